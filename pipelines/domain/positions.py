@@ -1,0 +1,95 @@
+"""Positions in a source: offsets that cannot be negative, half-open ranges, and continuity between them.
+
+Kafka answers -1 for "no commit" and Spark reads -1 as "latest" and -2 as "earliest"; librdkafka adds -1001. None of
+them is a position, so the type refuses every negative number.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Offset = Annotated[int, Field(ge=0, strict=True)]
+"""A record offset or byte position: an integer that is zero or more."""
+
+
+class Frozen(BaseModel):
+    """A value object: immutable, and unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PartitionRange(Frozen):
+    """The half-open range [start, end) of one partition."""
+
+    topic: str
+    partition: Offset
+    start: Offset
+    end: Offset
+
+    @model_validator(mode="after")
+    def _ordered(self) -> PartitionRange:
+        if self.end < self.start:
+            raise ValueError(f"range of {self.topic}/{self.partition} ends at {self.end}, before its start {self.start}")
+        return self
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """(topic, partition)."""
+        return (self.topic, self.partition)
+
+
+class PartitionPosition(Frozen):
+    """The next offset to read of one partition."""
+
+    topic: str
+    partition: Offset
+    offset: Offset
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """(topic, partition)."""
+        return (self.topic, self.partition)
+
+
+def merge_ranges(earlier: list[PartitionRange], later: list[PartitionRange]) -> list[PartitionRange] | None:
+    """Join two adjoining sets of ranges, partition by partition.
+
+    Returns None where a partition of both does not start where it ended before: such batches must stay apart.
+    """
+    joined = {r.key: r for r in earlier}
+    for r in later:
+        before = joined.get(r.key)
+        if before is not None and before.end != r.start:
+            return None
+        joined[r.key] = r if before is None else before.model_copy(update={"end": r.end})
+    return [joined[key] for key in sorted(joined)]
+
+
+class Discontinuity(Frozen):
+    """Records between two ranges that nobody read (gap) or that were read twice (overlap)."""
+
+    topic: str
+    partition: Offset
+    expected: Offset
+    actual: Offset
+
+    @property
+    def gap(self) -> int:
+        """Records skipped."""
+        return max(0, self.actual - self.expected)
+
+    @property
+    def overlap(self) -> int:
+        """Records read again."""
+        return max(0, self.expected - self.actual)
+
+
+def discontinuities(positions: dict[tuple[str, int], int], ranges: list[PartitionRange]) -> list[Discontinuity]:
+    """Compare where each range starts with where the previous one ended; a partition without history agrees."""
+    return [
+        Discontinuity(topic=r.topic, partition=r.partition, expected=positions[r.key], actual=r.start)
+        for r in ranges
+        if r.key in positions and positions[r.key] != r.start
+    ]

@@ -1,0 +1,305 @@
+"""The run directory: the protocol between supervisor, keeper and agent, as plain files that a person can read.
+
+Each file has one writer and is replaced as a whole (temporary file, fsync, rename); the journal only grows. Times between
+processes are seconds of CLOCK_BOOTTIME together with the boot id; wall time is for people.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipelines.domain.positions import Offset, PartitionPosition
+from pipelines.domain.states import AgentPhase, Command, RunRole
+
+LAUNCH = "launch.json"
+IDENTITY = "identity.json"
+CONTROL = "control.json"
+STATUS = "status.json"
+EXIT = "exit.json"
+JOURNAL = "journal.jsonl"
+LOG = "agent.log"
+STACKS = "stacks"
+
+TOKEN_VARIABLE = "HEADGATE_RUN_TOKEN"  # noqa: S105 - an environment variable's name
+KEEPER_FD_VARIABLE = "HEADGATE_KEEPER_FD"
+
+
+class Exit(IntEnum):
+    """Exit codes of the driver; any other number is a crash."""
+
+    CLEAN = 0
+    PREFLIGHT_BLOCKED = 10
+    INIT_FAILED = 11
+    QUERY_FAILED = 12
+    JVM_LOST = 13
+    KEEPER_LOST = 14
+    BAD_LAUNCH = 15
+
+
+def boottime() -> float:
+    """Seconds since boot, suspended time included."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def boot_id() -> str:
+    """The kernel's id of this boot."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+class Document(BaseModel):
+    """A file of the run directory. Unknown keys are ignored, so that a newer writer and an older reader agree."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    @classmethod
+    def load(cls, path: Path) -> Self | None:
+        """Read the file; None where it does not exist or is not a whole document of this kind."""
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except (OSError, ValueError):
+            return None
+
+    def store(self, path: Path) -> None:
+        """Replace the file in one step: temporary file, fsync, rename."""
+        write_atomically(path, self.model_dump_json(indent=1).encode() + b"\n")
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace `path` by `content` so that a reader, or a crash, sees the old or the new content and nothing else."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+class QueryHead(BaseModel):
+    """Where the ledger says that one (source, channel) stands.
+
+    `positions`: next offset per partition. `done_batch`: last batch of this lineage that the sink acknowledged.
+    `planned_batch` with its ranges' ends and the sink's ends: a batch that may have touched the sink and was never done.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    source: str
+    channel: str
+    positions: list[PartitionPosition] = []
+    done_batch: Offset | None = None
+    planned: dict[str, Any] | None = Field(default=None, description="journal.Planned of the open batch")
+
+
+class SparkSettings(BaseModel):
+    """What the agent needs to start its JVM. `classpath`: jars; `archive`: class-data archive or None."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    classpath: list[str]
+    archive: str | None = None
+    java_home: str | None = None
+
+
+class Launch(Document):
+    """Everything a run needs to know; written once, before the keeper is started. Durations are seconds."""
+
+    version: Literal[1] = 1
+    pipeline: str
+    pipeline_id: str
+    run: int = Field(ge=1)
+    epoch: int = Field(ge=1)
+    role: RunRole = RunRole.ACTIVE
+    token: str
+    host: str
+    revision: int
+    revision_digest: str
+    definition: dict[str, Any]
+    lineage: int = Field(ge=1)
+    checkpoint_root: str
+    heads: list[QueryHead]
+    spark: SparkSettings
+    log_bytes: int = 16 * 1024 * 1024
+    log_files: int = 4
+
+
+class ProcessIdentity(BaseModel):
+    """Who a process is: pid, start time in clock ticks since boot (field 22 of /proc/PID/stat) and boot id."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    pid: int
+    start_time: int
+    boot_id: str
+
+
+class Identity(Document):
+    """The processes of a run. `driver` is None until the keeper has spawned it."""
+
+    token: str
+    keeper: ProcessIdentity
+    driver: ProcessIdentity | None = None
+
+
+class Control(Document):
+    """What the agent should do. `seq` grows with every change.
+
+    `term_at` and `kill_at` are CLOCK_BOOTTIME seconds at which the keeper climbs the ladder, or None for never.
+    `deadline` is when a pause is given up by the supervisor; the agent only reports it.
+    """
+
+    seq: int = Field(ge=1)
+    command: Command
+    boot_id: str
+    issued_at: float
+    deadline: float | None = None
+    term_at: float | None = None
+    kill_at: float | None = None
+    reason: str = ""
+
+
+class Cursor(BaseModel):
+    """Where one partition stands: next offset to read, and the log's end as last seen (None: not known)."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    topic: str
+    partition: Offset
+    next_offset: Offset
+    end_offset: Offset | None = None
+
+    @property
+    def lag(self) -> int | None:
+        """Records between the cursor and the end of the log."""
+        return None if self.end_offset is None else max(0, self.end_offset - self.next_offset)
+
+
+class Holding(BaseModel):
+    """A batch that cannot be written now. `since` is wall time."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    sink: str
+    cause: str
+    attempts: int
+    since: float
+
+
+class QueryStatus(BaseModel):
+    """Progress of one (source, channel). Totals are of this run. Times are wall seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    source: str
+    channel: str
+    batch: int | None = None
+    in_flight: bool = False
+    read: int = 0
+    delivered: int = 0
+    filtered: int = 0
+    records_per_second: float = 0.0
+    first_delivered_at: float | None = None
+    last_batch_at: float | None = None
+    last_batch_balanced: bool = True
+    cursor: list[Cursor] = []
+    holding: Holding | None = None
+
+    @property
+    def lag(self) -> int | None:
+        """Sum over the partitions; None where one is not known."""
+        lags = [cursor.lag for cursor in self.cursor]
+        return None if not lags or None in lags else sum(lag for lag in lags if lag is not None)
+
+
+class ComponentStatus(BaseModel):
+    """Initialisation of one component: state is initialising, ready or failed."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: str
+    kind: str
+    type: str
+    state: str
+    detail: str = ""
+
+
+class AgentFinding(BaseModel):
+    """Why an agent refuses to start. `retryable`: the cause may go away by itself (a broker that is away)."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    path: str
+    code: str
+    message: str
+    suggestion: str = ""
+    retryable: bool = False
+
+
+class PauseProof(BaseModel):
+    """Evidence that consumption has stopped; PAUSED is reported only when all of it holds."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    gate_closed: bool
+    batches_in_flight: int
+    cursor_still: bool
+    balanced: bool
+    proven_at: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether every part of the proof holds."""
+        return self.gate_closed and self.batches_in_flight == 0 and self.cursor_still and self.balanced
+
+
+class Status(Document):
+    """What the agent says of itself; a heartbeat that carries progress.
+
+    `beat` is CLOCK_BOOTTIME, `at` wall time. `progress` grows with every finished batch or idle look at the source, so that a
+    living thread over dead work is seen as such.
+    """
+
+    token: str
+    boot_id: str
+    beat: float
+    at: float
+    phase: AgentPhase
+    detail: str = ""
+    progress: int = 0
+    progress_beat: float = 0.0
+    command_seq: int = 0
+    command_state: Literal["accepted", "done"] = "done"
+    pause_proof: PauseProof | None = None
+    queries: list[QueryStatus] = []
+    components: list[ComponentStatus] = []
+    findings: list[AgentFinding] = []
+
+
+class ExitRecord(Document):
+    """How the driver ended; the keeper's last act. `signal` is set where a signal ended it."""
+
+    token: str
+    exit_code: int | None = None
+    signal: int | None = None
+    killed_by: Literal["keeper", "supervisor"] | None = None
+    rung: Literal["token", "sigterm", "sigkill"] | None = None
+    reason: str = ""
+    boottime: float
+    at: float
+
+
+def run_dir(state_dir: Path, pipeline: str, run: int) -> Path:
+    """`<state_dir>/runs/<pipeline>/<run>`."""
+    return state_dir / "runs" / pipeline / str(run)
+
+
+def checkpoint_root(state_dir: Path, pipeline: str, lineage: int) -> Path:
+    """`<state_dir>/checkpoints/<pipeline>/<lineage>`; one directory `<source>.<channel>` per query below it."""
+    return state_dir / "checkpoints" / pipeline / str(lineage)
+
+

@@ -1,0 +1,179 @@
+"""States of pipelines, runs and operations, and the one table of allowed phase changes.
+
+Desired state is what a person asked for; phase is what the supervisor observed. This module imports nothing of the
+project, so that every layer (agent, supervisor, services, docs generator) reads the same words.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class DesiredState(StrEnum):
+    """What a person asked for."""
+
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+
+
+class Phase(StrEnum):
+    """What the supervisor observed of a pipeline."""
+
+    STOPPED = "STOPPED"
+    PREFLIGHT = "PREFLIGHT"
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    DEGRADED = "DEGRADED"
+    STALLED = "STALLED"
+    PAUSING = "PAUSING"
+    PAUSED = "PAUSED"
+    STOPPING = "STOPPING"
+    BACKOFF = "BACKOFF"
+    BLOCKED = "BLOCKED"
+    FAILED = "FAILED"
+    UNKNOWN = "UNKNOWN"
+
+
+PHASE_DESCRIPTIONS: dict[Phase, str] = {
+    Phase.STOPPED: "No process exists; proven by its exit.",
+    Phase.PREFLIGHT: "The agent is initialising and probing every component; nothing has been consumed.",
+    Phase.STARTING: "Preflight passed; the first batch has not been delivered yet.",
+    Phase.RUNNING: "Records move, or the source is idle and reachable.",
+    Phase.DEGRADED: "A sink is failing; the batch is held and tried again; nothing is lost.",
+    Phase.STALLED: "The process lives, there is lag, and no batch has finished within stall_timeout.",
+    Phase.PAUSING: "A pause was asked for; the batch in hand is being finished.",
+    Phase.PAUSED: "Consumption is proven to have stopped; the process stays warm.",
+    Phase.STOPPING: "A stop was asked for; the process has not exited yet.",
+    Phase.BACKOFF: "The last run ended by itself; the next one starts when the back-off ends.",
+    Phase.BLOCKED: "A position or a component needs a person's decision; nothing is consumed.",
+    Phase.FAILED: "The restart budget is spent; a person has to start it again.",
+    Phase.UNKNOWN: "Heartbeat or host lost; never restarted elsewhere until proven dead.",
+}
+
+RUNNING_PHASES = frozenset({Phase.RUNNING, Phase.DEGRADED, Phase.STALLED})
+"""Phases in which records are, or should be, moving."""
+
+RESTING_PHASES = frozenset({Phase.STOPPED, Phase.BLOCKED, Phase.FAILED})
+"""Phases in which no process exists and none will be started without a person."""
+
+LIVE_PHASES = frozenset(Phase) - RESTING_PHASES - {Phase.BACKOFF}
+"""Phases in which a process exists or may exist."""
+
+ATTENTION_PHASES = frozenset({Phase.BLOCKED, Phase.FAILED, Phase.STALLED, Phase.DEGRADED, Phase.UNKNOWN})
+"""Phases that a person should look at first."""
+
+_ENDED_BY_ITSELF = {Phase.BACKOFF, Phase.FAILED, Phase.BLOCKED, Phase.STOPPING, Phase.STOPPED, Phase.UNKNOWN}
+
+TRANSITIONS: dict[Phase, frozenset[Phase]] = {
+    Phase.STOPPED: frozenset({Phase.PREFLIGHT, Phase.BLOCKED}),
+    Phase.PREFLIGHT: frozenset({Phase.STARTING, Phase.RUNNING, Phase.PAUSING, Phase.PAUSED, *_ENDED_BY_ITSELF}),
+    Phase.STARTING: frozenset({*RUNNING_PHASES, Phase.PAUSING, Phase.PAUSED, *_ENDED_BY_ITSELF}),
+    Phase.RUNNING: frozenset({Phase.DEGRADED, Phase.STALLED, Phase.PAUSING, *_ENDED_BY_ITSELF}),
+    Phase.DEGRADED: frozenset({Phase.RUNNING, Phase.STALLED, Phase.PAUSING, *_ENDED_BY_ITSELF}),
+    Phase.STALLED: frozenset({Phase.RUNNING, Phase.DEGRADED, Phase.PAUSING, *_ENDED_BY_ITSELF}),
+    Phase.PAUSING: frozenset({Phase.PAUSED, Phase.STARTING, *RUNNING_PHASES, *_ENDED_BY_ITSELF}),
+    Phase.PAUSED: frozenset({Phase.STARTING, *RUNNING_PHASES, *_ENDED_BY_ITSELF}),
+    Phase.STOPPING: frozenset({Phase.STOPPED, Phase.UNKNOWN, Phase.BACKOFF}),
+    Phase.BACKOFF: frozenset({Phase.PREFLIGHT, Phase.STOPPED, Phase.FAILED, Phase.BLOCKED}),
+    Phase.BLOCKED: frozenset({Phase.PREFLIGHT, Phase.STOPPED}),
+    Phase.FAILED: frozenset({Phase.PREFLIGHT, Phase.STOPPED, Phase.BLOCKED}),
+    Phase.UNKNOWN: frozenset(set(Phase) - {Phase.UNKNOWN}),
+}
+
+
+def can(old: Phase, new: Phase) -> bool:
+    """Say whether the table allows the change `old` -> `new`."""
+    return new in TRANSITIONS[old]
+
+
+class StopReason(StrEnum):
+    """Who or what ended the last run."""
+
+    USER = "USER"
+    SYSTEM = "SYSTEM"
+    WATCHDOG = "WATCHDOG"
+    MIGRATION = "MIGRATION"
+
+
+class RunRole(StrEnum):
+    """ACTIVE consumes; STANDBY is initialised and probed, and consumes nothing."""
+
+    ACTIVE = "ACTIVE"
+    STANDBY = "STANDBY"
+
+
+class RunState(StrEnum):
+    """PENDING: the intent is recorded, no process is known. LIVE: a process was seen. ENDED: proven over."""
+
+    PENDING = "PENDING"
+    LIVE = "LIVE"
+    ENDED = "ENDED"
+
+
+class RunOutcome(StrEnum):
+    """How a run ended."""
+
+    CLEAN = "CLEAN"
+    FAILED = "FAILED"
+    BLOCKED = "BLOCKED"
+    CRASHED = "CRASHED"
+    KILLED = "KILLED"
+    LOST = "LOST"
+
+
+class AgentPhase(StrEnum):
+    """What an agent says of itself in status.json."""
+
+    PREFLIGHT = "PREFLIGHT"
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    DEGRADED = "DEGRADED"
+    PAUSING = "PAUSING"
+    PAUSED = "PAUSED"
+    STOPPING = "STOPPING"
+    STOPPED = "STOPPED"
+    FAILED = "FAILED"
+
+
+class Command(StrEnum):
+    """What the supervisor asks of an agent in control.json."""
+
+    RUN = "run"
+    PAUSE = "pause"
+    DRAIN_AND_STOP = "drain_and_stop"
+    STOP = "stop"
+
+
+STOP_COMMANDS = frozenset({Command.STOP, Command.DRAIN_AND_STOP})
+
+
+class OperationKind(StrEnum):
+    """A request that takes time."""
+
+    START = "start"
+    PAUSE = "pause"
+    RESUME = "resume"
+    STOP = "stop"
+    RESTART = "restart"
+
+
+class OperationState(StrEnum):
+    """PENDING and RUNNING are open; the others are final."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+    SUPERSEDED = "SUPERSEDED"
+
+
+OPEN_OPERATION_STATES = frozenset({OperationState.PENDING, OperationState.RUNNING})
+
+
+class LedgerState(StrEnum):
+    """PLANNED: the sink may have been touched. DONE: the sink has acknowledged."""
+
+    PLANNED = "planned"
+    DONE = "done"

@@ -1,8 +1,8 @@
 """The journal of a run: numbered, checksummed lines of JSON that only grow.
 
-A line is `{"n": 1, "crc": "8 hex digits", "epoch": 3, "at": wall seconds, "kind": "...", "data": {...}}`; the checksum is
-the CRC-32 of the canonical JSON of the line without it. A torn last line is not an entry yet; a wrong line before the end
-is corruption and is refused.
+A line is `{"n": 1, "crc": "8 hex digits", "epoch": 3, "at": wall seconds, "kind": "...", "data": {...}}`; the checksum
+is the CRC-32 of the canonical JSON of the line without it. A torn last line is not an entry yet; a wrong line before
+the end is corruption and is refused.
 """
 
 from __future__ import annotations

@@ -31,7 +31,9 @@ class PartitionRange(Frozen):
     @model_validator(mode="after")
     def _ordered(self) -> PartitionRange:
         if self.end < self.start:
-            raise ValueError(f"range of {self.topic}/{self.partition} ends at {self.end}, before its start {self.start}")
+            raise ValueError(
+                f"range of {self.topic}/{self.partition} ends at {self.end}, before its start {self.start}"
+            )
         return self
 
     @property

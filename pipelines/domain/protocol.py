@@ -1,7 +1,7 @@
 """The run directory: the protocol between supervisor, keeper and agent, as plain files that a person can read.
 
-Each file has one writer and is replaced as a whole (temporary file, fsync, rename); the journal only grows. Times between
-processes are seconds of CLOCK_BOOTTIME together with the boot id; wall time is for people.
+Each file has one writer and is replaced as a whole (temporary file, fsync, rename); the journal only grows. Times
+between processes are seconds of CLOCK_BOOTTIME together with the boot id; wall time is for people.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipelines.domain.journal import Planned
 from pipelines.domain.positions import Offset, PartitionPosition
 from pipelines.domain.states import AgentPhase, Command, RunRole
 
@@ -84,7 +85,7 @@ class QueryHead(BaseModel):
     """Where the ledger says that one (source, channel) stands.
 
     `positions`: next offset per partition. `done_batch`: last batch of this lineage that the sink acknowledged.
-    `planned_batch` with its ranges' ends and the sink's ends: a batch that may have touched the sink and was never done.
+    `planned`: a batch that may have touched the sink and was never done.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -93,7 +94,7 @@ class QueryHead(BaseModel):
     channel: str
     positions: list[PartitionPosition] = []
     done_batch: Offset | None = None
-    planned: dict[str, Any] | None = Field(default=None, description="journal.Planned of the open batch")
+    planned: Planned | None = None
 
 
 class SparkSettings(BaseModel):
@@ -260,8 +261,8 @@ class PauseProof(BaseModel):
 class Status(Document):
     """What the agent says of itself; a heartbeat that carries progress.
 
-    `beat` is CLOCK_BOOTTIME, `at` wall time. `progress` grows with every finished batch or idle look at the source, so that a
-    living thread over dead work is seen as such.
+    `beat` is CLOCK_BOOTTIME, `at` wall time. `progress` grows with every finished batch or idle look at the source, so
+    that a living thread over dead work is seen as such.
     """
 
     token: str
@@ -301,5 +302,3 @@ def run_dir(state_dir: Path, pipeline: str, run: int) -> Path:
 def checkpoint_root(state_dir: Path, pipeline: str, lineage: int) -> Path:
     """`<state_dir>/checkpoints/<pipeline>/<lineage>`; one directory `<source>.<channel>` per query below it."""
     return state_dir / "checkpoints" / pipeline / str(lineage)
-
-

@@ -1,0 +1,22 @@
+"""The tables. Services write them, selectors read them; nothing else does."""
+
+from pipelines.models.definition import Pipeline
+from pipelines.models.event import AuditRow, Event, IdempotencyKey
+from pipelines.models.ledger import LedgerBatch, Position, Sample
+from pipelines.models.revision import Revision
+from pipelines.models.run import Host, Run
+from pipelines.models.workflow import Operation
+
+__all__ = [
+    "AuditRow",
+    "Event",
+    "Host",
+    "IdempotencyKey",
+    "LedgerBatch",
+    "Operation",
+    "Pipeline",
+    "Position",
+    "Revision",
+    "Run",
+    "Sample",
+]

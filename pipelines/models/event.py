@@ -1,0 +1,64 @@
+"""What happened (events, append-only), who asked for it (audit), and answers kept for repeated requests."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Event(models.Model):
+    """Something that happened; never changed, never deleted but by retention."""
+
+    at = models.DateTimeField()
+    kind = models.CharField(max_length=64)
+    pipeline = models.ForeignKey(
+        "pipelines.Pipeline", null=True, blank=True, on_delete=models.CASCADE, related_name="events"
+    )
+    run = models.ForeignKey("pipelines.Run", null=True, blank=True, on_delete=models.CASCADE, related_name="events")
+    actor = models.CharField(max_length=150, default="system")
+    message = models.TextField()
+    data = models.JSONField(default=dict)
+
+    class Meta:
+        indexes = [models.Index(fields=["pipeline", "-id"]), models.Index(fields=["kind", "-id"])]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}"
+
+
+class AuditRow(models.Model):
+    """Who asked for what, from where, and what came of it. Survives the pipeline that it is about."""
+
+    at = models.DateTimeField()
+    actor = models.CharField(max_length=150)
+    action = models.CharField(max_length=64)
+    pipeline_name = models.CharField(max_length=63, blank=True, default="")
+    request_id = models.CharField(max_length=64, blank=True, default="")
+    address = models.CharField(max_length=64, blank=True, default="")
+    before = models.JSONField(null=True, blank=True)
+    after = models.JSONField(null=True, blank=True)
+    outcome = models.CharField(max_length=32, default="accepted")
+
+    class Meta:
+        indexes = [models.Index(fields=["-at"]), models.Index(fields=["pipeline_name", "-at"])]
+
+    def __str__(self) -> str:
+        return f"{self.actor} {self.action} {self.pipeline_name}"
+
+
+class IdempotencyKey(models.Model):
+    """The answer to a POST that carried an Idempotency-Key; `status` is empty while it is being worked on."""
+
+    user = models.CharField(max_length=150)
+    key = models.CharField(max_length=255)
+    fingerprint = models.CharField(max_length=64)
+    status = models.PositiveIntegerField(null=True, blank=True)
+    headers = models.JSONField(default=dict)
+    body = models.JSONField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "key"], name="idempotency_keys_are_unique_per_user")]
+        indexes = [models.Index(fields=["created_at"])]
+
+    def __str__(self) -> str:
+        return self.key

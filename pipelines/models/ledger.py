@@ -1,0 +1,91 @@
+"""The books in the database: batches, positions, and the series behind the charts."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from pipelines.domain.states import LedgerState
+from pipelines.models.definition import choices
+
+
+class LedgerBatch(models.Model):
+    """One batch, or several adjoining finished ones of a run that were taken in together.
+
+    `ranges` is `[{topic, partition, start, end}]`. Rows count, not offsets: read is what the source gave.
+    """
+
+    run = models.ForeignKey("pipelines.Run", on_delete=models.CASCADE, related_name="batches")
+    pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="batches")
+    lineage = models.PositiveBigIntegerField()
+    source = models.CharField(max_length=63)
+    channel = models.CharField(max_length=63)
+    first_batch = models.PositiveBigIntegerField()
+    last_batch = models.PositiveBigIntegerField()
+    state = models.CharField(max_length=16, choices=choices(LedgerState))
+    ranges = models.JSONField(default=list)
+    read = models.PositiveBigIntegerField(default=0)
+    added = models.PositiveBigIntegerField(default=0)
+    delivered = models.PositiveBigIntegerField(default=0)
+    routed_elsewhere = models.PositiveBigIntegerField(default=0)
+    filtered = models.PositiveBigIntegerField(default=0)
+    unrouted = models.PositiveBigIntegerField(default=0)
+    dead_lettered = models.PositiveBigIntegerField(default=0)
+    dropped_optional = models.PositiveBigIntegerField(default=0)
+    duplicates_max = models.PositiveBigIntegerField(default=0)
+    gaps = models.PositiveBigIntegerField(default=0)
+    overlaps = models.PositiveBigIntegerField(default=0)
+    sink = models.CharField(max_length=63, blank=True, default="")
+    attempts = models.PositiveIntegerField(default=0)
+    planned = models.JSONField(null=True, blank=True, help_text="journal.Planned of an open batch.")
+    planned_at = models.DateTimeField(null=True, blank=True)
+    done_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["pipeline", "-id"]),
+            models.Index(fields=["pipeline", "source", "channel", "-id"]),
+            models.Index(fields=["pipeline"], condition=Q(state=LedgerState.PLANNED), name="open_batches"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source}.{self.channel} {self.first_batch}-{self.last_batch}"
+
+
+class Position(models.Model):
+    """The next offset to read of one partition, per (source, channel): Headgate's own copy, and the one that counts."""
+
+    pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="positions")
+    source = models.CharField(max_length=63)
+    channel = models.CharField(max_length=63)
+    topic = models.CharField(max_length=249)
+    partition = models.PositiveIntegerField()
+    next_offset = models.PositiveBigIntegerField()
+    lineage = models.PositiveBigIntegerField()
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["pipeline", "source", "channel", "topic", "partition"], name="one_position_per_partition"
+            ),
+            models.CheckConstraint(condition=Q(next_offset__gte=0), name="positions_are_not_negative"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.topic}/{self.partition}@{self.next_offset}"
+
+
+class Sample(models.Model):
+    """One point of a pipeline's rate and lag."""
+
+    pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="samples")
+    at = models.DateTimeField()
+    records_per_second = models.FloatField()
+    lag_records = models.PositiveBigIntegerField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["pipeline", "at"])]
+
+    def __str__(self) -> str:
+        return f"{self.pipeline_id} {self.at}"

@@ -1,0 +1,25 @@
+"""Immutable revisions of a pipeline's definition."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Revision(models.Model):
+    """One published definition: canonical JSON, its SHA-256 and the text that was sent."""
+
+    pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="revisions")
+    number = models.PositiveIntegerField()
+    digest = models.CharField(max_length=64)
+    definition = models.JSONField()
+    source_text = models.TextField(blank=True, default="")
+    note = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.CharField(max_length=150)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["pipeline", "number"], name="revision_numbers_are_unique")]
+        ordering = ["-number"]
+
+    def __str__(self) -> str:
+        return f"{self.pipeline_id}#{self.number}"

@@ -1,0 +1,81 @@
+"""Hosts, and the runs of agents on them."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from pipelines.domain.states import RunOutcome, RunRole, RunState
+from pipelines.models.definition import choices
+
+
+class Host(models.Model):
+    """A machine with a worker. `lease_*` name the one supervisor process that may tick for it."""
+
+    name = models.CharField(max_length=63, primary_key=True)
+    state_dir = models.TextField(default="")
+    version = models.CharField(max_length=32, default="")
+    cores = models.PositiveIntegerField(default=0)
+    memory_bytes = models.PositiveBigIntegerField(default=0)
+    boot_id = models.CharField(max_length=64, blank=True, default="")
+    seen_at = models.DateTimeField(null=True, blank=True)
+    lease_owner = models.JSONField(null=True, blank=True, help_text="pid, start_time and boot_id of the owner.")
+    lease_until = models.DateTimeField(null=True, blank=True)
+    tick_ms = models.FloatField(null=True, blank=True, help_text="Duration of the last tick.")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Run(models.Model):
+    """One life of an agent. `number` grows per pipeline name for ever and is the epoch of an ACTIVE run.
+
+    `observed` is the agent's last status (queries, components, proof of pause), `journal_seq` and `journal_offset` say
+    how far its journal has been taken in.
+    """
+
+    pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="runs")
+    pipeline_name = models.CharField(max_length=63)
+    number = models.PositiveBigIntegerField()
+    role = models.CharField(max_length=16, choices=choices(RunRole), default=RunRole.ACTIVE)
+    revision = models.ForeignKey("pipelines.Revision", on_delete=models.PROTECT, related_name="runs")
+    host = models.ForeignKey(Host, on_delete=models.PROTECT, related_name="runs")
+    lineage = models.PositiveBigIntegerField()
+    token = models.CharField(max_length=64, unique=True)
+    run_dir = models.TextField()
+    generation = models.PositiveBigIntegerField()
+
+    state = models.CharField(max_length=16, choices=choices(RunState), default=RunState.PENDING)
+    outcome = models.CharField(max_length=16, choices=choices(RunOutcome), null=True, blank=True)
+    exit_code = models.IntegerField(null=True, blank=True)
+    exit_reason = models.TextField(blank=True, default="")
+    rung = models.CharField(max_length=16, blank=True, default="")
+
+    keeper_pid = models.PositiveIntegerField(null=True, blank=True)
+    driver_pid = models.PositiveIntegerField(null=True, blank=True)
+    identity = models.JSONField(null=True, blank=True)
+    observed = models.JSONField(null=True, blank=True)
+
+    start_requested_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(auto_now_add=True)
+    first_record_at = models.DateTimeField(null=True, blank=True)
+    stop_requested_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    journal_seq = models.PositiveBigIntegerField(default=0)
+    journal_offset = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["pipeline_name", "number"], name="run_numbers_are_unique"),
+            models.UniqueConstraint(
+                fields=["pipeline", "role"],
+                condition=~Q(state=RunState.ENDED),
+                name="one_live_run_per_pipeline_and_role",
+            ),
+        ]
+        indexes = [models.Index(fields=["pipeline", "-number"])]
+        ordering = ["-number"]
+
+    def __str__(self) -> str:
+        return f"{self.pipeline_name}/{self.number}"

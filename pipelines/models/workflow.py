@@ -1,0 +1,43 @@
+"""Requests that take time, stored so that they can be awaited."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from pipelines.domain.states import OPEN_OPERATION_STATES, OperationKind, OperationState
+from pipelines.models.definition import choices
+
+
+class Operation(models.Model):
+    """A request and its steps: `[{name, state, started_at, ended_at, message}]`. One open operation per pipeline."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="operations")
+    kind = models.CharField(max_length=16, choices=choices(OperationKind))
+    state = models.CharField(max_length=16, choices=choices(OperationState), default=OperationState.PENDING)
+    generation = models.PositiveBigIntegerField(help_text="The generation of the pipeline that this request made.")
+    steps = models.JSONField(default=list)
+    progress = models.JSONField(default=dict)
+    message = models.TextField(blank=True, default="")
+    error = models.JSONField(null=True, blank=True)
+    created_by = models.CharField(max_length=150)
+    created_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    deadline = models.DateTimeField(null=True, blank=True)
+    version = models.PositiveIntegerField(default=0, help_text="Grows with every write; for compare-and-swap.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["pipeline"],
+                condition=Q(state__in=[state.value for state in OPEN_OPERATION_STATES]),
+                name="one_open_operation_per_pipeline",
+            ),
+        ]
+        indexes = [models.Index(fields=["pipeline", "-created_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"

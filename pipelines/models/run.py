@@ -79,3 +79,13 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pipeline_name}/{self.number}"
+
+
+class RunNumber(models.Model):
+    """The last run number of a name whose pipelines were purged, so that a new one never meets their directories."""
+
+    pipeline_name = models.CharField(max_length=63, primary_key=True)
+    last = models.PositiveBigIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.pipeline_name}/{self.last}"

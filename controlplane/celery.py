@@ -1,0 +1,65 @@
+"""The task queue: messages that wake supervisors, and housekeeping.
+
+`celery -A controlplane.celery worker -Q control,host.<name> --pool threads --concurrency 2 -B`
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from celery import Celery
+from celery.signals import setup_logging
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
+
+from django.conf import settings  # noqa: E402 - the variable above decides what this means
+
+HOUSEKEEPING_SECONDS = 60.0
+
+app = Celery("headgate")
+app.conf.update(
+    broker_url=settings.HEADGATE.redis_url.get_secret_value(),
+    broker_connection_timeout=2,
+    broker_connection_retry=True,
+    broker_connection_retry_on_startup=True,
+    broker_connection_max_retries=None,
+    broker_transport_options={
+        "socket_timeout": 10,
+        "socket_connect_timeout": 2,
+        "socket_keepalive": True,
+        "health_check_interval": 10,
+        "visibility_timeout": 600,
+        "retry_policy": {"max_retries": 0},
+    },
+    accept_content=["json"],
+    task_serializer="json",
+    result_serializer="json",
+    task_ignore_result=True,
+    task_store_errors_even_if_ignored=False,
+    task_acks_late=True,
+    task_reject_on_worker_lost=True,
+    task_default_queue="control",
+    task_routes={"workers.wake": {"queue": f"host.{settings.HEADGATE.host}"}, "workers.*": {"queue": "control"}},
+    task_soft_time_limit=300,
+    worker_prefetch_multiplier=1,
+    worker_hijack_root_logger=False,
+    worker_redirect_stdouts=False,
+    worker_cancel_long_running_tasks_on_connection_loss=False,
+    imports=["workers.tasks"],
+    beat_schedule={
+        "housekeeping": {
+            "task": "workers.housekeeping",
+            "schedule": HOUSEKEEPING_SECONDS,
+            "options": {"expires": HOUSEKEEPING_SECONDS},
+        }
+    },
+    beat_schedule_filename=str(settings.HEADGATE.state / "celerybeat-schedule"),
+    timezone="UTC",
+)
+app.steps["worker"].add("workers.bootstep:SupervisorStep")
+
+
+@setup_logging.connect
+def keep_logging(**_: Any) -> None:
+    """Django has set up the logs already; without a receiver Celery would set up its own."""

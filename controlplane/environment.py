@@ -1,0 +1,166 @@
+"""The process' environment, parsed once. Every variable is `HEADGATE_<NAME>`; all problems are reported together."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import socket
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+HOST_NAME = re.compile(r"^[a-z0-9][a-z0-9-]{0,62}$")
+
+
+class InvalidEnvironment(Exception):
+    """The environment does not describe a Headgate that could run; the text lists every problem."""
+
+
+def default_host() -> str:
+    """The machine's short name in the syntax of names: lower case, digits and dashes."""
+    short = socket.gethostname().split(".")[0].lower()
+    return re.sub(r"[^a-z0-9-]+", "-", short).strip("-")[:63] or "localhost"
+
+
+class Environment(BaseSettings):
+    """Every setting that is not the same in each installation.
+
+    `state`: directory of run directories, checkpoints and, embedded, the database. `database_url`: SQLite below `state`
+    unless given. `https`: the page is reached by HTTPS, so cookies are sent over it alone.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="HEADGATE_", extra="ignore", frozen=True)
+
+    state: Path = Path("var")
+    database_url: SecretStr | None = None
+    redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
+    secret_key: SecretStr | None = None
+    host: str = Field(default_factory=default_host)
+    allowed_hosts: Annotated[list[str], NoDecode] = ["localhost", "127.0.0.1", "[::1]"]
+    trusted_origins: Annotated[list[str], NoDecode] = []
+    debug: bool = False
+    https: bool = False
+    web_port: int = Field(default=8000, ge=1, le=65535)
+    cache: Path = Field(default_factory=lambda: Path.home() / ".cache" / "headgate")
+    log_format: Literal["plain", "json"] = "plain"
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    @field_validator("allowed_hosts", "trusted_origins", mode="before")
+    @classmethod
+    def _comma_separated(cls, value: Any) -> Any:
+        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @field_validator("state", "cache")
+    @classmethod
+    def _absolute(cls, value: Path) -> Path:
+        return value.expanduser().absolute()
+
+    @field_validator("host")
+    @classmethod
+    def _is_a_name(cls, value: str) -> str:
+        if not HOST_NAME.match(value):
+            raise ValueError(f"{value!r} is not a name: lower-case letters, digits and dashes, 63 at most")
+        return value
+
+    @field_validator("redis_url")
+    @classmethod
+    def _is_redis(cls, value: SecretStr) -> SecretStr:
+        if urlsplit(value.get_secret_value()).scheme not in {"redis", "rediss", "unix"}:
+            raise ValueError("must begin with redis://, rediss:// or unix://")
+        return value
+
+    @field_validator("database_url")
+    @classmethod
+    def _is_a_database(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and urlsplit(value.get_secret_value()).scheme not in DATABASE_ENGINES:
+            raise ValueError("must begin with sqlite:///, postgres:// or postgresql://")
+        return value
+
+    @model_validator(mode="after")
+    def _production_brings_its_key(self) -> Environment:
+        if self.secret_key is None and not self.embedded and not self.debug:
+            raise ValueError("secret_key: is required with a database server; set HEADGATE_SECRET_KEY to 50 random characters")
+        return self
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the database is a file of this machine."""
+        return self.database_url is None or urlsplit(self.database_url.get_secret_value()).scheme == "sqlite"
+
+    @cached_property
+    def database(self) -> dict[str, Any]:
+        """Django's description of the database."""
+        if self.database_url is None:
+            return sqlite(self.state / "headgate.sqlite3")
+        url = urlsplit(self.database_url.get_secret_value())
+        return sqlite(Path(unquote(url.path[1:])).absolute()) if url.scheme == "sqlite" else postgresql(url)
+
+    def signing_key(self) -> str:
+        """The key that signs sessions; an embedded installation keeps one of its own, readable by its user alone."""
+        if self.secret_key is not None:
+            return self.secret_key.get_secret_value()
+        return own_secret(self.state / "secret_key")
+
+
+DATABASE_ENGINES = {"sqlite", "postgres", "postgresql"}
+
+SQLITE_BUSY_SECONDS = 10
+SQLITE_PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=10000;"
+
+
+def sqlite(path: Path) -> dict[str, Any]:
+    """SQLite for several processes: readers never wait, writers queue up from their first statement on."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": str(path),
+        "OPTIONS": {"timeout": SQLITE_BUSY_SECONDS, "transaction_mode": "IMMEDIATE", "init_command": SQLITE_PRAGMAS},
+    }
+
+
+def postgresql(url: SplitResult) -> dict[str, Any]:
+    """PostgreSQL; the URL's query becomes connection options, every statement is bounded."""
+    options: dict[str, Any] = {"connect_timeout": 5, "options": "-c statement_timeout=30000 -c lock_timeout=10000"}
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(url.path.lstrip("/")),
+        "USER": unquote(url.username or ""),
+        "PASSWORD": unquote(url.password or ""),
+        "HOST": url.hostname or "",
+        "PORT": str(url.port or ""),
+        "OPTIONS": options | dict(parse_qsl(url.query)),
+    }
+
+
+def own_secret(path: Path) -> str:
+    """Read the secret at `path`; the first reader of all makes it (mode 0600)."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    if not path.exists():
+        draft.touch(mode=0o600)
+        draft.write_text(secrets.token_urlsafe(50))
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return path.read_text().strip()
+
+
+def load() -> Environment:
+    """Parse the environment; raises InvalidEnvironment with every problem at once."""
+    try:
+        return Environment()
+    except ValidationError as error:
+        problems = "\n".join(f"  {_variable(each['loc'])}{each['msg']}" for each in error.errors())
+        raise InvalidEnvironment(f"Headgate cannot start with this environment:\n{problems}") from None
+
+
+def _variable(location: tuple[int | str, ...]) -> str:
+    return f"HEADGATE_{str(location[0]).upper()}: " if location else ""

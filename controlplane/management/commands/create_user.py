@@ -1,0 +1,49 @@
+"""Create a user, or change the password and the role of one."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+
+from pipelines.domain.roles import ROLE_NAMES, Role
+from pipelines.services import access
+
+PASSWORD_VARIABLE = "HEADGATE_PASSWORD"  # noqa: S105 - an environment variable's name
+
+
+class Command(BaseCommand):
+    """`manage.py create_user NAME --role operator`: the password is asked for, or read from HEADGATE_PASSWORD."""
+
+    help = f"Create a user, or change one. The password is asked for, or read from {PASSWORD_VARIABLE}."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Name and role."""
+        parser.add_argument("username")
+        parser.add_argument("--role", choices=ROLE_NAMES, default=Role.VIEWER.word)
+        parser.add_argument("--no-password", action="store_true", help="the user holds tokens and cannot log in")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        """Write the user and say what was done."""
+        password = None if options["no_password"] else _password()
+        try:
+            access.create_user(username=options["username"], password=password, role=Role.named(options["role"]))
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        self.stdout.write(f"{options['username']} is ready with the role {options['role']}.")
+
+
+def _password() -> str:
+    if given := os.environ.get(PASSWORD_VARIABLE):
+        return given
+    if not sys.stdin.isatty():
+        raise CommandError(f"Set {PASSWORD_VARIABLE}, run this in a terminal, or give --no-password.")
+    first, second = getpass.getpass("Password: "), getpass.getpass("Again: ")
+    if first != second:
+        raise CommandError("The two passwords differ.")
+    return first

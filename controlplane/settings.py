@@ -1,0 +1,119 @@
+"""Django's settings. What differs between installations comes from `controlplane.environment`."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from pathlib import Path
+
+from controlplane import environment, logs
+
+HEADGATE = environment.load()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+FRONTEND_DIST = BASE_DIR / "frontend" / "dist"
+
+SECRET_KEY = HEADGATE.signing_key()
+DEBUG = HEADGATE.debug
+ALLOWED_HOSTS = HEADGATE.allowed_hosts
+CSRF_TRUSTED_ORIGINS = HEADGATE.trusted_origins
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "knox",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_structlog",
+    "controlplane",
+    "pipelines",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "controlplane.shared.middleware.SecurityHeaders",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
+    "controlplane.shared.middleware.RequestName",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "controlplane.urls"
+ASGI_APPLICATION = "controlplane.asgi.application"
+APPEND_SLASH = False
+TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}]
+
+DATABASES = {"default": HEADGATE.database}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "/static/"
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_ROOT = FRONTEND_DIST
+WHITENOISE_AUTOREFRESH = DEBUG
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+SESSION_COOKIE_AGE = int(timedelta(hours=12).total_seconds())
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = HEADGATE.https
+CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SECURE = HEADGATE.https
+CSRF_FAILURE_VIEW = "controlplane.shared.api_errors.csrf_failure"
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HEADGATE.https else None
+SECURE_HSTS_SECONDS = int(timedelta(days=365).total_seconds()) if HEADGATE.https else 0
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "knox.auth.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["pipelines.api.permissions.RolePermission"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "pipelines.api.openapi.Schema",
+    "EXCEPTION_HANDLER": "controlplane.shared.api_errors.exception_handler",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+KNOX_TOKEN_MODEL = "pipelines.AccessToken"
+REST_KNOX = {"TOKEN_TTL": None, "TOKEN_PREFIX": "hg_"}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Headgate",
+    "DESCRIPTION": "Control plane for the life cycle of streaming pipelines.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["pipelines.api.permissions.RolePermission"],
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {"persistAuthorization": False},
+    "COMPONENT_SPLIT_REQUEST": False,
+    "ENABLE_DJANGO_DEPLOY_CHECK": False,
+}
+
+DJANGO_STRUCTLOG_USER_ID_FIELD = "username"
+DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
+DJANGO_STRUCTLOG_STATUS_START_LOG_LEVEL = logging.DEBUG
+DJANGO_STRUCTLOG_REQUEST_CANCELLED_LOG_LEVEL = logging.INFO
+LOGGING = logs.configure(HEADGATE.log_format, HEADGATE.log_level)

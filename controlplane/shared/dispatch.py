@@ -1,0 +1,94 @@
+"""Messages that make things happen sooner: wake-ups for supervisors, events for open pages.
+
+Nothing depends on them. They leave from one background thread, in order, each bounded in time; where Redis is away or slow
+they are dropped, the next tick sees the desired state and every page catches up from the database.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import redis
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.utils.module_loading import import_string
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+STREAM = "headgate:events"
+STREAM_LENGTH = 10_000
+PUBLISH_SECONDS = 0.5
+WAKE_SECONDS = 1.0
+WAKE_EXPIRES_SECONDS = 5
+WAITING_MESSAGES = 1_000
+
+log = structlog.get_logger(__name__)
+
+
+class Courier:
+    """Runs deliveries one after another in a thread of its own; what does not fit into its bag is dropped."""
+
+    def __init__(self) -> None:
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="dispatch")
+        self._places = threading.BoundedSemaphore(WAITING_MESSAGES)
+
+    def send(self, deliver: Callable[[], object]) -> None:
+        """Deliver soon, or never; the caller neither waits nor fails."""
+        if self._places.acquire(blocking=False):
+            self._executor.submit(self._deliver, deliver)
+
+    def _deliver(self, deliver: Callable[[], object]) -> None:
+        try:
+            deliver()
+        except Exception as error:  # a lost message is no failure: every receiver also looks by itself
+            log.debug("message_dropped", cause=str(error))
+        finally:
+            self._places.release()
+
+
+@cache
+def courier() -> Courier:
+    """The courier of this process."""
+    return Courier()
+
+
+@cache
+def event_stream() -> redis.Redis:
+    """A client whose every call is bounded and never repeated."""
+    return redis.Redis.from_url(
+        settings.HEADGATE.redis_url.get_secret_value(),
+        socket_timeout=PUBLISH_SECONDS,
+        socket_connect_timeout=PUBLISH_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+    )
+
+
+def publish(kind: str, payload: dict[str, Any]) -> None:
+    """Send a frame to every open page: `kind` is `event` or `live`. Call it after the commit."""
+    body = {"kind": kind, "data": json.dumps(payload, default=str)}
+    courier().send(lambda: event_stream().xadd(STREAM, body, maxlen=STREAM_LENGTH, approximate=True))  # type: ignore[arg-type]
+
+
+def wake(host: str | None) -> None:
+    """After the commit, tell the supervisor of `host` to look now; without a host nobody needs to."""
+    if host is not None:
+        transaction.on_commit(lambda: courier().send(lambda: _send_wake(host)))
+
+
+def _send_wake(host: str) -> None:
+    app = import_string("controlplane.celery.app")
+    with app.connection_for_write(connect_timeout=WAKE_SECONDS) as connection:
+        app.send_task(
+            "workers.wake",
+            queue=f"host.{host}",
+            expires=WAKE_EXPIRES_SECONDS,
+            ignore_result=True,
+            connection=connection,
+            retry=False,
+        )

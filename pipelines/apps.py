@@ -1,0 +1,19 @@
+"""Django's description of the application."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+
+
+class PipelinesConfig(AppConfig):
+    """What should run: definitions, desired states, and the record of what happened."""
+
+    name = "pipelines"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """See to it that the groups of the roles exist after every migration, in test databases too."""
+        from pipelines.services.access import create_role_groups
+
+        post_migrate.connect(create_role_groups, sender=self)

@@ -1,0 +1,15 @@
+"""Tokens of the REST API and the command line."""
+
+from __future__ import annotations
+
+from django.db import models
+from knox.models import AbstractAuthToken
+
+
+class AccessToken(AbstractAuthToken):
+    """A token, stored as a hash. `name` says in lists what it is for; without an expiry it holds until it is revoked."""
+
+    name = models.CharField(max_length=100, blank=True, default="")
+
+    class Meta:
+        indexes = [models.Index(fields=["user", "created"])]

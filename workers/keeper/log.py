@@ -1,0 +1,66 @@
+"""Pump of the driver's output into agent.log, rotated by size."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from pathlib import Path
+
+_CHUNK = 64 * 1024
+
+
+class LogPump(threading.Thread):
+    """Copies a pipe into `path`; `files` older files of at most `size` bytes are kept as path.1, path.2 and so on.
+
+    A full disk never blocks the writer of the pipe: what cannot be written is dropped, counted, and the count is
+    written as soon as there is room again.
+    """
+
+    def __init__(self, path: Path, *, size: int, files: int) -> None:
+        super().__init__(name="log", daemon=True)
+        self._path = path
+        self._size = size
+        self._files = files
+        self._lost = 0
+        self._lock = threading.Lock()
+        self._source, self.sink = os.pipe()
+
+    def run(self) -> None:
+        """Copy until every writer has closed the pipe."""
+        while chunk := os.read(self._source, _CHUNK):
+            self.write(chunk)
+
+    def say(self, text: str) -> None:
+        """A line of the keeper's own."""
+        self.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} keeper: {text}\n".encode())
+
+    def write(self, chunk: bytes) -> None:
+        """Append to the log, or count what could not be written."""
+        with self._lock:
+            try:
+                self._append(chunk)
+            except OSError:
+                self._lost += len(chunk)
+
+    def close(self, timeout: float) -> None:
+        """Wait until the pipe is drained, at most `timeout` seconds."""
+        with contextlib.suppress(OSError):
+            os.close(self.sink)
+        self.join(timeout)
+
+    def _append(self, chunk: bytes) -> None:
+        if self._path.exists() and self._path.stat().st_size + len(chunk) > self._size:
+            self._rotate()
+        with self._path.open("ab", buffering=0) as file:
+            if self._lost:
+                file.write(f"\nkeeper: {self._lost} bytes of output were lost: the log could not be written\n".encode())
+                self._lost = 0
+            self._lost += len(chunk) - file.write(chunk)
+
+    def _rotate(self) -> None:
+        for number in range(self._files, 0, -1):
+            older = self._path if number == 1 else self._path.with_name(f"{self._path.name}.{number - 1}")
+            if older.exists():
+                older.replace(self._path.with_name(f"{self._path.name}.{number}"))

@@ -1,0 +1,105 @@
+"""Processes of a run, found by the token in their environment and signalled by pidfd, never by a bare pid."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+TOKEN_VARIABLE = "HEADGATE_RUN_TOKEN"  # noqa: S105 - an environment variable's name
+KEEPER_FD_VARIABLE = "HEADGATE_KEEPER_FD"
+
+_INHERITED = frozenset(
+    {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "JAVA_HOME", "LD_LIBRARY_PATH"}
+    | {"PYTHONPATH", "VIRTUAL_ENV", "KRB5_CONFIG", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+)
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def clean_environment(token: str) -> dict[str, str]:
+    """What a run's processes inherit: an allow-list, so that no credential of the control plane travels along."""
+    kept = {name: value for name, value in os.environ.items() if name in _INHERITED or name.startswith("LC_")}
+    kept[TOKEN_VARIABLE] = token
+    return kept
+
+
+def become_subreaper() -> None:
+    """Adopt the orphans of the driver, so that they can be reaped; where the kernel refuses, init does it."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def start_time(pid: int) -> int | None:
+    """Start time in clock ticks since boot (field 22 of /proc/PID/stat); None for one that is gone or a zombie."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in {"Z", "X"} else int(fields[19])
+
+
+def carries(pid: int, token: str) -> bool:
+    """Whether the process was started with the run's token in its environment."""
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
+    return f"{TOKEN_VARIABLE}={token}".encode() in environment.split(b"\0")
+
+
+def holders(token: str) -> Iterator[int]:
+    """Living processes of this host that carry the token, this one excepted."""
+    for name in os.listdir("/proc"):  # noqa: PTH208 - names only, once per poll
+        if name.isdigit() and int(name) != os.getpid() and carries(int(name), token) and start_time(int(name)):
+            yield int(name)
+
+
+def send(pid: int, token: str, number: signal.Signals) -> bool:
+    """Signal one process through a pidfd, after its token was seen behind that pidfd; False where it is gone."""
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return False
+    try:
+        if not carries(pid, token):
+            return False
+        signal.pidfd_send_signal(handle, number)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def kill_all(token: str) -> list[int]:
+    """SIGKILL every other process of the run; returns those that were still there."""
+    return [pid for pid in holders(token) if send(pid, token, signal.SIGKILL)]
+
+
+def kill_children() -> list[int]:
+    """SIGKILL the own children, adopted orphans among them, even where they dropped the token; they are not reaped yet,
+    so their pids are theirs."""
+    try:
+        children = [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    except OSError:
+        return []
+    for pid in children:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return children
+
+
+def reap(pid: int) -> int | None:
+    """Collect every child that has ended; returns the wait status of `pid` if it was among them."""
+    status = None
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            child, child_status = os.waitpid(-1, os.WNOHANG)
+            if child == 0:
+                break
+            if child == pid:
+                status = child_status
+    return status

@@ -1,0 +1,1 @@
+"""One builder per component: `<kind>_<type>.py` exports `Builder`."""

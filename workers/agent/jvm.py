@@ -1,0 +1,118 @@
+"""The agent's JVM: the one place with its flags and class path. Standard library only.
+
+The JVM runs Spark's Py4J gateway directly, without the spark-submit scripts: one JVM start less, and the class path is the
+JVM's own, which is what a class-data archive needs. It ends when its standard input closes, that is, with the driver.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+GATEWAY_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
+FLAGS = (
+    "-XX:+UseSerialGC",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-XX:MinHeapFreeRatio=10",
+    "-XX:MaxHeapFreeRatio=25",
+    "-XX:MaxMetaspaceSize=256m",
+    "-XX:ReservedCodeCacheSize=96m",
+    "-XX:-UsePerfData",
+    "-Xss1m",
+    "-Xshare:auto",
+    "-Xlog:disable",
+    "-Xlog:all=error:stderr",
+    "-Djdk.reflect.useDirectMethodHandle=false",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.numDirectArenas=1",
+    "-Dio.netty.allocator.numHeapArenas=1",
+    f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
+)
+_OPENED = (
+    "java.base/java.lang", "java.base/java.lang.invoke", "java.base/java.lang.reflect", "java.base/java.io",
+    "java.base/java.net", "java.base/java.nio", "java.base/java.util", "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic", "java.base/jdk.internal.ref", "java.base/sun.nio.ch", "java.base/sun.nio.cs",
+    "java.base/sun.security.action", "java.base/sun.util.calendar", "java.security.jgss/sun.security.krb5",
+)  # fmt: skip
+_GATEWAY_TIMEOUT = 60.0
+
+
+class JvmError(Exception):
+    """The JVM did not come up, or is gone."""
+
+
+def class_path(connector_jars: Sequence[str | Path]) -> str:
+    """The connector jars, then Spark's own in a fixed order: an archive fits one class path only."""
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise JvmError("pyspark is not installed")
+    own = sorted(Path(spec.origin).parent.joinpath("jars").glob("*.jar"))
+    return os.pathsep.join(str(path) for path in [*connector_jars, *own])
+
+
+def command(
+    connector_jars: Sequence[str | Path], *, java_home: str | None, heap: str, extra_flags: Sequence[str] = ()
+) -> list[str]:
+    """The command line of an agent's JVM. `heap` is the largest heap, for example 512m."""
+    java = Path(java_home, "bin", "java") if java_home else Path(shutil.which("java") or "java")
+    opened = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]
+    heap_flags = ["-Xms48m", f"-Xmx{heap}"]
+    return [str(java), *FLAGS, *opened, *heap_flags, *extra_flags, "-cp", class_path(connector_jars), GATEWAY_CLASS]
+
+
+def archive_flags(archive: str | None) -> list[str]:
+    """Use a class-data archive; one that does not fit is passed over by the JVM without a word."""
+    return [f"-XX:SharedArchiveFile={archive}"] if archive and Path(archive).is_file() else []
+
+
+def recording_flags(archive: str) -> list[str]:
+    """Write a class-data archive of everything loaded when the JVM ends."""
+    return [f"-XX:ArchiveClassesAtExit={archive}"]
+
+
+class Jvm:
+    """A running JVM in a process group of its own, so that a SIGTERM for the driver does not abort the batch in hand."""
+
+    def __init__(self, argv: list[str], tmp: Path) -> None:
+        tmp.mkdir(parents=True, exist_ok=True)
+        self._handshake = Path(tempfile.mkdtemp(prefix="gateway-", dir=tmp)) / "connection"
+        environment = {
+            **os.environ,
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._handshake),
+            "SPARK_CONNECT_MODE": "0",
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": sys.executable,
+        }
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, env=environment, process_group=0)
+
+    def gateway(self) -> tuple[int, str]:
+        """Port and secret of the Py4J gateway. Raises JvmError where the JVM ends or stays silent."""
+        deadline = time.monotonic() + _GATEWAY_TIMEOUT
+        while not self._handshake.is_file():
+            if self.process.poll() is not None:
+                raise JvmError(f"the JVM ended with {self.process.returncode} before it was ready")
+            if time.monotonic() > deadline:
+                raise JvmError(f"the JVM was not ready within {_GATEWAY_TIMEOUT:.0f} s")
+            time.sleep(0.01)
+        content = self._handshake.read_bytes()
+        shutil.rmtree(self._handshake.parent, ignore_errors=True)
+        port, length = struct.unpack(">ii", content[:8])
+        return port, content[8 : 8 + length].decode()
+
+    def stop(self, timeout: float) -> None:
+        """Close its standard input, which ends it; kill it where it does not end in `timeout` seconds."""
+        if self.process.stdin:
+            self.process.stdin.close()
+        try:
+            self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(timeout)

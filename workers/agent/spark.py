@@ -1,0 +1,70 @@
+"""The Spark session of an agent, on top of its JVM."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workers.agent.jvm import Jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STOP_TIMEOUT = 5.0
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.eventLog.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.cleaner.periodicGC.interval": "30min",
+    "spark.metrics.executorMetricsSource.enabled": "false",
+    "spark.executor.heartbeatInterval": "30s",
+    "spark.network.timeout": "600s",
+    "spark.sql.artifact.isolation.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "10",
+    "spark.sql.streaming.stopTimeout": f"{STOP_TIMEOUT:.0f}s",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.numRecentProgressUpdates": "2",
+    "spark.sql.streaming.minBatchesToRetain": "20",
+    "spark.sql.streaming.schemaInference": "false",
+    # Checksums and permission changes of the default local file system fork shells; these do not.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+}
+
+
+def connect(jvm: Jvm, *, name: str, cores: int, tmp: Path) -> SparkSession:
+    """Open a session in `jvm` with `cores` tasks at a time; files that live as long as it go below `tmp`.
+
+    Raises JvmError where the JVM does not come up.
+    """
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    port, secret = jvm.gateway()
+    os.environ.update(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret)
+    try:
+        gateway = launch_gateway()
+    finally:
+        del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+    jconf = SparkConf(_jvm=gateway.jvm)
+    settings = {
+        **_SETTINGS,
+        "spark.master": f"local[{cores}]",
+        "spark.app.name": name,
+        "spark.local.dir": str(tmp),
+        "spark.sql.warehouse.dir": str(tmp / "warehouse"),
+    }
+    for key, value in settings.items():
+        jconf.set(key, value)
+    context = SparkContext(conf=jconf, gateway=gateway)
+    return SparkSession(context)

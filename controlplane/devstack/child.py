@@ -92,10 +92,8 @@ def running(service: Service, log: Path) -> Iterator[Child]:
     with log.open("ab") as output:
         child = Child(service, output=output)
     try:
-        child.wait_ready()
+        _wait_ready(child, log)
         yield child
-    except SetupError as error:
-        raise SetupError(f"{error.message}\n{_tail(log)}", error.hint) from error
     finally:
         child.stop()
 
@@ -115,6 +113,13 @@ def end_leftover(record: Path) -> bool:
         _end(process)
     record.unlink(missing_ok=True)
     return same
+
+
+def _wait_ready(child: Child, log: Path) -> None:
+    try:
+        child.wait_ready()
+    except SetupError as error:
+        raise SetupError(f"{error.message}\n{_tail(log)}", error.hint) from error
 
 
 def _end(process: psutil.Process) -> None:

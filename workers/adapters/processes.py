@@ -1,0 +1,120 @@
+"""Processes through /proc and pidfd. The only place that spawns a keeper or sends a signal.
+
+A run is recognised by its token in /proc/PID/environ, never by a pid alone: pids are used again.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import workers
+from pipelines.domain.protocol import TOKEN_VARIABLE, ProcessIdentity, boot_id
+from workers.ports import TokenHolders
+
+_PROC = Path("/proc")
+_MARK = f"{TOKEN_VARIABLE}=".encode()
+_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "JAVA_HOME", "LD_LIBRARY_PATH")
+"""Variables that a keeper inherits. Anything else could hold a secret."""
+_PROJECT = Path(workers.__file__).resolve().parent.parent
+_KEEPER = (sys.executable, "-m", "workers.keeper")
+_DETACH_TIMEOUT = 10.0
+_KEEPER_LOG = "keeper.log"
+
+
+class HostProcesses:
+    """`workers.ports.Processes` on Linux. `keeper` is the argv before the run directory."""
+
+    def __init__(self, keeper: Sequence[str] = _KEEPER) -> None:
+        self._keeper = tuple(keeper)
+        self._boot_id = boot_id()
+
+    def holders(self) -> TokenHolders:
+        found: dict[str, list[ProcessIdentity]] = defaultdict(list)
+        for pid in _pids():
+            token = _token(pid)
+            identity = self._identify(pid) if token else None
+            if token and identity:
+                found[token].append(identity)
+        return {token: tuple(processes) for token, processes in found.items()}
+
+    def is_alive(self, process: ProcessIdentity) -> bool:
+        return self._identify(process.pid) == process
+
+    def current(self) -> ProcessIdentity:
+        identity = self._identify(os.getpid())
+        if identity is None:
+            raise OSError("/proc does not show this process; is /proc mounted?")
+        return identity
+
+    def kill(self, process: ProcessIdentity, token: str) -> bool:
+        """The pidfd is opened before the check, so that the process checked is the process signalled."""
+        try:
+            descriptor = os.pidfd_open(process.pid)
+        except OSError:
+            return False
+        try:
+            if not self.is_alive(process) or _token(process.pid) != token:
+                return False
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
+        return True
+
+    def spawn_keeper(self, run_dir: Path, token: str) -> None:
+        """The first process of the keeper only forks and exits, which is waited for, so that no zombie stays."""
+        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        with (run_dir / _KEEPER_LOG).open("ab") as log:
+            child = subprocess.Popen(
+                [*self._keeper, str(run_dir)],
+                cwd=_PROJECT,
+                env={**environment, TOKEN_VARIABLE: token},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._await_detached(child)
+
+    def _await_detached(self, child: subprocess.Popen[bytes]) -> None:
+        try:
+            code = child.wait(_DETACH_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+            raise OSError(f"the keeper did not detach within {_DETACH_TIMEOUT:.0f} s") from None
+        if code:
+            raise OSError(f"the keeper did not start (exit {code}); {_KEEPER_LOG} in the run directory says why")
+
+    def _identify(self, pid: int) -> ProcessIdentity | None:
+        """State and start time from /proc/PID/stat, whose second field may hold spaces and parentheses."""
+        try:
+            fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+        except OSError:
+            return None
+        if not fields or fields[0] in (b"Z", b"X"):
+            return None
+        return ProcessIdentity(pid=pid, start_time=int(fields[19]), boot_id=self._boot_id)
+
+
+def _pids() -> Iterator[int]:
+    return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
+
+
+def _token(pid: int) -> str | None:
+    """The run token of a process; None where it has none, has ended, or belongs to somebody else."""
+    try:
+        environment = (_PROC / str(pid) / "environ").read_bytes()
+    except OSError:
+        return None
+    if _MARK not in environment:
+        return None
+    values = [item[len(_MARK) :] for item in environment.split(b"\0") if item.startswith(_MARK)]
+    return values[0].decode(errors="replace") if values else None

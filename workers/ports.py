@@ -1,0 +1,87 @@
+"""What the supervisor needs of the machine it runs on, and nothing more.
+
+The real adapters are in `workers.adapters`; the tests' fakes pass the same contract suite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from pipelines.domain.protocol import Control, ExitRecord, Identity, Launch, ProcessIdentity, Status
+
+
+@dataclass(frozen=True)
+class Now:
+    """One reading of all clocks. Deadlines use `boottime` (CLOCK_BOOTTIME) with `boot_id`; `wall` is for people."""
+
+    wall: datetime
+    boottime: float
+    boot_id: str
+
+
+class Clock(Protocol):
+    """The time, and nothing else."""
+
+    def now(self) -> Now:
+        """Read all clocks at once."""
+
+
+TokenHolders = Mapping[str, tuple[ProcessIdentity, ...]]
+"""Run token -> living processes that carry it in their environment."""
+
+
+class Processes(Protocol):
+    """Processes of this host, found by the run token in their environment. A zombie is not a process."""
+
+    def holders(self) -> TokenHolders:
+        """Every living process that carries a run token, by token."""
+
+    def kill(self, process: ProcessIdentity, token: str) -> bool:
+        """SIGKILL the process if pid, start time, boot id and token still match; say whether it was sent."""
+
+    def is_alive(self, process: ProcessIdentity) -> bool:
+        """Whether a process with this pid, start time and boot id lives."""
+
+    def current(self) -> ProcessIdentity:
+        """The calling process."""
+
+    def spawn_keeper(self, run_dir: Path, token: str) -> None:
+        """Start a detached keeper for the directory; returns once it carries the token. Raises OSError."""
+
+
+@dataclass(frozen=True)
+class JournalChunk:
+    """Bytes of a journal from `offset` on. `size` is the whole file's; 0 where there is no file."""
+
+    offset: int
+    data: bytes
+    size: int
+
+
+class RunDirs(Protocol):
+    """Run directories of this host. Reading gives None where a file is absent or is not a whole document."""
+
+    def path(self, pipeline: str, run: int) -> Path:
+        """The directory of a run."""
+
+    def last_number(self, pipeline: str) -> int:
+        """The highest run number that has a directory; 0 without any."""
+
+    def prepare(self, run_dir: Path, launch: Launch, control: Control) -> None:
+        """Create the directory with launch.json and control.json; files that are there already stay."""
+
+    def launch(self, run_dir: Path) -> Launch | None: ...
+    def identity(self, run_dir: Path) -> Identity | None: ...
+    def control(self, run_dir: Path) -> Control | None: ...
+    def status(self, run_dir: Path) -> Status | None: ...
+    def exit_record(self, run_dir: Path) -> ExitRecord | None: ...
+
+    def write_control(self, run_dir: Path, control: Control) -> None:
+        """Replace control.json."""
+
+    def journal(self, run_dir: Path, offset: int, limit: int) -> JournalChunk:
+        """Up to `limit` bytes of the journal from `offset` on."""

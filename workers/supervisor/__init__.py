@@ -1,0 +1,1 @@
+"""The supervisor: observe, record, decide, act, once a second for every pipeline of the host."""

@@ -1,0 +1,134 @@
+"""What a tick may do to a pipeline; `decide` makes these values, `act` carries them out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from pipelines.domain.protocol import Control, Identity, ProcessIdentity
+from pipelines.domain.states import OperationState, Phase, RunOutcome, StopReason
+
+
+@dataclass(frozen=True)
+class CreateRun:
+    """Record the intent to start, then start. `fresh`: asked for by a person, so the restart budget begins anew."""
+
+    fresh: bool
+
+
+@dataclass(frozen=True)
+class Spawn:
+    """Start the keeper of a run whose intent is recorded."""
+
+
+@dataclass(frozen=True)
+class RecordProcesses:
+    """The run's processes were seen."""
+
+    identity: Identity
+
+
+@dataclass(frozen=True)
+class WriteControl:
+    """Give the agent a new command."""
+
+    control: Control
+
+
+@dataclass(frozen=True)
+class SetPhase:
+    """Change the phase, if it is still the one that was seen."""
+
+    new: Phase
+    reason: str
+    message: str
+    stop_reason: StopReason | None = None
+
+
+@dataclass(frozen=True)
+class Restart:
+    """When the next run starts by itself: CLOCK_BOOTTIME seconds, and how many seconds from now."""
+
+    boot_id: str
+    boottime: float
+    delay: float
+
+
+@dataclass(frozen=True)
+class EndRun:
+    """The run is proven over: record how it ended and what follows, in one transaction."""
+
+    outcome: RunOutcome
+    exit_code: int | None
+    exit_reason: str
+    rung: str
+    phase: Phase
+    reason: str
+    message: str
+    stop_reason: StopReason | None = None
+    findings: tuple[Mapping[str, Any], ...] = ()
+    restart: Restart | None = None
+
+
+@dataclass(frozen=True)
+class AbortPause:
+    """The pause could not be proven in time: the pipeline goes on as it was."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class KillProcesses:
+    """SIGKILL, each after its identity was checked."""
+
+    processes: tuple[ProcessIdentity, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class ResetRestarts:
+    """The run has been well for long enough: the restart budget begins anew."""
+
+
+@dataclass(frozen=True)
+class ObserveGeneration:
+    """What was asked for with this generation has been acted upon."""
+
+    generation: int
+
+
+@dataclass(frozen=True)
+class FinishOperation:
+    """The open operation has come to its end."""
+
+    id: UUID
+    state: OperationState
+    message: str
+    error: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class AdvanceOperation:
+    """The open operation has reached a step; `message` says what it waits for."""
+
+    id: UUID
+    step: str
+    message: str
+
+
+Action = (
+    CreateRun
+    | Spawn
+    | RecordProcesses
+    | WriteControl
+    | SetPhase
+    | EndRun
+    | AbortPause
+    | KillProcesses
+    | ResetRestarts
+    | ObserveGeneration
+    | FinishOperation
+    | AdvanceOperation
+)

@@ -1,0 +1,167 @@
+"""Which command a living run should have, and when a stop climbs the ladder.
+
+Deadlines are set once, when the command is given, on CLOCK_BOOTTIME; the keeper enforces them, so they survive every
+supervisor. Pause and drain never climb: at drain_timeout a pause is given up, and a drain becomes a stop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelines.domain.protocol import Control, ProcessIdentity
+from pipelines.domain.spec import Lifecycle
+from pipelines.domain.states import AgentPhase, Command, DesiredState, OperationKind
+from workers.ports import Now
+from workers.supervisor.actions import AbortPause, Action, KillProcesses, WriteControl
+from workers.supervisor.view import PipelineView, RunView
+
+INIT_TIMEOUT = "init_timeout"
+KEEPER_GRACE = 5.0
+"""Seconds after kill_at in which the keeper may still do its work."""
+KEEPER_LOST_GRACE = 10.0
+"""Seconds that a driver without its keeper has to stop at its gate."""
+DRIVER_LOST_GRACE = 30.0
+"""Seconds that a keeper without its driver has to write the exit record."""
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    command: Command
+    reason: str
+
+
+def command_actions(view: PipelineView, run: RunView, now: Now) -> list[Action]:
+    """The next control.json, or the end of a pause that could not be proven in time."""
+    if pause_expired(view, run, now):
+        seconds = view.lifecycle.drain_timeout
+        return [AbortPause(f"The batch in hand did not end within {seconds:g} s; the pipeline goes on as it was.")]
+    control = next_control(view, run, now)
+    return [WriteControl(control)] if control else []
+
+
+def first_control(view: PipelineView, now: Now) -> Control:
+    """The command that a new run finds when it starts."""
+    command = Command.PAUSE if view.desired is DesiredState.PAUSED else Command.RUN
+    return Control(seq=1, command=command, boot_id=now.boot_id, issued_at=now.boottime, reason="start")
+
+
+def next_control(view: PipelineView, run: RunView, now: Now) -> Control | None:
+    """The command to give now; None where the last one stands."""
+    wanted, last = _wanted(view, run, now), run.control
+    if last is not None and not _replaces(wanted, last, _pause_needs_deadline(view, run)):
+        return None
+    seq = 1 if last is None else last.seq + 1
+    base = Control(seq=seq, command=wanted.command, boot_id=now.boot_id, issued_at=now.boottime, reason=wanted.reason)
+    return base.model_copy(update=_deadlines(view, run, wanted, now))
+
+
+def _wanted(view: PipelineView, run: RunView, now: Now) -> _Wanted:
+    if view.desired is DesiredState.STOPPED:
+        return _Wanted(Command.DRAIN_AND_STOP if view.drain_on_stop else Command.STOP, "stop")
+    if view.restart_wanted:
+        return _Wanted(Command.DRAIN_AND_STOP, "restart")
+    if init_expired(view.lifecycle, run, now):
+        return _Wanted(Command.STOP, INIT_TIMEOUT)
+    if view.desired is DesiredState.PAUSED:
+        return _Wanted(Command.PAUSE, "pause")
+    return _Wanted(Command.RUN, "run")
+
+
+def _replaces(wanted: _Wanted, last: Control, pause_needs_deadline: bool) -> bool:
+    """A stop is never taken back and its clock never begins again; a drain can become a stop at once."""
+    if last.command is Command.STOP:
+        return False
+    if last.command is Command.DRAIN_AND_STOP:
+        return wanted.command is Command.STOP
+    if wanted.command is Command.PAUSE and last.command is Command.PAUSE:
+        return pause_needs_deadline
+    return wanted.command is not last.command
+
+
+def _deadlines(view: PipelineView, run: RunView, wanted: _Wanted, now: Now) -> dict[str, float | None]:
+    life = view.lifecycle
+    if wanted.reason == INIT_TIMEOUT:
+        return {"term_at": now.boottime, "kill_at": now.boottime + life.cancel_interval}
+    if wanted.command is Command.PAUSE:
+        timed = _initialised(run) and _person_waits(view)
+        return {"deadline": now.boottime + life.drain_timeout if timed else None}
+    if wanted.command is Command.RUN:
+        return {}
+    start = now.boottime + (life.drain_timeout if wanted.command is Command.DRAIN_AND_STOP else 0.0)
+    kill_at = start + life.cancel_timeout if life.cancel_timeout > 0 else None
+    return {"term_at": start + life.cancel_interval, "kill_at": kill_at}
+
+
+def init_expired(life: Lifecycle, run: RunView, now: Now) -> bool:
+    """Whether the agent is still initialising when init_timeout has passed."""
+    return run.started is not None and not _initialised(run) and now.boottime - run.started > life.init_timeout
+
+
+def _initialised(run: RunView) -> bool:
+    return run.status is not None and run.status.phase is not AgentPhase.PREFLIGHT
+
+
+def _person_waits(view: PipelineView) -> bool:
+    return view.operation is not None and view.operation.kind is OperationKind.PAUSE
+
+
+def _pause_needs_deadline(view: PipelineView, run: RunView) -> bool:
+    """A pause given while the agent was initialising gets its deadline when the agent is ready to obey it."""
+    if run.control is None or run.control.deadline is not None or pause_proven(run):
+        return False
+    return _initialised(run) and _person_waits(view)
+
+
+def pause_proven(run: RunView) -> bool:
+    """Whether the agent has proven that it consumes nothing, under the pause that stands now."""
+    status = run.status
+    return (
+        run.obeyed
+        and run.control is not None
+        and run.control.command is Command.PAUSE
+        and status is not None
+        and status.phase is AgentPhase.PAUSED
+        and status.pause_proof is not None
+        and status.pause_proof.holds
+    )
+
+
+def pause_expired(view: PipelineView, run: RunView, now: Now) -> bool:
+    """Whether a pause that a person waits for has passed its deadline without proof."""
+    control = run.control
+    return (
+        view.desired is DesiredState.PAUSED
+        and control is not None
+        and control.command is Command.PAUSE
+        and control.deadline is not None
+        and now.boottime >= control.deadline
+        and _person_waits(view)
+        and not pause_proven(run)
+    )
+
+
+def kill_actions(run: RunView, now: Now) -> list[Action]:
+    """What the keeper should have done and could not: the supervisor's own SIGKILL, the keeper last."""
+    late = _seconds_late(run, now)
+    if late >= KEEPER_GRACE:
+        with_keeper = late >= 2 * KEEPER_GRACE
+        return _kill(run, "The keeper did not enforce the stop in time.", with_keeper=with_keeper)
+    if run.half_dead and run.half_dead_since is not None:
+        since = now.boottime - run.half_dead_since
+        if not run.keeper_alive and since >= KEEPER_LOST_GRACE:
+            return _kill(run, "The keeper is gone and the driver did not stop by itself.", with_keeper=True)
+        if not run.driver_alive and since >= DRIVER_LOST_GRACE:
+            return _kill(run, "The driver is gone and its keeper did not end.", with_keeper=True)
+    return []
+
+
+def _seconds_late(run: RunView, now: Now) -> float:
+    if not run.stopping or run.control is None or run.control.kill_at is None:
+        return 0.0
+    return now.boottime - run.control.kill_at
+
+
+def _kill(run: RunView, reason: str, *, with_keeper: bool) -> list[Action]:
+    keeper = run.identity.keeper if run.identity else None
+    targets: tuple[ProcessIdentity, ...] = tuple(p for p in run.holders if with_keeper or p != keeper)
+    return [KillProcesses(targets, reason)] if targets else []

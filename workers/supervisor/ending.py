@@ -1,0 +1,188 @@
+"""How a run ended, in whose name, and what follows. Called when no process carries its token any more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pipelines.domain.protocol import Exit
+from pipelines.domain.states import DesiredState, Phase, RunOutcome, StopReason
+from workers.ports import Now
+from workers.supervisor.actions import EndRun, Restart
+from workers.supervisor.command import INIT_TIMEOUT
+from workers.supervisor.view import PipelineView, RunView
+
+_FAILED_CODES = {
+    Exit.CLEAN: "The agent ended without being asked to.",
+    Exit.PREFLIGHT_BLOCKED: "Positions, ledger and checkpoint do not agree.",
+    Exit.INIT_FAILED: "A component could not be initialised.",
+    Exit.QUERY_FAILED: "A streaming query ended with an error.",
+    Exit.JVM_LOST: "The agent's JVM ended.",
+    Exit.KEEPER_LOST: "The agent's keeper ended, so the driver stopped at its gate.",
+    Exit.BAD_LAUNCH: "The agent could not read its launch file or its definition.",
+}
+_OUTCOMES = {
+    Exit.CLEAN: RunOutcome.FAILED,
+    Exit.PREFLIGHT_BLOCKED: RunOutcome.BLOCKED,
+    Exit.INIT_FAILED: RunOutcome.BLOCKED,
+    Exit.QUERY_FAILED: RunOutcome.FAILED,
+    Exit.BAD_LAUNCH: RunOutcome.BLOCKED,
+}
+
+Findings = tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """How the process ended, whatever was wanted."""
+
+    outcome: RunOutcome
+    code: int | None
+    reason: str
+    rung: str = ""
+
+
+def ending(view: PipelineView, run: RunView, now: Now) -> EndRun:
+    """Judge a run that is proven over: asked for, in need of a person, or to be started again."""
+    ended = _how(run, now)
+    faults = (_journal_finding(run.journal_fault),) if run.journal_fault is not None else ()
+    if view.desired is DesiredState.STOPPED:
+        return replace(_stopped(view, run, ended), findings=faults)
+    if faults:
+        return _blocked(ended, faults)
+    if view.restart_wanted or (run.stopping and not _gave_up_initialising(run)):
+        return _stopped(view, run, ended)
+    findings = _findings(run, ended)
+    if findings and not (view.restart_count > 0 and all(finding.get("retryable") for finding in findings)):
+        return _blocked(ended, findings)
+    return _restarted(view, ended, findings, now)
+
+
+def never_started(run: RunView, reason: str) -> EndRun:
+    """A run whose intent was recorded and that is no longer wanted before any process existed."""
+    return _end(_Ended(RunOutcome.CLEAN, None, reason), Phase.STOPPED, "stopped", reason, StopReason.USER)
+
+
+def _how(run: RunView, now: Now) -> _Ended:
+    """From the keeper's exit record; without one from the driver's own last word; without that it is lost."""
+    record = run.exit
+    if record is None:
+        return _without_record(run, now)
+    rung = record.rung or ""
+    if record.signal is not None:
+        outcome = RunOutcome.KILLED if record.killed_by else RunOutcome.CRASHED
+        return _Ended(outcome, None, record.reason or f"The driver was ended by signal {record.signal}.", rung)
+    code = record.exit_code if record.exit_code is not None else -1
+    said = run.last_word[1] if run.last_word and run.last_word[0] == code else ""
+    return _by_code(run, code, record.reason or said, rung)
+
+
+def _without_record(run: RunView, now: Now) -> _Ended:
+    if run.last_word is not None:
+        return _by_code(run, *run.last_word, rung="")
+    control = run.control
+    kill_at = control.kill_at if run.stopping and control and control.boot_id == now.boot_id else None
+    if kill_at is not None and now.boottime >= kill_at:
+        return _Ended(RunOutcome.KILLED, None, "Killed at the stop's deadline.", "sigkill")
+    if run.identity is not None and run.identity.keeper.boot_id != now.boot_id:
+        return _Ended(RunOutcome.LOST, None, "The host was started anew.")
+    if run.spawned_here and run.identity is None:
+        return _Ended(RunOutcome.FAILED, None, "The keeper ended at once; keeper.log in the run directory says why.")
+    return _Ended(RunOutcome.LOST, None, "The run ended without an exit record.")
+
+
+def _by_code(run: RunView, code: int, reason: str, rung: str) -> _Ended:
+    if code == Exit.CLEAN and run.stopping:
+        return _Ended(RunOutcome.CLEAN, code, reason or "Stopped as asked.", rung)
+    known = Exit(code) if code in set(Exit) else None
+    words = _FAILED_CODES[known] if known is not None else f"The agent crashed with exit code {code}."
+    outcome = _OUTCOMES.get(known, RunOutcome.CRASHED) if known is not None else RunOutcome.CRASHED
+    return _Ended(outcome, code, reason or words, rung)
+
+
+def _gave_up_initialising(run: RunView) -> bool:
+    return run.control is not None and run.control.reason == INIT_TIMEOUT
+
+
+def _findings(run: RunView, ended: _Ended) -> Findings:
+    """Why a person is needed; empty where a restart may help."""
+    if _gave_up_initialising(run):
+        return (_init_finding(run),)
+    if ended.outcome is not RunOutcome.BLOCKED:
+        return ()
+    reported = tuple(finding.model_dump() for finding in run.status.findings) if run.status else ()
+    return reported or (_finding("", "AGENT_REFUSED", ended.reason),)
+
+
+def _init_finding(run: RunView) -> Mapping[str, Any]:
+    components = run.status.components if run.status else []
+    hanging = next((component for component in components if component.state == "initialising"), None)
+    what = f"{hanging.kind} {hanging.name} ({hanging.type})" if hanging else "The agent"
+    finding = _finding(
+        f"{hanging.kind}s.{hanging.name}" if hanging else "",
+        "INIT_TIMEOUT",
+        f"{what} did not finish initialising within init_timeout.",
+        "Look at the run's log; raise lifecycle.init_timeout if it only needs longer.",
+    )
+    return {**finding, "retryable": True}
+
+
+def _journal_finding(fault: str) -> Mapping[str, Any]:
+    return _finding(
+        "journal.jsonl",
+        "JOURNAL_CORRUPT",
+        f"The run's journal cannot be read: {fault}",
+        "Nothing is started before its batches are accounted for; look at the run directory.",
+    )
+
+
+def _finding(path: str, code: str, message: str, suggestion: str = "") -> Mapping[str, Any]:
+    return {"path": path, "code": code, "message": message, "suggestion": suggestion, "retryable": False}
+
+
+def _stopped(view: PipelineView, run: RunView, ended: _Ended) -> EndRun:
+    killed = ended.outcome is RunOutcome.KILLED
+    reason = StopReason.WATCHDOG if killed else StopReason.USER
+    if view.desired is not DesiredState.STOPPED:
+        return _end(ended, Phase.STOPPED, "restarting", "The run has ended; the next one follows.", reason)
+    words = f"Killed: {ended.reason}" if killed else "Stopped as asked." if run.stopping else f"Ended: {ended.reason}"
+    return _end(ended, Phase.STOPPED, "killed" if killed else "stopped", words, reason)
+
+
+def _blocked(ended: _Ended, findings: Findings) -> EndRun:
+    first = findings[0]
+    where = f"{first['path']}: " if first.get("path") else ""
+    outcome = ended if ended.outcome is not RunOutcome.CLEAN else replace(ended, outcome=RunOutcome.BLOCKED)
+    end = _end(outcome, Phase.BLOCKED, str(first["code"]).lower(), f"{where}{first['message']}", StopReason.SYSTEM)
+    return replace(end, findings=findings)
+
+
+def _restarted(view: PipelineView, ended: _Ended, findings: Findings, now: Now) -> EndRun:
+    """BACKOFF with a delay that doubles, or FAILED when the budget of restarts in a row is spent."""
+    if view.restart_count >= view.lifecycle.max_restarts:
+        words = f"{ended.reason} {view.restart_count} restarts in a row did not help."
+        return replace(_end(ended, Phase.FAILED, "restarts_spent", words, StopReason.SYSTEM), findings=findings)
+    delay = backoff(view.lifecycle.restart_backoff, view.lifecycle.restart_backoff_max, view.restart_count)
+    words = f"{ended.reason} It is started again in {delay:g} s."
+    restart = Restart(now.boot_id, now.boottime + delay, delay)
+    end = _end(ended, Phase.BACKOFF, ended.outcome.lower(), words, StopReason.SYSTEM)
+    return replace(end, restart=restart, findings=findings)
+
+
+def backoff(first: float, longest: float, restarts: int) -> float:
+    """Seconds before the next restart: doubles with each one and saturates."""
+    return float(min(longest, first * 2 ** min(restarts, 40)))
+
+
+def _end(ended: _Ended, phase: Phase, reason: str, message: str, stop_reason: StopReason) -> EndRun:
+    return EndRun(
+        outcome=ended.outcome,
+        exit_code=ended.code,
+        exit_reason=ended.reason,
+        rung=ended.rung,
+        phase=phase,
+        reason=reason,
+        message=message,
+        stop_reason=stop_reason,
+    )

@@ -1,0 +1,84 @@
+"""Whether the open operation of a pipeline has come to its end, or which of its steps is under way."""
+
+from __future__ import annotations
+
+from pipelines.domain.states import RUNNING_PHASES, AgentPhase, OperationKind, OperationState, Phase
+from workers.ports import Now
+from workers.supervisor.actions import Action, AdvanceOperation, FinishOperation
+from workers.supervisor.command import pause_proven
+from workers.supervisor.view import OperationView, PipelineView
+
+_REFUSED = {Phase.BLOCKED, Phase.FAILED}
+_WORDS = {
+    OperationKind.START: "Running.",
+    OperationKind.RESUME: "Running.",
+    OperationKind.RESTART: "Running again.",
+    OperationKind.PAUSE: "Paused; proven by the agent.",
+    OperationKind.STOP: "Stopped; proven by the exit of its process.",
+}
+_ENDED_AGENT = {AgentPhase.STOPPED, AgentPhase.FAILED}
+
+
+def operation_actions(view: PipelineView, now: Now) -> list[Action]:
+    """Judge the open operation by the phase that is recorded."""
+    operation = view.operation
+    if operation is None or view.observed_generation < operation.generation:
+        return []
+    if _succeeded(view, operation):
+        return [FinishOperation(operation.id, OperationState.SUCCEEDED, _WORDS[operation.kind])]
+    if view.run is None and view.phase in _REFUSED and operation.kind is not OperationKind.STOP:
+        return [_refused(view, operation)]
+    if _expired(operation, now):
+        return [_late(view, operation)]
+    step = _step(view, operation)
+    return [AdvanceOperation(operation.id, step, view.phase_message)]
+
+
+def _succeeded(view: PipelineView, operation: OperationView) -> bool:
+    if operation.kind is OperationKind.STOP:
+        return view.phase is Phase.STOPPED and view.run is None
+    if operation.kind is OperationKind.PAUSE:
+        return view.phase is Phase.PAUSED and view.run is not None and pause_proven(view.run)
+    return view.phase in RUNNING_PHASES and view.run is not None and not view.restart_wanted
+
+
+def _refused(view: PipelineView, operation: OperationView) -> FinishOperation:
+    first = view.findings[0] if view.findings else {}
+    return _failed(operation, view.phase_reason, view.phase_message, str(first.get("suggestion", "")))
+
+
+def _expired(operation: OperationView, now: Now) -> bool:
+    """A pause has a deadline of its own, which also takes it back."""
+    timed = operation.kind is not OperationKind.PAUSE and operation.expires is not None
+    return timed and now.boottime >= (operation.expires or 0.0)
+
+
+def _late(view: PipelineView, operation: OperationView) -> FinishOperation:
+    words = f"Not done in the time allowed; it is {view.phase.lower()}: {view.phase_message}"
+    return _failed(
+        operation, "deadline", words, "It goes on without being waited for; look at the pipeline and its log."
+    )
+
+
+def _failed(operation: OperationView, code: str, message: str, hint: str) -> FinishOperation:
+    error = {"code": code, "message": message, "hint": hint}
+    return FinishOperation(operation.id, OperationState.FAILED, message, error)
+
+
+def _step(view: PipelineView, operation: OperationView) -> str:
+    """Names of `pipelines.domain.operations.STEPS`."""
+    if operation.kind is OperationKind.STOP or (operation.kind is OperationKind.RESTART and view.restart_wanted):
+        return _stop_step(view)
+    if operation.kind is OperationKind.PAUSE:
+        return "batch_in_hand" if view.phase is Phase.PAUSING else "requested"
+    if operation.kind is OperationKind.RESUME:
+        return "first_batch_or_idle" if view.phase is Phase.STARTING else "requested"
+    return "starting" if view.phase is Phase.STARTING else "preflight"
+
+
+def _stop_step(view: PipelineView) -> str:
+    run = view.run
+    if view.phase is not Phase.STOPPING or run is None:
+        return "requested"
+    ended = not run.driver_alive or (run.status is not None and run.status.phase in _ENDED_AGENT)
+    return "process_exit" if ended else "draining"

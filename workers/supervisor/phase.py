@@ -1,0 +1,130 @@
+"""The phase of a pipeline whose run has living processes, in a word, a reason and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pipelines.domain.protocol import QueryStatus, Status
+from pipelines.domain.states import AgentPhase, Command, Phase, can
+from workers.ports import Now
+from workers.supervisor.actions import Action, SetPhase
+from workers.supervisor.command import pause_proven
+from workers.supervisor.view import PipelineView, RunView
+
+HALF_DEAD_SHOWN_AFTER = 2.0
+"""Seconds that a keeper and its driver may take to end one after the other before it is called unusual."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A phase with the reason for it."""
+
+    phase: Phase
+    reason: str = ""
+    message: str = ""
+
+
+def phase_actions(view: PipelineView, run: RunView, now: Now) -> list[Action]:
+    """At most one change; where the table has no direct way, the first step of the way round."""
+    seen = observed(view, run, now)
+    if seen is None or seen.phase is view.phase:
+        return []
+    step = _next_step(view.phase, seen.phase)
+    if step is None:
+        return []
+    return [SetPhase(step, seen.reason, seen.message)]
+
+
+def _next_step(old: Phase, new: Phase) -> Phase | None:
+    if can(old, new):
+        return new
+    return next((via for via in (Phase.STARTING, Phase.PAUSING) if can(old, via) and can(via, new)), None)
+
+
+def observed(view: PipelineView, run: RunView, now: Now) -> Seen | None:
+    """What the processes, the command and the agent's own words amount to; None: it stays as it is."""
+    if run.stopping and run.control is not None:
+        return Seen(Phase.STOPPING, run.control.reason, "Waiting for the process to end.")
+    if run.half_dead_since is not None and now.boottime - run.half_dead_since >= HALF_DEAD_SHOWN_AFTER:
+        lost = "keeper" if not run.keeper_alive else "driver"
+        return Seen(Phase.UNKNOWN, f"{lost}_lost", f"The agent's {lost} has ended; waiting for the rest of it to end.")
+    status = run.status
+    if status is None or status.token != run.token:
+        return Seen(Phase.PREFLIGHT, "starting", "The agent's process is starting.")
+    if now.boottime - status.beat > view.lifecycle.heartbeat_timeout:
+        silent = now.boottime - status.beat
+        return Seen(Phase.UNKNOWN, "heartbeat_stale", f"The agent lives and has not reported for {silent:.0f} s.")
+    return _REPORTED[status.phase](view, run, status, now)
+
+
+_Reported = Callable[[PipelineView, RunView, Status, Now], Seen | None]
+
+
+def _preflight(_view: PipelineView, _run: RunView, status: Status, _now: Now) -> Seen:
+    waiting = [c.name for c in status.components if c.state == "initialising"]
+    words = f"Initialising {', '.join(waiting)}." if waiting else "Initialising and probing every component."
+    return Seen(Phase.PREFLIGHT, "initialising", words)
+
+
+def _moving(view: PipelineView, run: RunView, status: Status, now: Now) -> Seen | None:
+    """STARTING, RUNNING or DEGRADED, unless a pause was asked for or nothing moves although there is lag."""
+    if _command(run) is Command.PAUSE:
+        return Seen(Phase.PAUSING, "pause", "The batch in hand is being finished.")
+    still = _stalled_for(view, status, now)
+    if still is not None and status.phase is not AgentPhase.DEGRADED:
+        return Seen(Phase.STALLED, "no_progress", f"There is lag and no batch has finished for {still:.0f} s.")
+    if status.phase is AgentPhase.STARTING:
+        return Seen(Phase.STARTING, "initialised", "Every component is ready; waiting for the first batch.")
+    held = next((query for query in status.queries if query.holding), None)
+    if status.phase is AgentPhase.DEGRADED:
+        return Seen(Phase.DEGRADED, "holding", _held(held) if held else status.detail or "A sink is failing.")
+    return Seen(Phase.RUNNING, "moving", "Records move, or the source is idle and reachable.")
+
+
+def _held(query: QueryStatus) -> str:
+    holding = query.holding
+    if holding is None:
+        return ""
+    times = f"{holding.attempts} attempts" if holding.attempts != 1 else "1 attempt"
+    return f"Sink {holding.sink} of {query.source}.{query.channel} fails ({times}); the batch is held: {holding.cause}"
+
+
+def _pausing(_view: PipelineView, run: RunView, _status: Status, _now: Now) -> Seen | None:
+    if _command(run) is not Command.PAUSE:
+        return None
+    return Seen(Phase.PAUSING, "pause", "The batch in hand is being finished.")
+
+
+def _paused(view: PipelineView, run: RunView, status: Status, now: Now) -> Seen | None:
+    if pause_proven(run):
+        return Seen(Phase.PAUSED, "proven", "Consumption has stopped: gate closed, nothing in flight, cursor still.")
+    return _pausing(view, run, status, now)
+
+
+def _ending(_view: PipelineView, _run: RunView, _status: Status, _now: Now) -> None:
+    """The agent is about to exit by itself; its exit says more than the phase could."""
+
+
+_REPORTED: dict[AgentPhase, _Reported] = {
+    AgentPhase.PREFLIGHT: _preflight,
+    AgentPhase.STARTING: _moving,
+    AgentPhase.RUNNING: _moving,
+    AgentPhase.DEGRADED: _moving,
+    AgentPhase.PAUSING: _pausing,
+    AgentPhase.PAUSED: _paused,
+    AgentPhase.STOPPING: _ending,
+    AgentPhase.STOPPED: _ending,
+    AgentPhase.FAILED: _ending,
+}
+
+
+def _command(run: RunView) -> Command | None:
+    return run.control.command if run.control else None
+
+
+def _stalled_for(view: PipelineView, status: Status, now: Now) -> float | None:
+    """Seconds without progress, if that is too long and something waits to be read."""
+    still = now.boottime - status.progress_beat
+    behind = any(query.lag for query in status.queries)
+    return still if behind and status.progress_beat > 0 and still > view.lifecycle.stall_timeout else None

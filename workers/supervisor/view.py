@@ -1,0 +1,125 @@
+"""What one tick sees of one pipeline: plain values, collected by `observe`, judged by `decide`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from pipelines.domain.protocol import Control, ExitRecord, Identity, ProcessIdentity, Status
+from pipelines.domain.spec import Lifecycle
+from pipelines.domain.states import STOP_COMMANDS, DesiredState, OperationKind, Phase, RunState
+
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class OperationView:
+    """The open operation of a pipeline. `expires`: CLOCK_BOOTTIME at which nobody need wait any longer."""
+
+    id: UUID
+    kind: OperationKind
+    generation: int
+    expires: float | None = None
+
+
+@dataclass(frozen=True)
+class RunView:
+    """The run that is not proven over yet.
+
+    `holders` are the living processes with its token. `journal_drained`: all that the journal holds is in the database.
+    `journal_fault`: why it cannot be. `last_word`: code and reason of the journal's exit entry. The rest is what this
+    supervisor process remembers: `spawned_here`: it has started a keeper for the run; `half_dead_since` and
+    `healthy_since`: CLOCK_BOOTTIME at which it first saw that.
+    """
+
+    number: int
+    generation: int
+    state: RunState
+    token: str
+    holders: tuple[ProcessIdentity, ...] = ()
+    known_driver: int | None = None
+    identity: Identity | None = None
+    control: Control | None = None
+    status: Status | None = None
+    exit: ExitRecord | None = None
+    journal_drained: bool = True
+    journal_fault: str | None = None
+    last_word: tuple[int, str] | None = None
+    spawned_here: bool = False
+    half_dead_since: float | None = None
+    healthy_since: float | None = None
+
+    @property
+    def keeper_alive(self) -> bool:
+        """Whether the keeper that identity.json names lives; true as long as it names none."""
+        return self.identity is None or self.identity.keeper in self.holders
+
+    @property
+    def driver_alive(self) -> bool:
+        """Whether the driver that identity.json names lives; true as long as it names none."""
+        return self.identity is None or self.identity.driver is None or self.identity.driver in self.holders
+
+    @property
+    def half_dead(self) -> bool:
+        """Keeper or driver has ended while other processes of the run live on."""
+        return bool(self.holders) and not (self.keeper_alive and self.driver_alive)
+
+    @property
+    def started(self) -> float | None:
+        """CLOCK_BOOTTIME at which the oldest living process of the run began."""
+        return min((holder.start_time / _TICKS_PER_SECOND for holder in self.holders), default=None)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to stop; that is never taken back."""
+        return self.control is not None and self.control.command in STOP_COMMANDS
+
+    @property
+    def obeyed(self) -> bool:
+        """Whether the agent has finished the last command."""
+        return (
+            self.control is not None
+            and self.status is not None
+            and self.status.command_seq == self.control.seq
+            and self.status.command_state == "done"
+        )
+
+
+@dataclass(frozen=True)
+class PipelineView:
+    """One pipeline. `restart_deadline` is (boot id, CLOCK_BOOTTIME) at which the back-off ends."""
+
+    id: UUID
+    name: str
+    desired: DesiredState
+    generation: int
+    observed_generation: int
+    phase: Phase
+    phase_reason: str
+    phase_message: str
+    lifecycle: Lifecycle
+    drain_on_stop: bool = True
+    restart_run: int | None = None
+    restart_count: int = 0
+    restart_deadline: tuple[str, float] | None = None
+    findings: tuple[Mapping[str, Any], ...] = ()
+    operation: OperationView | None = None
+    run: RunView | None = None
+
+    @property
+    def asked_anew(self) -> bool:
+        """Whether a person has asked for something since the supervisor last acted."""
+        return self.generation > self.observed_generation
+
+    @property
+    def end_wanted(self) -> bool:
+        """Whether the present run is to end: by a stop, or by a restart."""
+        return self.desired is DesiredState.STOPPED or self.restart_wanted
+
+    @property
+    def restart_wanted(self) -> bool:
+        """Whether the present run is to be followed by a new one."""
+        return self.run is not None and self.restart_run is not None and self.run.number <= self.restart_run

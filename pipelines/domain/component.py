@@ -1,0 +1,86 @@
+"""What the specifications of all components have in common."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+from pipelines.domain.values import ComponentName
+
+Kind = Literal["source", "interceptor", "selector", "channel", "sink", "processor"]
+
+
+def _field_title(name: str, _field: object) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def field(description: str, *, example: Any, default: Any = ..., unit: str | None = None, **rules: Any) -> Any:
+    """A key of a definition, with what the form and the documentation show of it.
+
+    Without `default` the key is required. `unit` says what a number counts. `rules` are pydantic's.
+    """
+    extra: JsonDict | None = {"unit": unit} if unit else None
+    return Field(default, description=description, examples=[example], json_schema_extra=extra, **rules)
+
+
+class Spec(BaseModel):
+    """A part of a definition: immutable, strict about types, unknown keys are errors."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, field_title_generator=_field_title
+    )
+
+
+class ComponentSpec(Spec):
+    """A component of a graph: `kind` and the value of `type` name it, `title` is what a person calls it."""
+
+    kind: ClassVar[Kind]
+    title: ClassVar[str]
+    type: str
+
+    @classmethod
+    def type_name(cls) -> str:
+        """The value of `type` that stands for this component."""
+        (name,) = cls.model_fields["type"].annotation.__args__  # type: ignore[union-attr]
+        return str(name)
+
+
+class InterceptorSpec(ComponentSpec):
+    """Looks at each event of a source; may change or filter it."""
+
+    kind: ClassVar[Kind] = "interceptor"
+
+
+class SelectorSpec(ComponentSpec):
+    """Decides which channels an event of a source goes to."""
+
+    kind: ClassVar[Kind] = "selector"
+
+    def targets(self, channels: list[str]) -> list[str]:
+        """Every channel that this selector can send to, out of all `channels` of the definition."""
+        raise NotImplementedError
+
+    def optional_targets(self) -> frozenset[str]:
+        """The targets whose failures are counted and hold nothing back."""
+        raise NotImplementedError
+
+
+class ChannelSpec(ComponentSpec):
+    """Carries events from sources to a sink."""
+
+    kind: ClassVar[Kind] = "channel"
+
+
+class SinkSpec(ComponentSpec):
+    """Delivers the events of one channel."""
+
+    kind: ClassVar[Kind] = "sink"
+    channel: ComponentName = field("The channel whose events this sink delivers.", example="lake")
+
+
+class ProcessorSpec(ComponentSpec):
+    """Chooses the sink of a group that takes a batch."""
+
+    kind: ClassVar[Kind] = "processor"

@@ -1,0 +1,199 @@
+"""The definition of a pipeline, `headgate/v1`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
+
+from pipelines.domain.component import ChannelSpec, ProcessorSpec, SinkSpec, Spec, field
+from pipelines.domain.components.processor_default import DefaultProcessor
+from pipelines.domain.registry import OneOf
+from pipelines.domain.source import SourceSpec
+from pipelines.domain.values import (
+    ComponentName,
+    DriverMemory,
+    Duration,
+    HostName,
+    LabelKey,
+    LabelValue,
+    PipelineName,
+    not_available,
+)
+
+API_VERSION = "headgate/v1"
+ANY_HOST = "any"
+
+Source = Annotated[SourceSpec, OneOf("source")]
+Channel = Annotated[ChannelSpec, OneOf("channel")]
+Sink = Annotated[SinkSpec, OneOf("sink")]
+Processor = Annotated[ProcessorSpec, OneOf("processor")]
+
+
+class SinkGroup(Spec):
+    """Sinks that share one channel, and the processor that chooses among them."""
+
+    sinks: list[ComponentName] = field("The sinks of the group.", example=["lake_a"], min_length=1, max_length=100)
+    processor: Processor = field(
+        "How the sink that takes a batch is chosen.",
+        default=DefaultProcessor(type="default"),
+        example={"type": "default"},
+    )
+
+
+def _mode(value: Any) -> Any:
+    if value == "real_time":
+        not_available("Real-time mode", "Use micro_batch.")(value)
+    return value
+
+
+class Delivery(Spec):
+    """How events are moved."""
+
+    mode: Annotated[Literal["micro_batch"], BeforeValidator(_mode)] = field(
+        "`micro_batch`: batch by batch, every component.", default="micro_batch", example="micro_batch"
+    )
+    trigger_interval_ms: int = field(
+        "The shortest time between the starts of two batches.",
+        default=100, example=1000, unit="ms", ge=0, le=3_600_000,
+    )  # fmt: skip
+    max_events_per_batch: int = field(
+        "The most events in one batch of one channel. A pause waits for the batch in hand.",
+        default=500_000, example=100_000, unit="events", ge=1, le=100_000_000,
+    )  # fmt: skip
+
+
+class Errors(Spec):
+    """What becomes of events that cannot be processed."""
+
+    dead_letter: Annotated[
+        None, BeforeValidator(not_available("A dead-letter channel", "Leave errors.dead_letter out."))
+    ] = field("Where bad events go. Not available yet.", default=None, example=None)
+
+
+class Lifecycle(Spec):
+    """Deadlines and restarts. Durations are numbers of seconds or text such as 250ms, 60s, 5m."""
+
+    init_timeout: Duration = field(
+        "How long all components together may take to initialise.", default=300.0, example="5m", unit="seconds"
+    )
+    drain_timeout: Duration = field(
+        "How long a pause or a drain may take; then it is given up and the pipeline goes on as it was.",
+        default=60.0, example="60s", unit="seconds",
+    )  # fmt: skip
+    cancel_interval: Duration = field(
+        "How long a stop waits for the batch in hand before it interrupts, and between interrupts.",
+        default=30.0, example="30s", unit="seconds",
+    )  # fmt: skip
+    cancel_timeout: Duration = field(
+        "When a stop that has not ended is killed; 0 switches the watchdog off.",
+        default=180.0, example="3m", unit="seconds",
+    )  # fmt: skip
+    stall_timeout: Duration = field(
+        "Without a finished batch for this long while there is something to read, the pipeline is stalled.",
+        default=300.0, example="5m", unit="seconds",
+    )  # fmt: skip
+    heartbeat_interval: Duration = field("How often the agent reports.", default=2.0, example="2s", unit="seconds")
+    heartbeat_timeout: Duration = field(
+        "Without a report for this long, the state is unknown.", default=30.0, example="30s", unit="seconds"
+    )
+    restart_backoff: Duration = field(
+        "The wait before the first restart; it doubles with each further one.",
+        default=1.0, example="1s", unit="seconds",
+    )  # fmt: skip
+    restart_backoff_max: Duration = field(
+        "The longest wait before a restart.", default=600.0, example="10m", unit="seconds"
+    )
+    restart_reset_after: Duration = field(
+        "After running well for this long, the count of restarts begins anew.",
+        default=300.0, example="5m", unit="seconds",
+    )  # fmt: skip
+    max_restarts: int = field(
+        "So many restarts in a row; then the pipeline has failed.",
+        default=10, example=10, unit="restarts", ge=0, le=1000,
+    )  # fmt: skip
+
+
+class Launcher(Spec):
+    """What runs the agent's Spark."""
+
+    type: Literal["local"] = field("`local`: inside the agent's own JVM.", default="local", example="local")
+    cores: int = field(
+        "Tasks at a time. It should cover the partitions of all channels that work at once, and one spare.",
+        default=4, example=4, unit="cores", ge=1, le=256,
+    )  # fmt: skip
+    driver_memory: DriverMemory = field(
+        "The JVM's heap, at least 512m.", default="512m", example="1g", unit="bytes, with m or g"
+    )
+
+
+class Placement(Spec):
+    """Where the agent runs."""
+
+    host: HostName = field("The name of a host, or `any`.", default=ANY_HOST, example="any")
+    launcher: Launcher = field(
+        "What runs the agent's Spark.",
+        default=Launcher(),
+        example={"type": "local", "cores": 4, "driver_memory": "512m"},
+    )
+
+
+class Definition(Spec):
+    """A whole pipeline: the graph, and how it is run. Durations are seconds; secrets are references."""
+
+    api_version: Literal["headgate/v1"] = field("The format of this definition.", example="headgate/v1")
+    name: PipelineName = field("The pipeline's name.", example="orders")
+    description: str = field("What it is for.", default="", example="Orders from the shop to the lake", max_length=1000)
+    labels: dict[LabelKey, LabelValue] = field(
+        "Names and values to find it by.", default={}, example={"team": "payments"}, max_length=64
+    )
+    sources: dict[ComponentName, Source] = field(
+        "Where events come from, by name.", example={"shop": {"type": "kafka"}}, min_length=1, max_length=100
+    )
+    channels: dict[ComponentName, Channel] = field(
+        "The ways from sources to sinks, by name.", example={"lake": {"type": "direct"}}, min_length=1, max_length=100
+    )
+    sinks: dict[ComponentName, Sink] = field(
+        "Where events go, by name.",
+        example={"lake": {"type": "logger", "channel": "lake"}},
+        min_length=1,
+        max_length=100,
+    )
+    sink_groups: dict[ComponentName, SinkGroup] = field(
+        "Sinks that share a channel, by the group's name.",
+        default={}, example={"lake": {"sinks": ["lake"], "processor": {"type": "default"}}}, max_length=100,
+    )  # fmt: skip
+    delivery: Delivery = field("How events are moved.", default=Delivery(), example={"trigger_interval_ms": 100})
+    errors: Errors = field("What becomes of bad events.", default=Errors(), example={})
+    lifecycle: Lifecycle = field("Deadlines and restarts.", default=Lifecycle(), example={"drain_timeout": "60s"})
+    placement: Placement = field("Where the agent runs.", default=Placement(), example={"host": "any"})
+
+    def plain(self) -> dict[str, Any]:
+        """The definition as JSON-ready data with every default written out; references stay references."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+    def canonical(self) -> str:
+        """One JSON text for all ways of writing the same definition: sorted keys, no spaces, defaults written out."""
+        return json.dumps(self.plain(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    def digest(self) -> str:
+        """SHA-256 of the canonical text, in hexadecimal."""
+        return hashlib.sha256(self.canonical().encode()).hexdigest()
+
+    def targets(self, source: str) -> list[str]:
+        """The channels that a source sends to, sorted."""
+        return sorted(self.sources[source].selector.targets(list(self.channels)))
+
+    def optional_targets(self, source: str) -> frozenset[str]:
+        """Those of them whose failures hold nothing back."""
+        return self.sources[source].selector.optional_targets()
+
+    def queries(self) -> list[tuple[str, str]]:
+        """(source, channel) of every streaming query, sorted."""
+        return [(source, channel) for source in sorted(self.sources) for channel in self.targets(source)]
+
+    def sinks_of(self, channel: str) -> dict[str, SinkSpec]:
+        """The sinks that deliver a channel, by name; one, unless a sink group covers them."""
+        return {name: sink for name, sink in sorted(self.sinks.items()) if sink.channel == channel}

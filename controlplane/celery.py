@@ -13,7 +13,7 @@ from celery.signals import setup_logging
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
 
-from django.conf import settings  # noqa: E402 - the variable above decides what this means
+from django.conf import settings
 
 HOUSEKEEPING_SECONDS = 60.0
 
@@ -60,6 +60,6 @@ app.conf.update(
 app.steps["worker"].add("workers.bootstep:SupervisorStep")
 
 
-@setup_logging.connect
+@setup_logging.connect  # type: ignore[untyped-decorator]
 def keep_logging(**_: Any) -> None:
     """Django has set up the logs already; without a receiver Celery would set up its own."""

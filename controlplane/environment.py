@@ -84,7 +84,9 @@ class Environment(BaseSettings):
     @model_validator(mode="after")
     def _production_brings_its_key(self) -> Environment:
         if self.secret_key is None and not self.embedded and not self.debug:
-            raise ValueError("secret_key: is required with a database server; set HEADGATE_SECRET_KEY to 50 random characters")
+            raise ValueError(
+                "secret_key: is required with a database server; set HEADGATE_SECRET_KEY to 50 random characters"
+            )
         return self
 
     @property

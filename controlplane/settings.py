@@ -94,7 +94,7 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "controlplane.shared.api_errors.exception_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
-KNOX_TOKEN_MODEL = "pipelines.AccessToken"
+KNOX_TOKEN_MODEL = "pipelines.AccessToken"  # noqa: S105 - the name of a table
 REST_KNOX = {"TOKEN_TTL": None, "TOKEN_PREFIX": "hg_"}
 
 SPECTACULAR_SETTINGS = {

@@ -43,7 +43,9 @@ def request_id() -> str:
     return str(structlog.contextvars.get_contextvars().get("request_id", ""))
 
 
-def problem(status: int, detail: str, *, code: str = "", title: str = "", hint: str = "", **more: Any) -> dict[str, Any]:
+def problem(
+    status: int, detail: str, *, code: str = "", title: str = "", hint: str = "", **more: Any
+) -> dict[str, Any]:
     """The body of a failure. `more` has findings and whatever else belongs to the code."""
     code = code or CODES.get(status, f"http_{status}")
     return {
@@ -135,7 +137,9 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A write by session without its CSRF token."""
-    hint = "GET /api/v1/session answers with a csrf_token; send it as the header X-CSRFToken with the session's cookies."
+    hint = (
+        "GET /api/v1/session answers with a csrf_token; send it as the header X-CSRFToken with the session's cookies."
+    )
     return problem_response(problem(403, f"The CSRF check failed: {reason}", code="csrf_failed", hint=hint))
 
 

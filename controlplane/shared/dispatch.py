@@ -1,7 +1,7 @@
 """Messages that make things happen sooner: wake-ups for supervisors, events for open pages.
 
-Nothing depends on them. They leave from one background thread, in order, each bounded in time; where Redis is away or slow
-they are dropped, the next tick sees the desired state and every page catches up from the database.
+Nothing depends on them. They leave from one background thread, in order, each bounded in time. Where Redis is away or
+slow they are dropped; the next tick sees the desired state and every page catches up from the database.
 """
 
 from __future__ import annotations

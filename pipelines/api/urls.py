@@ -1,2 +1,3 @@
-from django.urls import path
-urlpatterns: list = []
+from typing import Any
+
+urlpatterns: list[Any] = []

@@ -6,7 +6,7 @@ from django.db import models
 from knox.models import AbstractAuthToken
 
 
-class AccessToken(AbstractAuthToken):
+class AccessToken(AbstractAuthToken):  # type: ignore[misc]
     """A token, stored as a hash. `name` says in lists what it is for; without an expiry it holds until it is revoked."""
 
     name = models.CharField(max_length=100, blank=True, default="")

@@ -1,0 +1,1 @@
+"""Every read: rows in, views out."""

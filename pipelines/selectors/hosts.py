@@ -1,0 +1,45 @@
+"""Reading hosts."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db.models import Count, Q
+
+from controlplane.shared import clock
+from pipelines.domain.states import RunState
+from pipelines.models import Host
+from pipelines.selectors.views import HostView
+
+SUPERVISED_WITHIN = timedelta(seconds=5)
+LOST_AFTER = timedelta(seconds=30)
+
+
+def seen_within(seen_at: datetime | None, limit: timedelta) -> bool:
+    """Whether a host was seen within `limit`."""
+    return seen_at is not None and clock.now() - seen_at <= limit
+
+
+def supervised(host: Host | None) -> bool:
+    """Whether the supervisor of a pipeline's host is heard; without a host there is nothing to supervise."""
+    return host is None or seen_within(host.seen_at, SUPERVISED_WITHIN)
+
+
+def hosts() -> list[HostView]:
+    """Every host that ever reported, with the number of its living agents."""
+    agents = Count("runs", filter=~Q(runs__state=RunState.ENDED))
+    return [_view(host) for host in Host.objects.annotate(agents=agents).order_by("name")]
+
+
+def _view(host: Host) -> HostView:
+    return HostView(
+        name=host.name,
+        state="UP" if seen_within(host.seen_at, LOST_AFTER) else "LOST",
+        seen_at=host.seen_at,
+        supervised=seen_within(host.seen_at, SUPERVISED_WITHIN),
+        agents=host.agents,  # type: ignore[attr-defined]
+        cores=host.cores,
+        memory_bytes=host.memory_bytes,
+        state_dir=host.state_dir,
+        version=host.version,
+    )

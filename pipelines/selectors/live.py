@@ -1,0 +1,93 @@
+"""The agents' own figures, as the last status that the supervisor recorded has them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from pipelines.domain.protocol import ComponentStatus, QueryStatus
+from pipelines.models import Pipeline, Run
+from pipelines.selectors.views import ComponentStateView, CursorView, HoldingView, LiveView, QueryView
+
+
+def _time(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def query_statuses(run: Run | None) -> list[QueryStatus]:
+    """The queries of a living run; none where nothing was reported yet."""
+    observed = (run.observed if run else None) or {}
+    return [QueryStatus.model_validate(each) for each in observed.get("queries", [])]
+
+
+def live_view(run: Run | None) -> LiveView:
+    """The figures of a pipeline, over all its queries."""
+    if run is None or not run.observed:
+        return LiveView()
+    queries = query_statuses(run)
+    lags = [query.lag for query in queries]
+    known = [lag for lag in lags if lag is not None]
+    return LiveView(
+        records_per_second=sum(query.records_per_second for query in queries),
+        lag_records=sum(known) if known and len(known) == len(lags) else None,
+        last_batch_at=_time(max((query.last_batch_at for query in queries if query.last_batch_at), default=None)),
+        in_flight=sum(query.in_flight for query in queries),
+        as_of=_time(run.observed.get("at")),
+    )
+
+
+def query_views(run: Run | None) -> list[QueryView]:
+    """Progress of every query of a living run."""
+    return [_query_view(query) for query in query_statuses(run)]
+
+
+def _query_view(query: QueryStatus) -> QueryView:
+    return QueryView(
+        source=query.source,
+        channel=query.channel,
+        batch=query.batch,
+        in_flight=query.in_flight,
+        cursor=[
+            CursorView(
+                topic=each.topic,
+                partition=each.partition,
+                next_offset=each.next_offset,
+                end_offset=each.end_offset,
+                lag=each.lag,
+            )
+            for each in query.cursor
+        ],
+        records_per_second=query.records_per_second,
+        delivered=query.delivered,
+        last_batch_at=_time(query.last_batch_at),
+        holding=_holding_view(query),
+    )
+
+
+def _holding_view(query: QueryStatus) -> HoldingView | None:
+    held = query.holding
+    if held is None:
+        return None
+    since = datetime.fromtimestamp(held.since, UTC)
+    return HoldingView(sink=held.sink, cause=held.cause, attempts=held.attempts, since=since)
+
+
+def component_views(run: Run | None) -> list[ComponentStateView]:
+    """Initialisation of every component of a living run."""
+    observed = (run.observed if run else None) or {}
+    states = [ComponentStatus.model_validate(each) for each in observed.get("components", [])]
+    return [ComponentStateView(**state.model_dump()) for state in states]
+
+
+def live_frame(pipeline: Pipeline, run: Run | None) -> dict[str, Any]:
+    """What an open page is told about a moving pipeline, about once a second: the payload of a `live` frame."""
+    return {
+        "pipeline": pipeline.name,
+        "phase": pipeline.phase,
+        "desired_state": pipeline.desired_state,
+        "generation": pipeline.generation,
+        "observed_generation": pipeline.observed_generation,
+        "live": live_view(run).model_dump(mode="json"),
+        "queries": [query.model_dump(mode="json") for query in query_views(run)],
+        "updated_at": pipeline.updated_at.isoformat(),
+    }

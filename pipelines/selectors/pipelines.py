@@ -1,0 +1,196 @@
+"""Reading pipelines: any number of them with a constant number of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import yaml
+from django.db.models import Count, F, QuerySet
+from django.utils.functional import cached_property
+
+from controlplane.shared.errors import NotFound
+from pipelines.domain.actions import allowed_actions
+from pipelines.domain.conditions import Condition, ConditionStatus, ConditionType, Known, completed, headline
+from pipelines.domain.findings import Finding
+from pipelines.domain.roles import Role
+from pipelines.domain.states import DesiredState, Phase, RunState, StopReason
+from pipelines.models import Operation, Pipeline, Run
+from pipelines.selectors.hosts import supervised
+from pipelines.selectors.live import component_views, live_view, query_views
+from pipelines.selectors.operations import short_view
+from pipelines.selectors.runs import run_view
+from pipelines.selectors.situations import OPEN_STATES, situation
+from pipelines.selectors.views import (
+    AllowedActionView,
+    ArchivedPipelineView,
+    ConditionView,
+    PipelineDetailView,
+    PipelineView,
+    StatusView,
+)
+
+
+def pipelines() -> QuerySet[Pipeline]:
+    """Every pipeline that was not deleted, with what its view needs."""
+    present = Pipeline.objects.filter(archived_at=None).select_related("host")
+    return present.annotate(revision_number=F("current_revision__number"))
+
+
+def get_pipeline(name: str) -> Pipeline:
+    """One pipeline by its name; raises NotFound."""
+    pipeline = pipelines().select_related("current_revision").filter(name=name).first()
+    if pipeline is None:
+        raise NotFound(
+            f"There is no pipeline {name!r}.", code="pipeline_not_found", hint="GET /api/v1/pipelines lists them."
+        )
+    return pipeline
+
+
+class Surroundings:
+    """The open operations and living runs of some pipelines, read at once."""
+
+    def __init__(self, pipelines: Iterable[Pipeline]) -> None:
+        self._ids = [pipeline.id for pipeline in pipelines]
+
+    @cached_property
+    def operations(self) -> dict[Any, Operation]:
+        """Open operation by pipeline."""
+        found = Operation.objects.filter(pipeline__in=self._ids, state__in=OPEN_STATES)
+        return {operation.pipeline_id: operation for operation in found}
+
+    @cached_property
+    def runs(self) -> dict[Any, Run]:
+        """Living run by pipeline."""
+        found = Run.objects.exclude(state=RunState.ENDED).filter(pipeline__in=self._ids).order_by("number")
+        return {run.pipeline_id: run for run in found.select_related("revision").defer("revision__definition")}
+
+
+def pipeline_views(found: Sequence[Pipeline], role: Role) -> list[PipelineView]:
+    """Pipelines as the API shows them to a role."""
+    around = Surroundings(found)
+    return [PipelineView(**_fields(pipeline, around, role)) for pipeline in found]
+
+
+def detail_view(pipeline: Pipeline, role: Role) -> PipelineDetailView:
+    """A pipeline with its definition."""
+    revision = pipeline.current_revision
+    definition = revision.definition if revision else {}
+    return PipelineDetailView(
+        **_fields(pipeline, Surroundings([pipeline]), role), definition=definition, definition_yaml=as_yaml(definition)
+    )
+
+
+def as_yaml(definition: dict[str, Any]) -> str:
+    """A definition as a person would write it down."""
+    return yaml.safe_dump(definition, sort_keys=False, allow_unicode=True, width=120)
+
+
+def etag(pipeline: Pipeline) -> str:
+    """The entity tag of what a person may edit."""
+    return f'"{pipeline.version}"'
+
+
+def _fields(pipeline: Pipeline, around: Surroundings, role: Role) -> dict[str, Any]:
+    operation, run = around.operations.get(pipeline.id), around.runs.get(pipeline.id)
+    live, known = live_view(run), _known(pipeline)
+    actions = allowed_actions(situation(pipeline, operation, run is not None), role)
+    return {
+        "name": pipeline.name,
+        "description": pipeline.description,
+        "labels": pipeline.labels,
+        "headline": headline(known, live.in_flight),
+        "desired_state": known.desired,
+        "phase": known.phase,
+        "phase_since": pipeline.phase_since,
+        "phase_reason": pipeline.phase_reason,
+        "phase_message": pipeline.phase_message,
+        "stop_reason": StopReason(pipeline.stop_reason) if pipeline.stop_reason else None,
+        "generation": pipeline.generation,
+        "observed_generation": pipeline.observed_generation,
+        "revision": pipeline.revision_number,  # type: ignore[attr-defined]
+        "host": pipeline.host_id,
+        "created_at": pipeline.created_at,
+        "updated_at": pipeline.updated_at,
+        "etag": etag(pipeline),
+        "live": live,
+        "restart_count": pipeline.restart_count,
+        "next_restart_at": pipeline.restart_at,
+        "supervised": known.supervised,
+        "operation": short_view(operation),
+        "allowed_actions": [AllowedActionView(name=a.name, allowed=a.allowed, reason=a.reason) for a in actions],
+    }
+
+
+def _known(pipeline: Pipeline) -> Known:
+    return Known(
+        desired=DesiredState(pipeline.desired_state),
+        phase=Phase(pipeline.phase),
+        phase_since=pipeline.phase_since,
+        phase_message=pipeline.phase_message,
+        supervised=supervised(pipeline.host),
+        host=pipeline.host_id,
+        host_seen_at=pipeline.host.seen_at if pipeline.host else None,
+    )
+
+
+def status_view(pipeline: Pipeline, role: Role) -> StatusView:
+    """Everything that is known of a pipeline now."""
+    around = Surroundings([pipeline])
+    run = around.runs.get(pipeline.id)
+    return StatusView(
+        pipeline=PipelineView(**_fields(pipeline, around, role)),
+        conditions=[_condition_view(each) for each in completed(_recorded(pipeline), _known(pipeline))],
+        run=run_view(run) if run else None,
+        queries=query_views(run),
+        components=component_views(run),
+        findings=[_finding(each) for each in pipeline.findings],
+    )
+
+
+def _recorded(pipeline: Pipeline) -> list[Condition]:
+    return [
+        Condition(
+            type=ConditionType(each["type"]),
+            status=ConditionStatus(each["status"]),
+            reason=each["reason"],
+            message=each["message"],
+            since=datetime.fromisoformat(each["last_transition_time"]),
+        )
+        for each in pipeline.conditions
+    ]
+
+
+def _condition_view(condition: Condition) -> ConditionView:
+    return ConditionView(
+        type=condition.type,
+        status=condition.status,
+        reason=condition.reason,
+        message=condition.message,
+        last_transition_time=condition.since,
+    )
+
+
+def _finding(found: dict[str, Any]) -> Finding:
+    return Finding(**{name: value for name, value in found.items() if name in Finding.model_fields})
+
+
+def archived() -> QuerySet[Pipeline]:
+    """Deleted pipelines, newest first."""
+    found = Pipeline.objects.exclude(archived_at=None)
+    return found.annotate(revision_number=F("current_revision__number"), run_count=Count("runs"))
+
+
+def archived_view(pipeline: Pipeline) -> ArchivedPipelineView:
+    """A deleted pipeline as the API shows it."""
+    if pipeline.archived_at is None:
+        raise ValueError(f"{pipeline.name} is not archived")
+    return ArchivedPipelineView(
+        id=pipeline.id,
+        name=pipeline.name,
+        description=pipeline.description,
+        archived_at=pipeline.archived_at,
+        revision=pipeline.revision_number,  # type: ignore[attr-defined]
+        runs=pipeline.run_count,  # type: ignore[attr-defined]
+    )

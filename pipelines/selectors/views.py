@@ -1,0 +1,450 @@
+"""What the API answers: shapes, units and nothing else. Times are UTC, rates are records per second."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipelines.domain.actions import Action
+from pipelines.domain.conditions import ConditionStatus, ConditionType
+from pipelines.domain.findings import Finding
+from pipelines.domain.operations import StepState
+from pipelines.domain.states import (
+    DesiredState,
+    LedgerState,
+    OperationKind,
+    OperationState,
+    Phase,
+    RunOutcome,
+    RunRole,
+    RunState,
+    StopReason,
+)
+
+
+class View(BaseModel):
+    """An answer: immutable, and every field is always there."""
+
+    model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True)
+
+
+class EventView(View):
+    """Something that happened. `run` is the run's number, `actor` the user who asked, or `system`."""
+
+    id: int
+    at: datetime
+    kind: str = Field(examples=["phase.changed"])
+    pipeline: str | None
+    actor: str
+    run: int | None
+    message: str
+    data: dict[str, Any]
+
+
+class StepView(View):
+    """One step of an operation."""
+
+    name: str
+    state: StepState
+    started_at: datetime | None
+    ended_at: datetime | None
+    message: str
+
+
+class OperationError(View):
+    """Why an operation failed, and what to do."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+class OperationView(View):
+    """A request that takes time. `deadline`: when it is given up."""
+
+    id: UUID
+    pipeline: str
+    kind: OperationKind
+    state: OperationState
+    steps: list[StepView]
+    created_by: str
+    created_at: datetime
+    ended_at: datetime | None
+    deadline: datetime | None
+    message: str
+    error: OperationError | None
+    progress: dict[str, Any]
+
+
+class OpenOperation(View):
+    """The operation under way, in short."""
+
+    id: UUID
+    kind: OperationKind
+    state: OperationState
+
+
+class AllowedActionView(View):
+    """An action, and why it is not allowed now."""
+
+    name: Action
+    allowed: bool
+    reason: str
+
+
+class LiveView(View):
+    """The agent's own figures at `as_of`; null where no agent reports them. `in_flight`: batches being written."""
+
+    records_per_second: float | None = None
+    lag_records: int | None = None
+    last_batch_at: datetime | None = None
+    in_flight: int = 0
+    as_of: datetime | None = None
+
+
+class PipelineView(View):
+    """What is wanted of a pipeline (`desired_state`, `generation`) and what was observed (`phase`, `observed_generation`)."""
+
+    name: str
+    description: str
+    labels: dict[str, str]
+    headline: str = Field(description="Its state in one sentence.")
+    desired_state: DesiredState
+    phase: Phase
+    phase_since: datetime
+    phase_reason: str
+    phase_message: str
+    stop_reason: StopReason | None
+    generation: int
+    observed_generation: int
+    revision: int | None
+    host: str | None
+    created_at: datetime
+    updated_at: datetime
+    etag: str
+    live: LiveView
+    restart_count: int
+    next_restart_at: datetime | None
+    supervised: bool
+    operation: OpenOperation | None
+    allowed_actions: list[AllowedActionView]
+
+
+class PipelineDetailView(PipelineView):
+    """A pipeline with its current definition, as canonical JSON and as YAML."""
+
+    definition: dict[str, Any]
+    definition_yaml: str
+
+
+class ArchivedPipelineView(View):
+    """A deleted pipeline; its books are kept until it is purged."""
+
+    id: UUID
+    name: str
+    description: str
+    archived_at: datetime
+    revision: int | None
+    runs: int
+
+
+class RevisionView(View):
+    """One immutable definition."""
+
+    number: int
+    digest: str
+    created_at: datetime
+    created_by: str
+    note: str
+    definition: dict[str, Any]
+
+
+class ChangeView(View):
+    """One difference between two definitions."""
+
+    path: str
+    op: Literal["add", "remove", "change"]
+    old: Any
+    new: Any
+
+
+class DiffView(View):
+    """The differences from revision `from` to revision `to`."""
+
+    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True)
+
+    from_: int = Field(alias="from")
+    to: int
+    changes: list[ChangeView]
+
+
+class ValidationView(View):
+    """Every finding on a definition; `definition` is its canonical form where it is valid."""
+
+    valid: bool
+    findings: list[Finding]
+    definition: dict[str, Any] | None
+    digest: str | None
+
+
+class ConditionView(View):
+    """One statement about a pipeline, true, false or unknown, since when and why."""
+
+    type: ConditionType
+    status: ConditionStatus
+    reason: str
+    message: str
+    last_transition_time: datetime
+
+
+class RunView(View):
+    """One life of an agent."""
+
+    id: int
+    number: int
+    role: RunRole
+    epoch: int
+    revision: int
+    host: str
+    lineage: int
+    state: RunState
+    outcome: RunOutcome | None
+    exit_code: int | None
+    exit_reason: str
+    rung: str
+    started_at: datetime
+    first_record_at: datetime | None
+    ended_at: datetime | None
+    stop_requested_at: datetime | None
+    start_requested_at: datetime | None
+    driver_pid: int | None
+    keeper_pid: int | None
+    run_dir: str
+
+
+class CursorView(View):
+    """Where a query stands in one partition. `lag` in records."""
+
+    topic: str
+    partition: int
+    next_offset: int
+    end_offset: int | None
+    lag: int | None
+
+
+class HoldingView(View):
+    """A batch that waits because its sink fails."""
+
+    sink: str
+    cause: str
+    attempts: int
+    since: datetime
+
+
+class QueryView(View):
+    """Progress of one (source, channel); `delivered` is of this run."""
+
+    source: str
+    channel: str
+    batch: int | None
+    in_flight: bool
+    cursor: list[CursorView]
+    records_per_second: float
+    delivered: int
+    last_batch_at: datetime | None
+    holding: HoldingView | None
+
+
+class ComponentStateView(View):
+    """Whether a component is initialised."""
+
+    name: str
+    kind: str
+    type: str
+    state: str
+    detail: str
+
+
+class StatusView(View):
+    """Everything that is known of a pipeline now."""
+
+    pipeline: PipelineView
+    conditions: list[ConditionView]
+    run: RunView | None
+    queries: list[QueryView]
+    components: list[ComponentStateView]
+    findings: list[Finding]
+
+
+class RangeView(View):
+    """The half-open range [start, end) of offsets of one partition."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+
+class LedgerBatchView(View):
+    """One batch, or several adjoining ones of a run taken in together. `run` is the run's number."""
+
+    id: int
+    run: int
+    source: str
+    channel: str
+    first_batch: int
+    last_batch: int
+    state: LedgerState
+    read: int
+    added: int
+    delivered: int
+    routed_elsewhere: int
+    filtered: int
+    unrouted: int
+    dead_lettered: int
+    dropped_optional: int
+    duplicates_max: int
+    gaps: int
+    overlaps: int
+    ranges: list[RangeView]
+    sink: str
+    attempts: int
+    planned_at: datetime | None
+    done_at: datetime | None
+    balanced: bool
+
+
+class ChannelBooks(View):
+    """The books of one (source, channel). `open_batches`: planned and not acknowledged yet."""
+
+    source: str
+    channel: str
+    read: int
+    added: int
+    delivered: int
+    routed_elsewhere: int
+    filtered: int
+    unrouted: int
+    dead_lettered: int
+    dropped_optional: int
+    duplicates_max: int
+    gaps: int
+    overlaps: int
+    batches: int
+    open_batches: int
+    balanced: bool
+
+
+class PositionView(View):
+    """The next offset to read of one partition."""
+
+    source: str
+    channel: str
+    topic: str
+    partition: int
+    next_offset: int
+    updated_at: datetime
+
+
+class BooksView(View):
+    """The books of a pipeline over all its runs. `balanced`: every record has one verdict, no gap and no overlap."""
+
+    channels: list[ChannelBooks]
+    read: int
+    delivered: int
+    filtered: int
+    duplicates_max: int
+    gaps: int
+    overlaps: int
+    balanced: bool
+    positions: list[PositionView]
+
+
+class PointView(View):
+    """One point of a chart."""
+
+    at: datetime
+    records_per_second: float
+    lag_records: int | None
+
+
+class SeriesView(View):
+    """Rate and lag over time, oldest first."""
+
+    points: list[PointView]
+
+
+class LogView(View):
+    """A piece of an agent's log. `offset`: where to read on, in bytes; `rotated`: older lines are in another file."""
+
+    text: str
+    offset: int
+    size: int
+    rotated: bool
+
+
+class HostView(View):
+    """A machine with a worker. LOST: not seen for 30 s; supervised: seen within 5 s."""
+
+    name: str
+    state: Literal["UP", "LOST"]
+    seen_at: datetime | None
+    supervised: bool
+    agents: int
+    cores: int
+    memory_bytes: int
+    state_dir: str
+    version: str
+
+
+class ComponentTypeView(View):
+    """A type of component that a definition may use, with its JSON Schema."""
+
+    kind: str
+    type: str
+    title: str
+    description: str
+    schema_: dict[str, Any] = Field(alias="schema")
+
+    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True)
+
+
+class AuditView(View):
+    """Who asked for what."""
+
+    id: int
+    at: datetime
+    actor: str
+    action: str
+    pipeline: str
+    request_id: str
+    address: str
+    before: Any
+    after: Any
+    outcome: str
+
+
+class SessionView(View):
+    """Who is asking; `csrf_token` goes into the header X-CSRFToken of every write with a session."""
+
+    authenticated: bool
+    user: str | None
+    role: Literal["viewer", "operator", "admin"] | None
+    csrf_token: str
+
+
+class Problem(View):
+    """A failure, RFC 9457: `type` and `code` are stable, `detail` says what happened and `hint` what to do."""
+
+    type: str = Field(examples=["urn:headgate:problem:conflict"])
+    title: str
+    status: int
+    detail: str
+    code: str
+    hint: str
+    findings: list[Finding]
+    request_id: str
+    allowed_actions: list[AllowedActionView] | None = Field(default=None, description="After a refused action.")

@@ -1,0 +1,57 @@
+"""Deleting keeps the books; purging does not."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from controlplane.shared import clock
+from controlplane.shared.errors import Conflict, Invalid
+from pipelines.domain.actions import Action, Outcome, judge
+from pipelines.models import Pipeline, Run, RunNumber
+from pipelines.selectors.situations import situation_of
+from pipelines.services import audit, events
+from pipelines.services.audit import Actor
+from pipelines.services.definitions import changed_meanwhile
+
+
+@transaction.atomic
+def archive(*, pipeline: Pipeline, version: int | None, actor: Actor) -> None:
+    """Take a pipeline out of sight with its ledger and positions, and free its name.
+
+    Raises Conflict while a process exists or may exist, PreconditionFailed where `version` is given and stale.
+    """
+    current = Pipeline.objects.get(id=pipeline.id)
+    if version is not None and version != current.version:
+        raise changed_meanwhile(current)
+    verdict = judge(Action.DELETE, situation_of(current))
+    if verdict.outcome == Outcome.REFUSE:
+        raise Conflict(verdict.reason, code="pipeline_not_stopped", hint=f"POST /api/v1/pipelines/{current.name}/stop")
+    same = Pipeline.objects.filter(id=current.id, generation=current.generation, phase=current.phase, archived_at=None)
+    if not same.update(archived_at=clock.now(), generation=current.generation + 1):
+        raise Conflict(f"{current.name} was changed at this moment.", code="busy", hint="Send the request again.")
+    message = f"{actor.name} deleted {current.name}; its books are kept."
+    events.record(kind="pipeline.archived", message=message, pipeline=current, actor=actor.name)
+    audit.record(actor=actor, action="pipeline.delete", pipeline_name=current.name, before={"phase": current.phase})
+
+
+@transaction.atomic
+def purge(*, pipeline: Pipeline, confirm: str, actor: Actor) -> None:
+    """Remove an archived pipeline with its books for ever. Raises Invalid where `confirm` is not its name."""
+    if confirm != pipeline.name:
+        raise Invalid(
+            "The typed name is not that of the pipeline; nothing was removed.",
+            code="confirmation_differs",
+            hint=f"Repeat the request with ?confirm={pipeline.name} to remove its books for ever.",
+        )
+    _keep_last_number(pipeline)
+    Run.objects.filter(pipeline=pipeline).delete()
+    Pipeline.objects.filter(id=pipeline.id).update(current_revision=None)
+    Pipeline.objects.filter(id=pipeline.id).delete()
+    audit.record(actor=actor, action="pipeline.purge", pipeline_name=pipeline.name, before={"id": str(pipeline.id)})
+
+
+def _keep_last_number(pipeline: Pipeline) -> None:
+    last = Run.objects.filter(pipeline_name=pipeline.name).order_by("-number").values_list("number", flat=True).first()
+    kept, _ = RunNumber.objects.get_or_create(pipeline_name=pipeline.name, defaults={"last": last or 0})
+    if last is not None and last > kept.last:
+        RunNumber.objects.filter(pipeline_name=pipeline.name).update(last=last)

@@ -1,0 +1,216 @@
+"""Requests of people: start, pause, resume, stop, restart.
+
+A request writes what is wanted and returns an operation that can be awaited; the supervisor of the pipeline's host
+makes it so.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from controlplane.shared import clock, dispatch
+from controlplane.shared.errors import Conflict
+from pipelines.domain.actions import Action, Outcome, Verdict, judge
+from pipelines.domain.operations import seconds_allowed, steps_of
+from pipelines.domain.spec import Lifecycle
+from pipelines.domain.states import DesiredState, OperationKind, OperationState
+from pipelines.models import Operation, Pipeline
+from pipelines.selectors.situations import live_run, open_operation, situation
+from pipelines.services import audit, events, placement
+from pipelines.services.audit import Actor
+
+ATTEMPTS = 3
+TARGETS = {
+    OperationKind.START: DesiredState.RUNNING,
+    OperationKind.PAUSE: DesiredState.PAUSED,
+    OperationKind.RESUME: DesiredState.RUNNING,
+    OperationKind.STOP: DesiredState.STOPPED,
+    OperationKind.RESTART: DesiredState.RUNNING,
+}
+
+
+def request(*, pipeline: Pipeline, action: OperationKind | str, actor: Actor, drain: bool = True) -> Operation:
+    """Ask for an action; returns its operation: a new one, the open one of its kind, or one that succeeded at once.
+
+    Raises Conflict with the reason where the action makes no sense now, or where others keep changing the pipeline.
+    """
+    kind = OperationKind(action)
+    for _ in range(ATTEMPTS):
+        try:
+            with transaction.atomic():
+                operation = _attempt(pipeline, kind, actor, drain)
+        except IntegrityError:  # somebody else's request opened an operation in the same instant
+            continue
+        if operation is not None:
+            return operation
+    raise Conflict(
+        f"{pipeline.name} is being changed by others at this moment.", code="busy", hint="Send the request again."
+    )
+
+
+def _attempt(stale: Pipeline, kind: OperationKind, actor: Actor, drain: bool) -> Operation | None:
+    pipeline = Pipeline.objects.select_related("current_revision").get(id=stale.id)
+    now_open = open_operation(pipeline)
+    verdict = _judge(pipeline, kind, now_open, drain)
+    if verdict.outcome == Outcome.REFUSE:
+        raise _refusal(pipeline, kind, verdict, now_open)
+    if verdict.outcome == Outcome.DONE:
+        return _done_at_once(pipeline, kind, actor, verdict)
+    if verdict.outcome == Outcome.AWAIT:
+        return now_open or _open(pipeline, kind, actor, drain)
+    return _change(pipeline, kind, actor, drain, now_open)
+
+
+def _judge(pipeline: Pipeline, kind: OperationKind, now_open: Operation | None, drain: bool) -> Verdict:
+    if pipeline.archived_at is not None:
+        return Verdict(Outcome.REFUSE, "It was deleted.")
+    if now_open is not None and now_open.kind == kind:
+        hurry = kind == OperationKind.STOP and pipeline.drain_on_stop and not drain
+        return Verdict(Outcome.DO if hurry else Outcome.AWAIT)
+    return judge(Action(kind.value), situation(pipeline, now_open, live_run(pipeline) is not None))
+
+
+def _refusal(pipeline: Pipeline, kind: OperationKind, verdict: Verdict, now_open: Operation | None) -> Conflict:
+    holder = f" {now_open.created_by} asked for {now_open.kind}." if now_open else ""
+    return Conflict(
+        f"{kind.capitalize()} is not possible: {verdict.reason}{holder}",
+        code="action_not_allowed",
+        hint="allowed_actions says what is possible now.",
+    )
+
+
+def _change(
+    pipeline: Pipeline, kind: OperationKind, actor: Actor, drain: bool, superseded: Operation | None
+) -> Operation | None:
+    """Write what is wanted, by compare-and-swap on the generation; None where somebody else was first."""
+    wanted = _wanted(pipeline, kind, drain)
+    before = {"desired_state": pipeline.desired_state, "generation": pipeline.generation}
+    same = Pipeline.objects.filter(id=pipeline.id, generation=pipeline.generation, archived_at=None)
+    if not same.update(**wanted):
+        return None
+    for name, value in wanted.items():
+        setattr(pipeline, name, value)
+    if superseded is not None:
+        _supersede(superseded, kind, actor)
+    operation = _open(pipeline, kind, actor, drain)
+    after = {"desired_state": pipeline.desired_state, "generation": pipeline.generation}
+    audit.record(
+        actor=actor,
+        action=f"pipeline.{kind}",
+        pipeline_name=pipeline.name,
+        before=before,
+        after={**after, "drain": drain},
+    )
+    events.record(
+        kind="desired.changed",
+        message=f"{actor.name} asked for {kind}.",
+        pipeline=pipeline,
+        actor=actor.name,
+        data={**after, "operation": str(operation.id), "kind": kind.value},
+    )
+    dispatch.wake(pipeline.host_id)
+    return operation
+
+
+def _wanted(pipeline: Pipeline, kind: OperationKind, drain: bool) -> dict[str, Any]:
+    wanted: dict[str, Any] = {
+        "desired_state": TARGETS[kind],
+        "generation": pipeline.generation + 1,
+        "updated_at": clock.now(),
+    }
+    if kind in {OperationKind.STOP, OperationKind.RESTART}:
+        wanted["drain_on_stop"] = drain
+    if kind == OperationKind.RESTART:
+        run = live_run(pipeline)
+        wanted["restart_run"] = run.number if run else None
+    if kind in {OperationKind.START, OperationKind.RESTART}:
+        wanted["host_id"] = placement.choose(pipeline)
+    return wanted
+
+
+def _open(pipeline: Pipeline, kind: OperationKind, actor: Actor, drain: bool) -> Operation:
+    now = clock.now()
+    operation = Operation.objects.create(
+        pipeline=pipeline,
+        kind=kind,
+        generation=pipeline.generation,
+        steps=steps_of(kind),
+        created_by=actor.name,
+        deadline=now + timedelta(seconds=seconds_allowed(kind, _limits(pipeline), drain)),
+    )
+    _announce(operation, f"{kind.capitalize()} was requested by {actor.name}.")
+    return operation
+
+
+def _limits(pipeline: Pipeline) -> Lifecycle:
+    definition = pipeline.current_revision.definition if pipeline.current_revision else {}
+    return Lifecycle.model_validate(definition.get("lifecycle", {}))
+
+
+def _done_at_once(pipeline: Pipeline, kind: OperationKind, actor: Actor, verdict: Verdict) -> Operation:
+    audit.record(actor=actor, action=f"pipeline.{kind}", pipeline_name=pipeline.name, outcome="nothing to do")
+    return Operation.objects.create(
+        pipeline=pipeline,
+        kind=kind,
+        state=OperationState.SUCCEEDED,
+        generation=pipeline.generation,
+        message=verdict.reason,
+        created_by=actor.name,
+        ended_at=clock.now(),
+    )
+
+
+def _supersede(operation: Operation, kind: OperationKind, actor: Actor) -> None:
+    operation.state = OperationState.SUPERSEDED
+    operation.message = f"{actor.name} asked for {kind} instead."
+    operation.ended_at = clock.now()
+    operation.version += 1
+    operation.save(update_fields=["state", "message", "ended_at", "version"])
+    _announce(operation, operation.message)
+
+
+def _announce(operation: Operation, message: str) -> None:
+    events.record(
+        kind="operation.updated",
+        message=message,
+        pipeline=operation.pipeline,
+        actor=operation.created_by,
+        data={"operation": str(operation.id), "kind": operation.kind, "state": operation.state},
+    )
+
+
+CANCELLING = {OperationKind.START: OperationKind.STOP, OperationKind.PAUSE: OperationKind.RESUME}
+
+
+def cancel(*, operation: Operation, actor: Actor) -> Operation:
+    """Give an operation up: a start is followed by a stop, a pause by a resume; returns it as CANCELLED.
+
+    Raises Conflict where it is over, or where giving it up has no meaning.
+    """
+    with transaction.atomic():
+        current = Operation.objects.select_related("pipeline").get(id=operation.id)
+        opposite = CANCELLING.get(OperationKind(current.kind))
+        if current.state not in {OperationState.PENDING, OperationState.RUNNING}:
+            raise Conflict(f"This operation is over: {current.state}.", code="operation_over")
+        if opposite is None:
+            raise Conflict(
+                f"A {current.kind} cannot be cancelled.",
+                code="not_cancellable",
+                hint="Ask for what you want instead; the new request takes its place.",
+            )
+        _cancel(current, actor)
+        request(pipeline=current.pipeline, action=opposite, actor=actor)
+    return Operation.objects.select_related("pipeline").get(id=operation.id)
+
+
+def _cancel(operation: Operation, actor: Actor) -> None:
+    same = Operation.objects.filter(id=operation.id, version=operation.version)
+    fields = {"message": f"{actor.name} cancelled it.", "ended_at": clock.now(), "version": operation.version + 1}
+    if not same.update(state=OperationState.CANCELLED, **fields):
+        raise Conflict("The operation moved on at this moment.", code="busy", hint="Send the request again.")
+    operation.state = OperationState.CANCELLED
+    audit.record(actor=actor, action="operation.cancel", pipeline_name=operation.pipeline.name)
+    _announce(operation, str(fields["message"]))

@@ -1,7 +1,7 @@
 """The class-data archive: what makes an agent's JVM start in half the time.
 
-A dynamic archive of JDK 17 and newer (JEP 350) holds the classes of a real run, parsed and verified. It fits one JVM, one
-class path and one set of flags, all of which are in its file name; where none fits, agents start without it.
+A dynamic archive (JEP 350) holds the classes of a real run, parsed and verified. It fits one JVM, one class path and one
+set of flags, a digest of which is its file name; where none fits, agents start without it.
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ def _run(command: list[str]) -> str:
         raise SetupError(f"The training run did not end in {TIMEOUT:.0f} s.", "Run `make setup` again.") from error
     output = "\n".join(line for line in (result.stdout + result.stderr).splitlines() if "[cds]" not in line)
     if result.returncode != 0:
-        raise SetupError(f"The training run of the class-data archive failed:\n{output[-3000:]}", "Run `make setup` again.")
+        raise SetupError(
+            f"The training run of the class-data archive failed:\n{output[-3000:]}", "Run `make setup` again."
+        )
     return output
 
 

@@ -50,12 +50,16 @@ def _session(class_path: str, flags: list[str]) -> SparkSession:
 
 
 def _write(batch: DataFrame, servers: str, sink: str, directory: str) -> None:
-    header = f.struct(f.lit("timestamp").alias("key"), f.current_timestamp().cast("string").cast("binary").alias("value"))
+    header = f.struct(
+        f.lit("timestamp").alias("key"), f.current_timestamp().cast("string").cast("binary").alias("value")
+    )
     events = batch.withColumn("headers", f.concat(f.coalesce("headers", f.array()), f.array(header))).withColumn(
         "kept", f.col("value").cast("string").rlike("^record")
     )
     events.persist()
-    counts = events.groupBy("topic", "partition").agg(f.min("offset"), f.max("offset"), f.count("*"), f.count_if("kept"))
+    counts = events.groupBy("topic", "partition").agg(
+        f.min("offset"), f.max("offset"), f.count("*"), f.count_if("kept")
+    )
     counts.collect()
     kept = events.where("kept")
     options = {"kafka.bootstrap.servers": servers, "topic": sink, "kafka.compression.type": "lz4"}

@@ -1,0 +1,54 @@
+# Thin on purpose: a shell script makes .venv, the rest is `python -m controlplane.provision` and `manage.py`.
+# DEMO_EXIT=1 make demo: run unattended and exit 0 only if nothing is missing. UP_ARGS: flags for `manage.py up`.
+SHELL := /bin/sh
+PY := .venv/bin/python
+PROVISION := $(PY) -m controlplane.provision
+MANAGE := $(PY) manage.py
+PYTEST := $(PY) -m pytest
+FAST := tests/unit tests/db tests/contracts tests/simulation
+UP_ARGS ?=
+PYTHON ?= python3
+export PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo up test test-fast check fmt clean
+
+help: ## what can be done
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+setup: ## make this machine able to run Headgate (idempotent)
+	@echo "Set-up of Headgate"
+	@controlplane/provision/bootstrap.sh
+	@$(PROVISION) setup
+
+demo: setup ## a pipeline on real Kafka and Spark; DEMO_EXIT=1 runs it unattended and prints the books
+	@$(MANAGE) up --demo $(if $(filter-out 0,$(DEMO_EXIT)),--exit) $(UP_ARGS)
+
+up: setup ## Redis, Kafka, worker and web server for development
+	@$(MANAGE) up $(UP_ARGS)
+
+check: setup ## lint, formatting, types and import rules
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports --no-logo
+	@$(PROVISION) check-frontend
+
+test-fast: setup ## every test without Spark, Kafka or a browser (under two minutes)
+	@$(PYTEST) -n auto $(FAST)
+	@$(PROVISION) test-frontend
+
+test: check ## everything, in order of cost (under half an hour on two cores)
+	@$(PROVISION) browser
+	@$(PROVISION) test-frontend
+	@$(PYTEST) -n auto $(FAST)
+	@$(PYTEST) tests/agent tests/chaos tests/e2e
+
+fmt: setup ## format and fix what can be fixed
+	@.venv/bin/ruff check --fix --exit-zero .
+	@.venv/bin/ruff format .
+	@$(PROVISION) format-frontend
+
+clean: ## remove what set-up and tests made here, except var/ and the cache of downloads
+	rm -rf .venv frontend/node_modules frontend/dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,24 @@
+"""Settings of the tests: a state directory of their own, no Redis unless a test starts one, cheap password hashes."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+STATE = tempfile.mkdtemp(prefix="headgate-tests-")
+atexit.register(shutil.rmtree, STATE, ignore_errors=True)
+
+os.environ["HEADGATE_STATE"] = STATE
+os.environ["HEADGATE_HOST"] = "alpha"
+os.environ["HEADGATE_REDIS_URL"] = "redis://127.0.0.1:1/0"
+os.environ.pop("HEADGATE_DATABASE_URL", None)
+if url := os.environ.get("HEADGATE_TEST_DATABASE_URL"):
+    os.environ["HEADGATE_DATABASE_URL"] = url
+    os.environ["HEADGATE_SECRET_KEY"] = "a-key-for-tests-alone"
+
+from controlplane.settings import *
+from controlplane.settings import DATABASES, HEADGATE
+
+if HEADGATE.embedded:
+    DATABASES["default"]["TEST"] = {"NAME": f"{STATE}/test.sqlite3"}
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

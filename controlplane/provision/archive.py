@@ -1,7 +1,7 @@
 """The class-data archive: what makes an agent's JVM start in half the time.
 
-A dynamic archive (JEP 350) holds the classes of a real run, parsed and verified. It fits one JVM, one class path and one
-set of flags, a digest of which is its file name; where none fits, agents start without it.
+A dynamic archive (JEP 350) holds the classes of a real run, parsed and verified. It fits one JVM, one class path and
+one set of flags, a digest of which is its file name; where none fits, agents start without it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from controlplane.devstack.kafka import running_kafka
 from controlplane.provision.errors import SetupError
-from controlplane.provision.jars import SPARK_KAFKA, class_path, jar_paths
+from controlplane.provision.jars import SPARK_KAFKA, jar_paths
 from controlplane.provision.java import Java, find_java
-from controlplane.provision.paths import PROJECT, cache_dir, pyspark_jars
+from controlplane.provision.paths import PROJECT, cache_dir
+from workers.agent import jvm
 
-# What an agent's JVM must be started with for the archive to fit.
-JVM_FLAGS = ["-XX:+UseSerialGC"]
 TRAINING_RECORDS = 1000
+KEPT = 3  # archives, of 170 MB each
 TIMEOUT = 300.0  # seconds for the training job
 
 
@@ -48,14 +48,20 @@ def ensure(java: Java) -> bool:
         fresh = Path(work) / target.name
         _train(fresh, Path(work))
         fresh.replace(target)
-    for outdated in set(target.parent.glob("agent-*.jsa")) - {target}:
-        outdated.unlink(missing_ok=True)
+    _forget_old(target.parent)
     return True
 
 
+def _forget_old(directory: Path) -> None:
+    """Keep the newest archives only; other clones of the project may use the same cache."""
+    archives = sorted(directory.glob("agent-*.jsa"), key=lambda file: file.stat().st_mtime, reverse=True)
+    for old in archives[KEPT:]:
+        old.unlink(missing_ok=True)
+
+
 def _place(java: Java) -> Path:
-    files = [*jar_paths(SPARK_KAFKA), *sorted(pyspark_jars().glob("*.jar"))]
-    parts = [java.banner, str(java.executable), *JVM_FLAGS, *(_print(file) for file in files)]
+    files = (Path(entry) for entry in jvm.class_path(jar_paths(SPARK_KAFKA)).split(os.pathsep))
+    parts = [java.banner, str(java.executable), *jvm.FLAGS, *(_print(file) for file in files)]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     return cache_dir() / "archive" / f"agent-{key}.jsa"
 
@@ -69,19 +75,16 @@ def _print(file: Path) -> str:
 def _train(archive: Path, work: Path) -> None:
     with running_kafka(work / "kafka") as servers:
         _fill(servers, "training-input", ["training-output"])
-        command = [sys.executable, "-m", "controlplane.provision.training_job", str(archive), class_path(SPARK_KAFKA)]
-        command += [servers, "training-input", "training-output", str(work), *JVM_FLAGS]
+        command = [sys.executable, "-m", "controlplane.provision.training_job", str(archive)]
+        command += [servers, "training-input", "training-output", str(work)]
         output = _run(command)
     if not archive.is_file():
         raise SetupError(f"The training run left no class-data archive:\n{output[-2000:]}", "Run `make setup` again.")
 
 
 def _run(command: list[str]) -> str:
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     try:
-        result = subprocess.run(
-            command, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
-        )
+        result = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except subprocess.TimeoutExpired as error:
         raise SetupError(f"The training run did not end in {TIMEOUT:.0f} s.", "Run `make setup` again.") from error
     output = "\n".join(line for line in (result.stdout + result.stderr).splitlines() if "[cds]" not in line)

@@ -1,52 +1,52 @@
 """A small Spark job that does what agents do, run once at set-up so that the JVM can archive the classes they load.
 
-`python -m controlplane.provision.training_job ARCHIVE CLASS_PATH BOOTSTRAP_SERVERS INPUT OUTPUT DIRECTORY FLAG...`: one
-streaming query from the topic INPUT to the topic OUTPUT and to JSON files, through foreachBatch, until
-everything that was in INPUT has been written. The JVM writes ARCHIVE when it ends.
+`python -m controlplane.provision.training_job ARCHIVE BOOTSTRAP_SERVERS INPUT OUTPUT DIRECTORY`: one streaming query
+from the topic INPUT to the topic OUTPUT and to JSON files, through foreachBatch, until everything that was in INPUT has
+been written. The JVM is an agent's own and writes ARCHIVE when it ends.
 """
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
+from controlplane.provision.jars import SPARK_KAFKA, jar_paths
+from controlplane.provision.java import find_java
+from workers.agent import jvm, spark
 
-def main(arguments: list[str]) -> None:
-    archive, class_path, servers, source, sink, directory, *flags = arguments
-    spark = _session(class_path, [*flags, f"-XX:ArchiveClassesAtExit={archive}"])
+QUERY_TIMEOUT = 180  # seconds
+ARCHIVE_TIMEOUT = 120.0  # seconds that the JVM has to write the archive while it ends
+
+
+def main(archive: str, servers: str, source: str, sink: str, directory: str) -> None:
+    home = str(find_java().executable.parent.parent)
+    recording = jvm.recording_flags(archive)
+    command = jvm.command(jar_paths(SPARK_KAFKA), java_home=home, heap="512m", extra_flags=recording)
+    machine = jvm.Jvm(command, Path(directory, "tmp"))
+    try:
+        session = spark.connect(machine, name="training", cores=4, tmp=Path(directory, "tmp"))
+        _copy(session, servers, source, sink, directory)
+        session.stop()
+    finally:
+        machine.stop(ARCHIVE_TIMEOUT)
+
+
+def _copy(session: SparkSession, servers: str, source: str, sink: str, directory: str) -> None:
     query = (
-        spark.readStream.format("kafka")
+        session.readStream.format("kafka")
         .options(**{"kafka.bootstrap.servers": servers, "subscribe": source, "startingOffsets": "earliest"})
         .options(includeHeaders="true", maxOffsetsPerTrigger="500")
         .load()
-        .writeStream.foreachBatch(lambda batch, number: _write(batch, servers, sink, directory))
+        .writeStream.foreachBatch(lambda batch, _: _write(batch, servers, sink, directory))
         .option("checkpointLocation", f"{directory}/checkpoint")
         .trigger(availableNow=True)
         .start()
     )
-    finished = query.awaitTermination(180)
-    spark.stop()
-    if not finished:
-        sys.exit("the training job did not finish in 180 s")
-
-
-def _session(class_path: str, flags: list[str]) -> SparkSession:
-    raw = "org.apache.hadoop.fs.RawLocalFileSystem", "org.apache.hadoop.fs.local.RawLocalFs"
-    builder = SparkSession.builder.master("local[2]").appName("headgate-training")
-    settings = {
-        "spark.driver.extraClassPath": class_path,
-        "spark.driver.extraJavaOptions": " ".join(flags),
-        "spark.driver.memory": "512m",
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.hadoop.fs.file.impl": raw[0],
-        "spark.hadoop.fs.AbstractFileSystem.file.impl": raw[1],
-    }
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
+    if not query.awaitTermination(QUERY_TIMEOUT):
+        sys.exit(f"the training job did not finish in {QUERY_TIMEOUT} s")
 
 
 def _write(batch: DataFrame, servers: str, sink: str, directory: str) -> None:
@@ -73,4 +73,4 @@ def _write(batch: DataFrame, servers: str, sink: str, directory: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])

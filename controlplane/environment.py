@@ -31,7 +31,8 @@ class Environment(BaseSettings):
     """Every setting that is not the same in each installation.
 
     `state`: directory of run directories, checkpoints and, embedded, the database. `database_url`: SQLite below `state`
-    unless given. `https`: the page is reached by HTTPS, so cookies are sent over it alone.
+    unless given. `https`: the page is reached by HTTPS, so cookies are sent over it alone. `env_references`: variables that
+    definitions may refer to by `${env:NAME}`; `file_references`: the directory of `${file:NAME}`.
     """
 
     model_config = SettingsConfigDict(env_prefix="HEADGATE_", extra="ignore", frozen=True)
@@ -43,6 +44,8 @@ class Environment(BaseSettings):
     host: str = Field(default_factory=default_host)
     allowed_hosts: Annotated[list[str], NoDecode] = ["localhost", "127.0.0.1", "[::1]"]
     trusted_origins: Annotated[list[str], NoDecode] = []
+    env_references: Annotated[list[str], NoDecode] = []
+    file_references: Path | None = None
     debug: bool = False
     https: bool = False
     web_port: int = Field(default=8000, ge=1, le=65535)
@@ -50,7 +53,7 @@ class Environment(BaseSettings):
     log_format: Literal["plain", "json"] = "plain"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
-    @field_validator("allowed_hosts", "trusted_origins", mode="before")
+    @field_validator("allowed_hosts", "trusted_origins", "env_references", mode="before")
     @classmethod
     def _comma_separated(cls, value: Any) -> Any:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value

@@ -85,3 +85,13 @@ class RunDirs(Protocol):
 
     def journal(self, run_dir: Path, offset: int, limit: int) -> JournalChunk:
         """Up to `limit` bytes of the journal from `offset` on."""
+
+
+class Exclusive(Protocol):
+    """A lock that at most one living process holds."""
+
+    def acquire(self) -> bool:
+        """Take it if it is free; True where this process holds it already."""
+
+    def release(self) -> None:
+        """Give it back."""

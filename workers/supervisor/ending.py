@@ -46,7 +46,7 @@ class _Ended:
 def ending(view: PipelineView, run: RunView, now: Now) -> EndRun:
     """Judge a run that is proven over: asked for, in need of a person, or to be started again."""
     ended = _how(run, now)
-    faults = (_journal_finding(run.journal_fault),) if run.journal_fault is not None else ()
+    faults = (journal_finding(run.journal_fault),) if run.journal_fault is not None else ()
     if view.desired is DesiredState.STOPPED:
         return replace(_stopped(view, run, ended), findings=faults)
     if faults:
@@ -128,7 +128,7 @@ def _init_finding(run: RunView) -> Mapping[str, Any]:
     return {**finding, "retryable": True}
 
 
-def _journal_finding(fault: str) -> Mapping[str, Any]:
+def journal_finding(fault: str) -> Mapping[str, Any]:
     return _finding(
         "journal.jsonl",
         "JOURNAL_CORRUPT",

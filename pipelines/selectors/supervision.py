@@ -1,0 +1,86 @@
+"""What a supervisor reads: its host's pipelines in a fixed number of queries, and the ledger's heads for a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import Max
+
+from pipelines.domain.journal import Planned
+from pipelines.domain.positions import PartitionPosition
+from pipelines.domain.protocol import QueryHead
+from pipelines.domain.states import OPEN_OPERATION_STATES, DesiredState, LedgerState, RunState
+from pipelines.models import LedgerBatch, Operation, Pipeline, Position, Revision, Run
+
+
+@dataclass(frozen=True)
+class Row:
+    """A pipeline of the host with its run that is not over and its open operation."""
+
+    pipeline: Pipeline
+    run: Run | None
+    operation: Operation | None
+
+
+def roster(host: str) -> list[Row]:
+    """Every pipeline of a host, by name; three queries, whatever their number."""
+    pipelines = list(Pipeline.objects.filter(host_id=host, archived_at__isnull=True).order_by("name"))
+    living = Run.objects.filter(pipeline__host_id=host).exclude(state=RunState.ENDED)
+    runs = {run.pipeline_id: run for run in living}
+    states = [state.value for state in OPEN_OPERATION_STATES]
+    waiting = Operation.objects.filter(pipeline__host_id=host, state__in=states)
+    operations = {operation.pipeline_id: operation for operation in waiting}
+    return [Row(p, runs.get(p.id), operations.get(p.id)) for p in pipelines]
+
+
+def homeless() -> list[Pipeline]:
+    """Pipelines that should do something and have no host."""
+    found = Pipeline.objects.filter(host__isnull=True, archived_at__isnull=True)
+    return list(found.exclude(desired_state=DesiredState.STOPPED).select_related("current_revision"))
+
+
+def definitions(revision_ids: Iterable[int]) -> dict[int, dict[str, object]]:
+    """The definitions of revisions, in one query."""
+    return dict(Revision.objects.filter(pk__in=set(revision_ids)).values_list("pk", "definition"))
+
+
+def last_run(pipeline_id: UUID) -> Run | None:
+    """The newest run of a pipeline, with its revision."""
+    return Run.objects.filter(pipeline_id=pipeline_id).select_related("revision").order_by("-number").first()
+
+
+def has_positions(pipeline_id: UUID) -> bool:
+    """Whether anything was ever read, or a position set."""
+    return Position.objects.filter(pipeline_id=pipeline_id).exists()
+
+
+def open_batches(pipeline_id: UUID) -> tuple[str, ...]:
+    """Batches that were begun and not finished, in words."""
+    rows = LedgerBatch.objects.filter(pipeline_id=pipeline_id, state=LedgerState.PLANNED)
+    return tuple(f"{row.first_batch} of {row.source}.{row.channel}" for row in rows.order_by("first_batch"))
+
+
+def ledger_heads(pipeline_id: UUID, lineage: int, queries: Iterable[tuple[str, str]]) -> list[QueryHead]:
+    """Where the ledger stands for each (source, channel): positions, last finished batch of the lineage, open batch."""
+    rows = Position.objects.filter(pipeline_id=pipeline_id).order_by("topic", "partition")
+    positions: dict[tuple[str, str], list[PartitionPosition]] = {}
+    for row in rows:
+        position = PartitionPosition(topic=row.topic, partition=row.partition, offset=row.next_offset)
+        positions.setdefault((row.source, row.channel), []).append(position)
+    batches = LedgerBatch.objects.filter(pipeline_id=pipeline_id, lineage=lineage)
+    finished = batches.filter(state=LedgerState.DONE).values("source", "channel").annotate(last=Max("last_batch"))
+    done = {(row["source"], row["channel"]): row["last"] for row in finished}
+    open_rows = batches.filter(state=LedgerState.PLANNED).order_by("first_batch")
+    planned = {(row.source, row.channel): Planned.model_validate(row.planned) for row in open_rows if row.planned}
+    return [
+        QueryHead(
+            source=source,
+            channel=channel,
+            positions=positions.get((source, channel), []),
+            done_batch=done.get((source, channel)),
+            planned=planned.get((source, channel)),
+        )
+        for source, channel in queries
+    ]

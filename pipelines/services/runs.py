@@ -1,0 +1,225 @@
+"""The life of a run as the supervisor records it: intent, processes, end. Each write is one small transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from pipelines.domain.protocol import Identity, run_dir
+from pipelines.domain.states import (
+    DesiredState,
+    OperationKind,
+    OperationState,
+    Phase,
+    RunOutcome,
+    RunState,
+    StopReason,
+)
+from pipelines.models import Operation, Pipeline, Run, RunNumber
+from pipelines.services import events, operations
+from pipelines.services.transitions import set_phase
+
+_STARTS = (OperationKind.START, OperationKind.RESTART)
+_NO_RESTART: dict[str, Any] = {"restart_boot_id": "", "restart_boottime": None, "restart_at": None}
+
+
+class Overtaken(Exception):
+    """Somebody else changed the pipeline meanwhile; nothing was written, and the next look sees the truth."""
+
+
+@dataclass(frozen=True)
+class NextRun:
+    """The intent to start. `lineage` None begins a new one; `floor`: the number must be higher."""
+
+    token: str
+    host: str
+    state_dir: Path
+    lineage: int | None
+    floor: int
+    fresh: bool
+
+
+@transaction.atomic
+def create_run(*, pipeline: Pipeline, wanted: NextRun, now: datetime) -> Run:
+    """Record the intent before any process exists: run number, token, lineage, phase PREFLIGHT. Raises Overtaken."""
+    fields: dict[str, Any] = {"observed_generation": pipeline.generation, "findings": [], **_NO_RESTART}
+    if wanted.fresh:
+        fields["restart_count"] = 0
+    same = Pipeline.objects.filter(
+        id=pipeline.id, generation=pipeline.generation, host_id=wanted.host, archived_at__isnull=True
+    )
+    if not same.update(**fields):
+        raise Overtaken(pipeline.name)
+    if pipeline.current_revision is None:
+        raise Overtaken(pipeline.name)
+    number = _next_number(pipeline.name, wanted.floor)
+    run = Run.objects.create(
+        pipeline=pipeline,
+        pipeline_name=pipeline.name,
+        number=number,
+        revision=pipeline.current_revision,
+        host_id=wanted.host,
+        lineage=wanted.lineage or number,
+        token=wanted.token,
+        run_dir=str(run_dir(wanted.state_dir, pipeline.name, number)),
+        generation=pipeline.generation,
+        start_requested_at=_start_requested(pipeline) or now,
+    )
+    message = f"Run {number} starts on {wanted.host}."
+    events.record(kind="run.started", message=message, pipeline=pipeline, run=run, data={"lineage": run.lineage})
+    _change_phase(pipeline, Phase.PREFLIGHT, "starting", message, run)
+    return run
+
+
+def _next_number(name: str, floor: int) -> int:
+    """Numbers grow per name for ever, over deleted pipelines and left directories, so no run meets an old directory."""
+    last = Run.objects.filter(pipeline_name=name).order_by("-number").values_list("number", flat=True).first()
+    kept = RunNumber.objects.filter(pipeline_name=name).values_list("last", flat=True).first()
+    return max(last or 0, kept or 0, floor) + 1
+
+
+def _start_requested(pipeline: Pipeline) -> datetime | None:
+    """When a person asked for this start; None for one that the supervisor makes by itself."""
+    asked = Operation.objects.filter(pipeline=pipeline, kind__in=_STARTS, state__in=operations.OPEN)
+    return asked.values_list("created_at", flat=True).first()
+
+
+def _change_phase(
+    pipeline: Pipeline, new: Phase, reason: str, message: str, run: Run | None, stop: StopReason | None = None
+) -> None:
+    changed = set_phase(
+        pipeline_id=pipeline.id,
+        expected=Phase(pipeline.phase),
+        new=new,
+        reason=reason,
+        message=message,
+        run=run,
+        stop_reason=stop,
+    )
+    if not changed:
+        raise Overtaken(pipeline.name)
+
+
+@transaction.atomic
+def refuse_start(*, pipeline: Pipeline, findings: Sequence[Mapping[str, Any]]) -> None:
+    """A start that cannot be made as it is: BLOCKED with the findings, before any run exists. Raises Overtaken."""
+    first = findings[0]
+    fields = {"observed_generation": pipeline.generation, "findings": list(findings), **_NO_RESTART}
+    if not Pipeline.objects.filter(id=pipeline.id, generation=pipeline.generation).update(**fields):
+        raise Overtaken(pipeline.name)
+    where = f"{first['path']}: " if first["path"] else ""
+    if pipeline.phase != Phase.BLOCKED:
+        message = f"{where}{first['message']}"
+        _change_phase(pipeline, Phase.BLOCKED, str(first["code"]).lower(), message, None, StopReason.SYSTEM)
+
+
+@transaction.atomic
+def record_processes(*, run: Run, identity: Identity) -> bool:
+    """The run's processes were seen; False where it has ended."""
+    driver = identity.driver.pid if identity.driver else None
+    return bool(
+        Run.objects.filter(pk=run.pk)
+        .exclude(state=RunState.ENDED)
+        .update(
+            state=RunState.LIVE,
+            identity=identity.model_dump(mode="json"),
+            keeper_pid=identity.keeper.pid,
+            driver_pid=driver,
+        )
+    )
+
+
+def record_stop_request(*, run: Run, now: datetime) -> None:
+    """The run was told to stop; the first time counts."""
+    Run.objects.filter(pk=run.pk, stop_requested_at__isnull=True).update(stop_requested_at=now)
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """How a run ended."""
+
+    outcome: RunOutcome
+    exit_code: int | None
+    exit_reason: str
+    rung: str
+
+
+@dataclass(frozen=True)
+class Aftermath:
+    """What follows the end of a run. `restart`: boot id, CLOCK_BOOTTIME of the next start, seconds until then."""
+
+    phase: Phase
+    reason: str
+    message: str
+    stop_reason: StopReason | None
+    findings: Sequence[Mapping[str, Any]]
+    restart: tuple[str, float, float] | None
+
+
+@transaction.atomic
+def end_run(*, pipeline: Pipeline, run: Run, end: RunEnd, after: Aftermath, now: datetime) -> bool:
+    """The run is proven over: its end and what follows, once. False where that is recorded. Raises Overtaken."""
+    fields = {"outcome": end.outcome, "exit_code": end.exit_code, "exit_reason": end.exit_reason, "rung": end.rung}
+    living = Run.objects.filter(pk=run.pk).exclude(state=RunState.ENDED)
+    if not living.update(state=RunState.ENDED, ended_at=now, **fields):
+        return False
+    Pipeline.objects.filter(id=pipeline.id).update(**_consequences(pipeline, after, now))
+    words = f"Run {run.number} ended ({end.outcome.lower()}): {end.exit_reason}"
+    events.record(kind="run.ended", message=words, pipeline=pipeline, run=run, data=fields)
+    _change_phase(pipeline, after.phase, after.reason, after.message, run, after.stop_reason)
+    return True
+
+
+def _consequences(pipeline: Pipeline, after: Aftermath, now: datetime) -> dict[str, Any]:
+    fields: dict[str, Any] = {"findings": list(after.findings), **_NO_RESTART}
+    if after.phase is Phase.STOPPED:
+        fields["restart_count"] = 0
+    if after.restart is not None:
+        boot_id, boottime, delay = after.restart
+        at = now + timedelta(seconds=delay)
+        fields |= {"restart_boot_id": boot_id, "restart_boottime": boottime, "restart_at": at}
+        fields["restart_count"] = pipeline.restart_count + 1
+    return fields
+
+
+@transaction.atomic
+def abort_pause(*, pipeline: Pipeline, message: str, now: datetime) -> bool:
+    """Give a pause up: RUNNING is desired again and the operation has failed. False where a person asked otherwise."""
+    generation = pipeline.generation + 1
+    same = Pipeline.objects.filter(id=pipeline.id, generation=pipeline.generation, desired_state=DesiredState.PAUSED)
+    changed = same.update(
+        desired_state=DesiredState.RUNNING, generation=generation, observed_generation=generation, updated_at=now
+    )
+    if not changed:
+        return False
+    data = {"desired_state": DesiredState.RUNNING, "generation": generation, "kind": "pause"}
+    events.record(kind="desired.changed", message=message, pipeline=pipeline, data=data)
+    error = {
+        "code": "drain_timeout",
+        "message": message,
+        "hint": "Try again when the sink is faster, make batches smaller, or raise lifecycle.drain_timeout.",
+    }
+    for operation in Operation.objects.filter(pipeline=pipeline, kind=OperationKind.PAUSE, state__in=operations.OPEN):
+        operations.finish(operation_id=operation.id, state=OperationState.FAILED, now=now, error=error)
+    return True
+
+
+def reset_restarts(*, pipeline_id: UUID) -> None:
+    """The restart budget begins anew."""
+    Pipeline.objects.filter(id=pipeline_id).update(restart_count=0)
+
+
+def observe_generation(*, pipeline_id: UUID, generation: int) -> None:
+    """What this generation asked for has been acted upon; an older one is never written over a newer one."""
+    Pipeline.objects.filter(id=pipeline_id, observed_generation__lt=generation).update(observed_generation=generation)
+
+
+def add_findings(*, pipeline: Pipeline, findings: Sequence[Mapping[str, Any]]) -> None:
+    """What was found while the pipeline runs."""
+    Pipeline.objects.filter(id=pipeline.id).update(findings=list(findings))

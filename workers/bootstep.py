@@ -1,0 +1,97 @@
+"""The supervisor inside a Celery worker: a thread of the worker itself, so that it ticks with or without a broker."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+from celery import bootsteps
+from django.conf import settings
+
+from controlplane.provision.archive import archive_path
+from controlplane.provision.errors import SetupError
+from controlplane.provision.jars import SPARK_KAFKA, jar_paths
+from controlplane.provision.java import find_java
+from pipelines.domain.protocol import SparkSettings
+from pipelines.services.observations import HostFacts
+from workers.adapters.clock import SystemClock
+from workers.adapters.filelock import FileLock
+from workers.adapters.processes import HostProcesses
+from workers.adapters.rundirs import LocalRunDirs
+from workers.supervisor.act import Actor
+from workers.supervisor.launch import Launcher, NotProvisioned
+from workers.supervisor.lease import HostLease
+from workers.supervisor.memory import Memory
+from workers.supervisor.observe import Observer
+from workers.supervisor.references import References
+from workers.supervisor.tick import Supervisor, Ticker
+from workers.wake import WAKE
+
+LOCK = "supervisor.lock"
+STOP_TIMEOUT = 15.0
+
+
+class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
+    """Starts the ticker before the consumer, and stops it with the worker. Agents are left alone by both."""
+
+    requires = {"celery.worker.components:Pool"}
+
+    def __init__(self, parent: Any, **options: Any) -> None:
+        super().__init__(parent, **options)
+        self._ticker: Ticker | None = None
+
+    def start(self, parent: Any) -> None:
+        """Begin to tick."""
+        self._ticker = Ticker(supervisor(), WAKE)
+        self._ticker.start()
+
+    def stop(self, parent: Any) -> None:
+        """End after the present tick and give the lease back."""
+        if self._ticker is not None:
+            self._ticker.stop(STOP_TIMEOUT)
+
+    terminate = stop
+
+
+def supervisor(keeper: tuple[str, ...] | None = None) -> Supervisor:
+    """The supervisor of this host, from the settings. `keeper`: another keeper's argv."""
+    environment = settings.HEADGATE
+    processes = HostProcesses(keeper) if keeper else HostProcesses()
+    rundirs, memory, clock = LocalRunDirs(environment.state), Memory(), SystemClock()
+    facts = HostFacts(
+        name=environment.host,
+        state_dir=str(environment.state),
+        version=version("headgate"),
+        cores=os.cpu_count() or 1,
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        owner=processes.current().model_dump(),
+    )
+    variables = {name: os.environ[name] for name in environment.env_references if name in os.environ}
+    launcher = Launcher(
+        host=environment.host,
+        state_dir=environment.state,
+        references=References(variables, environment.file_references),
+        spark=spark_settings,
+    )
+    return Supervisor(
+        host=environment.host,
+        clock=clock,
+        processes=processes,
+        lease=HostLease(facts, FileLock(environment.state / LOCK), processes),
+        observer=Observer(processes, rundirs, memory),
+        actor=Actor(processes, rundirs, launcher, memory),
+    )
+
+
+@cache
+def spark_settings() -> SparkSettings:
+    """What an agent's JVM needs of this host. Raises NotProvisioned with the command that helps."""
+    try:
+        jars = [str(path) for path in jar_paths(SPARK_KAFKA)]
+        java_home = str(find_java().executable.parent.parent)
+    except SetupError as error:
+        raise NotProvisioned(error.message, error.hint) from error
+    archive = archive_path()
+    return SparkSettings(classpath=jars, archive=str(archive) if archive else None, java_home=java_home)

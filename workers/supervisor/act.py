@@ -1,0 +1,183 @@
+"""Carry out what `decide` chose. Every write to the database is compare-and-swap, so doing an action twice is harmless.
+
+Starting is: intent and token in the database, run directory, keeper. Whatever is missing of that after a crash is found
+missing by the next tick and done then; the token says whether a process exists already.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from functools import singledispatchmethod
+from pathlib import Path
+
+import structlog
+
+from pipelines.domain.states import STOP_COMMANDS, Phase
+from pipelines.models import Pipeline, Run
+from pipelines.selectors.supervision import Row
+from pipelines.services import events, operations, runs
+from pipelines.services.runs import Aftermath, NextRun, Overtaken, RunEnd
+from pipelines.services.transitions import set_phase
+from workers.ports import Now, Processes, RunDirs
+from workers.supervisor import actions
+from workers.supervisor.command import first_control
+from workers.supervisor.launch import Launcher
+from workers.supervisor.memory import Memory
+from workers.supervisor.view import PipelineView
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Acts on the pipelines of one host."""
+
+    processes: Processes
+    rundirs: RunDirs
+    launcher: Launcher
+    memory: Memory
+
+    def perform(self, row: Row, view: PipelineView, chosen: list[actions.Action], now: Now) -> None:
+        """Do the actions in order; the rest is left to the next tick where somebody else was faster."""
+        deed = _Deed(self, row.pipeline, row.run, view, now)
+        try:
+            for action in chosen:
+                deed.do(action)
+        except Overtaken:
+            log.info("overtaken", pipeline=row.pipeline.name)
+
+
+@dataclass
+class _Deed:
+    """The actions of one tick on one pipeline."""
+
+    actor: Actor
+    pipeline: Pipeline
+    run: Run | None
+    view: PipelineView
+    now: Now
+
+    @property
+    def living_run(self) -> Run:
+        """The run that the action is about."""
+        if self.run is None:
+            raise LookupError(f"{self.pipeline.name} has no run")
+        return self.run
+
+    @singledispatchmethod
+    def do(self, action: actions.Action) -> None:
+        """Carry out one action."""
+        raise NotImplementedError(type(action))
+
+    @do.register
+    def _(self, action: actions.CreateRun) -> None:
+        launcher = self.actor.launcher
+        lineage = launcher.check(self.pipeline)
+        if isinstance(lineage, list):
+            found = [finding.model_dump(mode="json", exclude_none=True) for finding in lineage]
+            runs.refuse_start(pipeline=self.pipeline, findings=found)
+            return
+        wanted = NextRun(
+            token=secrets.token_hex(16),
+            host=launcher.host,
+            state_dir=launcher.state_dir,
+            lineage=lineage.number,
+            floor=self.actor.rundirs.last_number(self.pipeline.name),
+            fresh=action.fresh,
+        )
+        self.run = runs.create_run(pipeline=self.pipeline, wanted=wanted, now=self.now.wall)
+        self._spawn(self.run)
+
+    @do.register
+    def _(self, _action: actions.Spawn) -> None:
+        self._spawn(self.living_run)
+
+    def _spawn(self, run: Run) -> None:
+        """A keeper that cannot be started counts as one that ended at once, so the restart budget bounds it."""
+        run_dir = Path(run.run_dir)
+        control = first_control(self.view, self.now)
+        self.actor.rundirs.prepare(run_dir, self.actor.launcher.launch(run), control)
+        memory = self.actor.memory.run(run.token)
+        try:
+            self.actor.processes.spawn_keeper(run_dir, run.token)
+        except OSError as error:
+            message = f"The keeper of run {run.number} could not be started: {error}"
+            events.record(kind="run.spawn_failed", message=message, pipeline=self.pipeline, run=run)
+        memory.spawned = True
+
+    @do.register
+    def _(self, action: actions.RecordProcesses) -> None:
+        runs.record_processes(run=self.living_run, identity=action.identity)
+
+    @do.register
+    def _(self, action: actions.WriteControl) -> None:
+        run = self.living_run
+        if action.control.command in STOP_COMMANDS:
+            runs.record_stop_request(run=run, now=self.now.wall)
+        self.actor.rundirs.write_control(Path(run.run_dir), action.control)
+
+    @do.register
+    def _(self, action: actions.SetPhase) -> None:
+        changed = set_phase(
+            pipeline_id=self.pipeline.id,
+            expected=Phase(self.pipeline.phase),
+            new=action.new,
+            reason=action.reason,
+            message=action.message,
+            run=self.run,
+            stop_reason=action.stop_reason,
+        )
+        if not changed:
+            raise Overtaken(self.pipeline.name)
+
+    @do.register
+    def _(self, action: actions.EndRun) -> None:
+        restart = action.restart
+        runs.end_run(
+            pipeline=self.pipeline,
+            run=self.living_run,
+            end=RunEnd(action.outcome, action.exit_code, action.exit_reason, action.rung),
+            after=Aftermath(
+                phase=action.phase,
+                reason=action.reason,
+                message=action.message,
+                stop_reason=action.stop_reason,
+                findings=action.findings,
+                restart=(restart.boot_id, restart.boottime, restart.delay) if restart else None,
+            ),
+            now=self.now.wall,
+        )
+
+    @do.register
+    def _(self, action: actions.AbortPause) -> None:
+        runs.abort_pause(pipeline=self.pipeline, message=action.message, now=self.now.wall)
+
+    @do.register
+    def _(self, action: actions.KillProcesses) -> None:
+        run = self.living_run
+        killed = [p.pid for p in action.processes if self.actor.processes.kill(p, run.token)]
+        if killed:
+            message = f"{action.reason} Killed: {', '.join(map(str, killed))}."
+            events.record(kind="run.killed", message=message, pipeline=self.pipeline, run=run, data={"pids": killed})
+
+    @do.register
+    def _(self, _action: actions.ResetRestarts) -> None:
+        runs.reset_restarts(pipeline_id=self.pipeline.id)
+
+    @do.register
+    def _(self, action: actions.ObserveGeneration) -> None:
+        runs.observe_generation(pipeline_id=self.pipeline.id, generation=action.generation)
+
+    @do.register
+    def _(self, action: actions.FinishOperation) -> None:
+        error = dict(action.error) if action.error else None
+        operations.finish(
+            operation_id=action.id, state=action.state, now=self.now.wall, message=action.message, error=error
+        )
+
+    @do.register
+    def _(self, action: actions.AdvanceOperation) -> None:
+        operations.advance(
+            operation_id=action.id, step=action.step, state="running", message=action.message, now=self.now.wall
+        )

@@ -1,0 +1,89 @@
+"""From a pipeline to a launch: definition, references, lineage, ledger heads. Findings instead of a launch block it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines.domain.findings import Finding
+from pipelines.domain.protocol import Launch, SparkSettings, checkpoint_root
+from pipelines.domain.spec import Definition
+from pipelines.models import Pipeline, Run
+from pipelines.selectors import supervision
+from workers.supervisor.lineage import Before, Lineage, continue_from
+from workers.supervisor.references import References
+
+
+class NotProvisioned(Exception):
+    """The host lacks what an agent needs; the text says what, `hint` the command that helps."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """What launches of this host share. `spark` raises NotProvisioned."""
+
+    host: str
+    state_dir: Path
+    references: References
+    spark: Callable[[], SparkSettings]
+
+    def check(self, pipeline: Pipeline) -> Lineage | list[Finding]:
+        """Which lineage the next run continues, or every reason against a start."""
+        revision = pipeline.current_revision
+        if revision is None:
+            return [_finding("", "NO_REVISION", "The pipeline has no definition.", "Publish a revision.")]
+        definition = Definition.model_validate(revision.definition)
+        findings = [*self.references.resolve(revision.definition)[1], *self._provision()]
+        lineage = continue_from(_before(pipeline), definition, self.host)
+        if isinstance(lineage, list):
+            return [*findings, *lineage]
+        return findings or lineage
+
+    def _provision(self) -> list[Finding]:
+        try:
+            self.spark()
+        except NotProvisioned as error:
+            return [_finding("", "NOT_PROVISIONED", str(error), error.hint)]
+        return []
+
+    def launch(self, run: Run) -> Launch:
+        """launch.json of a run whose intent is recorded. The same run always gives the same launch."""
+        data: dict[str, Any] = run.revision.definition
+        return Launch(
+            pipeline=run.pipeline_name,
+            pipeline_id=str(run.pipeline_id),
+            run=run.number,
+            epoch=run.number,
+            token=run.token,
+            host=self.host,
+            revision=run.revision.number,
+            revision_digest=run.revision.digest,
+            definition=self.references.resolve(data)[0],
+            lineage=run.lineage,
+            checkpoint_root=str(checkpoint_root(self.state_dir, run.pipeline_name, run.lineage)),
+            heads=supervision.ledger_heads(run.pipeline_id, run.lineage, Definition.model_validate(data).queries()),
+            spark=self.spark(),
+        )
+
+
+def _before(pipeline: Pipeline) -> Before | None:
+    run = supervision.last_run(pipeline.id)
+    if run is None:
+        return None
+    return Before(
+        definition=Definition.model_validate(run.revision.definition),
+        lineage=run.lineage,
+        host=run.host_id,
+        has_read=supervision.has_positions(pipeline.id),
+        open_batches=supervision.open_batches(pipeline.id),
+    )
+
+
+def _finding(path: str, code: str, message: str, suggestion: str) -> Finding:
+    return Finding(path=path, code=code, message=message, suggestion=suggestion)

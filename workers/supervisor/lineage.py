@@ -1,0 +1,102 @@
+"""Whether a new run may continue the Spark checkpoint of the one before, begins a new lineage, or must not start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelines.domain.findings import Finding
+from pipelines.domain.spec import ANY_HOST, Definition
+
+
+@dataclass(frozen=True)
+class Before:
+    """The last run of the pipeline. `has_read`: the ledger holds positions. `open_batches`: begun, and not finished."""
+
+    definition: Definition
+    lineage: int
+    host: str
+    has_read: bool
+    open_batches: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """`number` None: a new lineage, from the positions in the ledger."""
+
+    number: int | None
+
+
+def continue_from(before: Before | None, definition: Definition, host: str) -> Lineage | list[Finding]:
+    """Same sources, topics and channels continue the lineage; another cluster or host needs a person."""
+    findings = _misplaced(definition, host)
+    if before is None:
+        return findings or Lineage(None)
+    if before.has_read:
+        findings += [*_host_changed(before, host), *_cluster_changed(before.definition, definition)]
+    if not findings and _shape(before.definition) == _shape(definition):
+        return Lineage(before.lineage)
+    findings += _open_batches(before)
+    return findings or Lineage(None)
+
+
+def _shape(definition: Definition) -> dict[tuple[str, str], tuple[str, tuple[str, ...]]]:
+    """What Spark's checkpoints depend on: per (source, channel) the cluster and the topics."""
+    return {query: _reads(definition, query[0]) for query in definition.queries()}
+
+
+def _reads(definition: Definition, source: str) -> tuple[str, tuple[str, ...]]:
+    spec = definition.sources[source]
+    return str(getattr(spec, "bootstrap_servers", "")), tuple(sorted(getattr(spec, "topics", [])))
+
+
+def _misplaced(definition: Definition, host: str) -> list[Finding]:
+    wanted = definition.placement.host
+    if wanted in (ANY_HOST, host):
+        return []
+    return [
+        Finding(
+            path="placement.host",
+            code="HOST_CHANGED",
+            message=f"The definition wants host {wanted}; the pipeline belongs to {host}.",
+            suggestion=f"Set placement.host to {host} or any; checkpoints are on the disk of {host}.",
+        )
+    ]
+
+
+def _host_changed(before: Before, host: str) -> list[Finding]:
+    if before.host == host:
+        return []
+    return [
+        Finding(
+            path="placement.host",
+            code="HOST_CHANGED",
+            message=f"The last run was on {before.host}; its checkpoints are not on {host}.",
+            suggestion=f"Set placement.host to {before.host}.",
+        )
+    ]
+
+
+def _cluster_changed(old: Definition, new: Definition) -> list[Finding]:
+    return [
+        Finding(
+            path=f"sources.{name}.bootstrap_servers",
+            code="CLUSTER_CHANGED",
+            message=f"It reads from {_reads(new, name)[0]}; its positions are offsets of {_reads(old, name)[0]}.",
+            suggestion="Offsets of one cluster mean nothing on another: use the old address, or another source name.",
+        )
+        for name in sorted(set(old.sources) & set(new.sources))
+        if _reads(old, name)[0] != _reads(new, name)[0]
+    ]
+
+
+def _open_batches(before: Before) -> list[Finding]:
+    """Only the lineage that began a batch can ask its sink what came of it."""
+    return [
+        Finding(
+            path="",
+            code="OPEN_BATCH",
+            message=f"Batch {batch} was begun and not finished; a changed graph cannot account for it.",
+            suggestion="Start the revision before once and stop it, then start this one.",
+        )
+        for batch in before.open_batches
+    ]

@@ -1,0 +1,167 @@
+"""The tick: hold the lease, then observe, record, decide and act for every pipeline of the host.
+
+One thread ticks, so ticks neither overlap nor pile up. An error of one pipeline is reported and leaves the others alone;
+a database that is away ends the tick, and the next one tries again, beginning with the pipelines that were not reached.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+from django.db import InterfaceError, OperationalError, close_old_connections, connections
+
+from pipelines.domain.spec import ANY_HOST
+from pipelines.models import Pipeline
+from pipelines.selectors import supervision
+from pipelines.selectors.supervision import Row
+from pipelines.services import events, observations
+from workers.ports import Clock, Now, Processes, TokenHolders
+from workers.supervisor.act import Actor
+from workers.supervisor.decide import decide, hurried
+from workers.supervisor.lease import HostLease
+from workers.supervisor.memory import Memory
+from workers.supervisor.observe import Observer, learn_lifecycles, living
+
+INTERVAL = 1.0
+HURRIED_INTERVAL = 0.2
+BUDGET = 10.0
+"""Seconds after which a tick leaves the remaining pipelines to the next one, which begins with them."""
+COMPLAINT_INTERVAL = 60.0
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Ticked:
+    """`supervising`: the lease is held. `hurry`: something is expected to change within a second."""
+
+    supervising: bool
+    hurry: bool = False
+
+
+class Supervisor:
+    """Everything a tick needs, and what it remembers."""
+
+    def __init__(
+        self, *, host: str, clock: Clock, processes: Processes, lease: HostLease, observer: Observer, actor: Actor
+    ) -> None:
+        self._host = host
+        self._clock = clock
+        self._processes = processes
+        self._lease = lease
+        self._observer = observer
+        self._actor = actor
+        self._first: str | None = None
+        self._tick_ms: float | None = None
+
+    @property
+    def _memory(self) -> Memory:
+        return self._observer.memory
+
+    def tick(self) -> Ticked:
+        """Look after every pipeline once. Raises OperationalError or InterfaceError where the database is away."""
+        now = self._clock.now()
+        if not self._lease.hold(now, self._tick_ms):
+            return Ticked(supervising=False)
+        self._claim_homeless()
+        rows = supervision.roster(self._host)
+        self._memory.keep({r.run.token for r in rows if r.run}, {r.operation.id for r in rows if r.operation})
+        learn_lifecycles(self._memory, rows)
+        hurry = self._attend_all(self._in_turn(rows), living(self._processes, rows), now)
+        self._tick_ms = (self._clock.now().boottime - now.boottime) * 1000
+        return Ticked(supervising=True, hurry=hurry)
+
+    def release(self) -> None:
+        """Let another supervisor begin at once."""
+        self._lease.release()
+
+    def _claim_homeless(self) -> None:
+        for pipeline in supervision.homeless():
+            if _wanted_host(pipeline) in (ANY_HOST, self._host):
+                observations.claim(pipeline=pipeline, host=self._host)
+
+    def _in_turn(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Begin where the last tick ran out of time."""
+        names = [row.pipeline.name for row in rows]
+        start = names.index(self._first) if self._first in names else 0
+        return [*rows[start:], *rows[:start]]
+
+    def _attend_all(self, rows: Sequence[Row], holders: TokenHolders, now: Now) -> bool:
+        hurry = False
+        for row, following in zip(rows, [*rows[1:], None], strict=True):
+            self._first = following.pipeline.name if following else None
+            hurry |= self._attend(row, holders, now)
+            if self._first is not None and self._clock.now().boottime - now.boottime > BUDGET:
+                return True
+        return hurry
+
+    def _attend(self, row: Row, holders: TokenHolders, now: Now) -> bool:
+        try:
+            view = self._observer.look(row, holders, now)
+            self._actor.perform(row, view, decide(view, now), now)
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception as error:
+            log.exception("pipeline_failed", pipeline=row.pipeline.name)
+            self._complain(row.pipeline, error, now)
+            return False
+        return hurried(view)
+
+    def _complain(self, pipeline: Pipeline, error: Exception, now: Now) -> None:
+        """One event a minute for the same error of the same pipeline."""
+        key = (pipeline.id, type(error).__name__)
+        if now.boottime - self._memory.complaints.get(key, -COMPLAINT_INTERVAL) < COMPLAINT_INTERVAL:
+            return
+        self._memory.complaints[key] = now.boottime
+        message = f"The supervisor could not look after it: {type(error).__name__}: {error}"
+        events.record(kind="supervisor.error", message=message, pipeline=pipeline)
+
+
+def _wanted_host(pipeline: Pipeline) -> str:
+    definition = pipeline.current_revision.definition if pipeline.current_revision else {}
+    return str(definition.get("placement", {}).get("host", ANY_HOST))
+
+
+class Ticker(threading.Thread):
+    """Ticks until told to stop: every second, sooner where something is expected to change or a wake-up arrives."""
+
+    def __init__(self, supervisor: Supervisor, wake: threading.Event) -> None:
+        super().__init__(name="supervisor", daemon=True)
+        self._supervisor = supervisor
+        self._wake = wake
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        """The loop. No error ends it."""
+        while not self._stopping.is_set():
+            self._wake.clear()
+            self._wake.wait(self._once())
+        self._release()
+
+    def stop(self, timeout: float) -> None:
+        """End after the present tick; waits for that at most `timeout` seconds."""
+        self._stopping.set()
+        self._wake.set()
+        self.join(timeout)
+
+    def _once(self) -> float:
+        """Tick, and say how long to wait. Connections that broke or are too old are replaced before and after."""
+        close_old_connections()
+        try:
+            return HURRIED_INTERVAL if self._supervisor.tick().hurry else INTERVAL
+        except Exception:
+            log.exception("tick_failed")
+            return INTERVAL
+        finally:
+            close_old_connections()
+
+    def _release(self) -> None:
+        try:
+            self._supervisor.release()
+        except Exception:
+            log.exception("release_failed")
+        finally:
+            connections.close_all()

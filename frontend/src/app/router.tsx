@@ -1,0 +1,124 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
+import { OverviewPage } from '@/features/overview/OverviewPage'
+import { readOverviewSearch } from '@/features/overview/filter'
+import { NotFound, RouteError } from './RouteStates'
+import { Shell } from './shell/Shell'
+
+const root = createRootRoute({ component: Shell, notFoundComponent: NotFound, errorComponent: RouteError })
+
+const overview = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  component: OverviewPage,
+  validateSearch: readOverviewSearch,
+})
+
+const create = createRoute({
+  getParentRoute: () => root,
+  path: '/pipelines/new',
+  component: lazyRouteComponent(() => import('@/features/editor/CreatePage'), 'CreatePage'),
+})
+
+const edit = createRoute({
+  getParentRoute: () => root,
+  path: '/pipelines/$name/edit',
+  component: lazyRouteComponent(() => import('@/features/editor/RevisePage'), 'RevisePage'),
+})
+
+const pipeline = createRoute({
+  getParentRoute: () => root,
+  path: '/pipelines/$name',
+  component: lazyRouteComponent(() => import('@/features/pipeline/PipelinePage'), 'PipelinePage'),
+})
+
+const text = (value: unknown) => (value === undefined || value === '' ? undefined : String(value))
+const whole = (value: unknown) =>
+  Number.isInteger(Number(value)) && Number(value) > 0 ? Number(value) : undefined
+
+const live = createRoute({
+  getParentRoute: () => pipeline,
+  path: '/',
+  component: lazyRouteComponent(() => import('@/features/pipeline/live/LiveTab'), 'LiveTab'),
+  validateSearch: (search): { minutes?: number; view?: 'table' } => ({
+    minutes: whole(search.minutes),
+    view: search.view === 'table' ? 'table' : undefined,
+  }),
+})
+
+const books = createRoute({
+  getParentRoute: () => pipeline,
+  path: 'books',
+  component: lazyRouteComponent(() => import('@/features/pipeline/books/BooksTab'), 'BooksTab'),
+  validateSearch: (search): { channel?: string; run?: number } => ({
+    channel: text(search.channel),
+    run: whole(search.run),
+  }),
+})
+
+const runs = createRoute({
+  getParentRoute: () => pipeline,
+  path: 'runs',
+  component: lazyRouteComponent(() => import('@/features/pipeline/runs/RunsTab'), 'RunsTab'),
+})
+
+const pipelineEvents = createRoute({
+  getParentRoute: () => pipeline,
+  path: 'events',
+  component: lazyRouteComponent(() => import('@/features/pipeline/events/EventsTab'), 'EventsTab'),
+})
+
+const log = createRoute({
+  getParentRoute: () => pipeline,
+  path: 'log',
+  component: lazyRouteComponent(() => import('@/features/pipeline/log/LogTab'), 'LogTab'),
+  validateSearch: (search): { run?: number; find?: string } => ({
+    run: whole(search.run),
+    find: text(search.find),
+  }),
+})
+
+const revisions = createRoute({
+  getParentRoute: () => pipeline,
+  path: 'revisions',
+  component: lazyRouteComponent(() => import('@/features/pipeline/revisions/RevisionsTab'), 'RevisionsTab'),
+  validateSearch: (search): { from?: number; to?: number } => ({
+    from: whole(search.from),
+    to: whole(search.to),
+  }),
+})
+
+const definition = createRoute({
+  getParentRoute: () => pipeline,
+  path: 'definition',
+  component: lazyRouteComponent(
+    () => import('@/features/pipeline/definition/DefinitionTab'),
+    'DefinitionTab',
+  ),
+})
+
+const events = createRoute({
+  getParentRoute: () => root,
+  path: '/events',
+  component: lazyRouteComponent(() => import('@/features/events/EventsPage'), 'EventsPage'),
+  validateSearch: (search): { pipeline?: string } => ({ pipeline: text(search.pipeline) }),
+})
+
+const hosts = createRoute({
+  getParentRoute: () => root,
+  path: '/hosts',
+  component: lazyRouteComponent(() => import('@/features/hosts/HostsPage'), 'HostsPage'),
+})
+
+const pipelineTabs = pipeline.addChildren([live, books, runs, pipelineEvents, log, revisions, definition])
+
+export const router = createRouter({
+  routeTree: root.addChildren([overview, create, edit, pipelineTabs, events, hosts]),
+  defaultPreload: 'intent',
+  scrollRestoration: true,
+})
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router
+  }
+}

@@ -1,0 +1,45 @@
+import { Tooltip } from '@mantine/core'
+import { IconAlertTriangle, IconBroadcast, IconRefresh, type Icon } from '@tabler/icons-react'
+import { useClockTime } from '@/components/ui/Time'
+import type { Tone } from '@/domain/phases'
+import type { BadgeState } from '@/lib/live/badge'
+import { useBadge } from '@/lib/live/LiveProvider'
+import badge from '@/components/ui/badge.module.css'
+
+const LOOKS: Record<BadgeState, { tone: Tone; icon: Icon; word: string; meaning: string }> = {
+  live: { tone: 'ok', icon: IconBroadcast, word: 'Live', meaning: 'Changes arrive as they happen.' },
+  connecting: {
+    tone: 'busy',
+    icon: IconRefresh,
+    word: 'Connecting',
+    meaning: 'The event stream is being opened.',
+  },
+  reconnecting: {
+    tone: 'warn',
+    icon: IconRefresh,
+    word: 'Reconnecting',
+    meaning: 'The event stream broke; it is being opened again. Until then the page asks every 3 seconds.',
+  },
+  stale: {
+    tone: 'bad',
+    icon: IconAlertTriangle,
+    word: 'Stale since',
+    meaning: 'The server does not answer. What you see is from then; the page goes on trying.',
+  },
+}
+
+/** Says whether what is on the screen is current. */
+export function ConnectionBadge() {
+  const { state, heardAt } = useBadge()
+  const clock = useClockTime()
+  const { tone, icon: Shape, word, meaning } = LOOKS[state]
+  return (
+    <Tooltip label={meaning}>
+      <span className={badge.badge} data-tone={tone} role="status" tabIndex={0}>
+        <Shape size={13} stroke={2} aria-hidden />
+        {word}
+        {state === 'stale' && ` ${clock(heardAt)}`}
+      </span>
+    </Tooltip>
+  )
+}

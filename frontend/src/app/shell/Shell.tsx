@@ -1,0 +1,24 @@
+import { Outlet } from '@tanstack/react-router'
+import { Announcer } from '@/components/ui/Announcer'
+import { Sidebar } from './Sidebar'
+import { TopBar } from './TopBar'
+import classes from './shell.module.css'
+
+/** What stands around every page. */
+export function Shell() {
+  return (
+    <div className={classes.shell}>
+      <a href="#content" className={classes.skip}>
+        Skip to content
+      </a>
+      <Sidebar />
+      <div className={classes.column}>
+        <TopBar />
+        <main id="content" className={classes.main} tabIndex={-1}>
+          <Outlet />
+        </main>
+      </div>
+      <Announcer />
+    </div>
+  )
+}

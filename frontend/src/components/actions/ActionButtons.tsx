@@ -1,0 +1,61 @@
+import { ActionIcon, Tooltip } from '@mantine/core'
+import { IconCode } from '@tabler/icons-react'
+import { useState } from 'react'
+import type { OperationKind, Pipeline } from '@/api/types'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { refusal } from './allowed'
+import { CallsDialog } from './CallsDialog'
+import { ACTION_ICONS } from './icons'
+import { StopDialog } from './StopDialog'
+import { useAction } from './useAction'
+import { ACTION_KINDS, ACTION_WORDS } from './words'
+
+/** Every life-cycle action of a pipeline; the one that fits best is filled, one that may not be taken says why. */
+export function ActionButtons({ pipeline }: { pipeline: Pipeline }) {
+  const action = useAction(pipeline.name)
+  const [dialog, setDialog] = useState<'stop' | 'calls' | null>(null)
+  const main = mainAction(pipeline)
+  const ask = (kind: OperationKind) => (kind === 'stop' ? setDialog('stop') : action.mutate({ kind }))
+  return (
+    <>
+      {ACTION_KINDS.map((kind) => {
+        const Shape = ACTION_ICONS[kind]
+        return (
+          <ReasonButton
+            key={kind}
+            variant={kind === main ? 'filled' : 'default'}
+            leftSection={<Shape size={14} aria-hidden />}
+            reason={refusal(pipeline, kind)}
+            loading={action.isPending && action.variables.kind === kind}
+            onClick={() => ask(kind)}
+          >
+            {ACTION_WORDS[kind].verb}
+          </ReasonButton>
+        )
+      })}
+      <Tooltip label="Show the call: curl, headgate, Python">
+        <ActionIcon variant="default" size={30} aria-label="Show the call" onClick={() => setDialog('calls')}>
+          <IconCode size={15} aria-hidden />
+        </ActionIcon>
+      </Tooltip>
+      {dialog === 'calls' && (
+        <CallsDialog name={pipeline.name} first={main ?? 'start'} onClose={() => setDialog(null)} />
+      )}
+      {dialog === 'stop' && (
+        <StopDialog
+          name={pipeline.name}
+          onClose={() => setDialog(null)}
+          onConfirm={(drain) => {
+            setDialog(null)
+            action.mutate({ kind: 'stop', body: { drain } })
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+/** The action a person most likely came for. */
+export function mainAction(pipeline: Pipeline): OperationKind | undefined {
+  return (['resume', 'start', 'pause'] as const).find((kind) => refusal(pipeline, kind) === null)
+}

@@ -1,0 +1,25 @@
+import { Tabs } from '@mantine/core'
+import { CodeBlock } from '@/components/ui/CodeBlock'
+import type { Call } from '@/domain/calls'
+
+/** The same act for a terminal or a script. The token comes from the environment and is never shown. */
+export function CallTabs({ call, subject }: { call: Call; subject: string }) {
+  return (
+    <Tabs defaultValue="curl" keepMounted={false}>
+      <Tabs.List mb={8}>
+        <Tabs.Tab value="curl">curl</Tabs.Tab>
+        <Tabs.Tab value="cli">headgate</Tabs.Tab>
+        <Tabs.Tab value="python">Python</Tabs.Tab>
+      </Tabs.List>
+      <Tabs.Panel value="curl">
+        <CodeBlock code={call.curl} label={`${subject} with curl`} />
+      </Tabs.Panel>
+      <Tabs.Panel value="cli">
+        <CodeBlock code={call.cli} label={`${subject} with the headgate command`} />
+      </Tabs.Panel>
+      <Tabs.Panel value="python">
+        <CodeBlock code={call.python} label={`${subject} in Python`} />
+      </Tabs.Panel>
+    </Tabs>
+  )
+}

@@ -1,0 +1,37 @@
+import { Modal, SegmentedControl, Stack, Text } from '@mantine/core'
+import { useState } from 'react'
+import type { OperationKind } from '@/api/types'
+import { actionCall } from '@/domain/calls'
+import { CallTabs } from './CallTabs'
+import { ACTION_KINDS, ACTION_WORDS } from './words'
+
+interface CallsDialogProps {
+  name: string
+  first: OperationKind
+  onClose: () => void
+}
+
+/** The calls behind the buttons of one pipeline. */
+export function CallsDialog({ name, first, onClose }: CallsDialogProps) {
+  const [kind, setKind] = useState<OperationKind>(first)
+  return (
+    <Modal opened onClose={onClose} title="Show the call" size="lg">
+      <Stack gap="sm">
+        <Text size="sm" c="dimmed">
+          What a button does, for a terminal or a script. Put a token into <code>HEADGATE_TOKEN</code>.
+        </Text>
+        <SegmentedControl
+          aria-label="Action"
+          value={kind}
+          onChange={(value) => setKind(value as OperationKind)}
+          data={ACTION_KINDS.map((value) => ({ value, label: ACTION_WORDS[value].verb }))}
+        />
+        <CallTabs
+          key={kind}
+          call={actionCall(name, kind, kind === 'stop' ? { drain: true } : {})}
+          subject={ACTION_WORDS[kind].verb}
+        />
+      </Stack>
+    </Modal>
+  )
+}

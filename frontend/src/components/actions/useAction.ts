@@ -1,0 +1,46 @@
+import { notifications } from '@mantine/notifications'
+import { useMutation, useQueryClient, type QueryClient } from '@tanstack/react-query'
+import { keys } from '@/api/keys'
+import { act } from '@/api/pipelines'
+import { explain } from '@/api/problem'
+import type { Operation, OperationKind, Pipeline } from '@/api/types'
+import { announce } from '@/components/ui/Announcer'
+import { ACTION_WORDS } from './words'
+
+export interface ActionRequest {
+  kind: OperationKind
+  body?: Record<string, unknown>
+}
+
+/** Asks for an action on one pipeline. Nothing is shown as done before the server has said so. */
+export function useAction(name: string) {
+  const client = useQueryClient()
+  return useMutation({
+    mutationFn: ({ kind, body }: ActionRequest) => act(name, kind, body),
+    onSuccess: (operation) => {
+      noteOperation(client, operation)
+      announce(`${ACTION_WORDS[operation.kind].doing} ${name}.`)
+    },
+    onError: (error, { kind }) => showRefusal(`${ACTION_WORDS[kind].noun} of ${name} was refused`, error),
+    onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
+  })
+}
+
+/** Puts an accepted operation where the pages look for it. */
+export function noteOperation(client: QueryClient, operation: Operation): void {
+  const { id, kind, state, pipeline: name } = operation
+  client.setQueryData(keys.operation(name), operation)
+  client.setQueryData<Pipeline[]>(keys.pipelines, (list) =>
+    list?.map((row) => (row.name === name ? { ...row, operation: { id, kind, state } } : row)),
+  )
+}
+
+export function showRefusal(title: string, error: unknown): void {
+  const { text, hint } = explain(error)
+  notifications.show({
+    color: 'red',
+    title,
+    message: [text, hint].filter(Boolean).join(' '),
+    autoClose: 12_000,
+  })
+}

@@ -1,0 +1,20 @@
+import type { OperationKind } from '@/api/types'
+
+interface ActionWords {
+  /** On the button. */
+  verb: string
+  /** While it goes on. */
+  doing: string
+  /** In "… was refused", "… has failed". */
+  noun: string
+}
+
+export const ACTION_WORDS: Record<OperationKind, ActionWords> = {
+  start: { verb: 'Start', doing: 'Starting', noun: 'Start' },
+  pause: { verb: 'Pause', doing: 'Pausing', noun: 'Pause' },
+  resume: { verb: 'Resume', doing: 'Resuming', noun: 'Resume' },
+  stop: { verb: 'Stop', doing: 'Stopping', noun: 'Stop' },
+  restart: { verb: 'Restart', doing: 'Restarting', noun: 'Restart' },
+}
+
+export const ACTION_KINDS = Object.keys(ACTION_WORDS) as OperationKind[]

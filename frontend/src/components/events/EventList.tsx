@@ -1,0 +1,61 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { eventsQuery } from '@/api/events'
+import type { HeadgateEvent } from '@/api/types'
+import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { LoadMore } from '@/components/ui/LoadMore'
+import { Moment } from '@/components/ui/Time'
+import { usePollInterval } from '@/lib/live/LiveProvider'
+import { describeEvent } from './kinds'
+import classes from './events.module.css'
+
+/** What happened, newest first: to one pipeline, or to all of them. */
+export function EventList({ pipeline }: { pipeline?: string }) {
+  const query = useInfiniteQuery({ ...eventsQuery(pipeline), refetchInterval: usePollInterval() })
+  const events = query.data?.pages.flatMap(({ results }) => results) ?? []
+  return (
+    <>
+      {query.error && !query.data && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
+      {query.isPending && <Loading rows={8} />}
+      {query.data && events.length === 0 && <Empty title="Nothing has happened yet" />}
+      <ol className={classes.list}>
+        {events.map((event) => (
+          <EventRow key={event.id} event={event} withName={!pipeline} />
+        ))}
+      </ol>
+      <LoadMore query={query} />
+    </>
+  )
+}
+
+function EventRow({ event, withName }: { event: HeadgateEvent; withName: boolean }) {
+  const { icon: Shape, tone, word } = describeEvent(event)
+  return (
+    <li className={classes.event} data-tone={tone}>
+      <span className={classes.time}>
+        <Moment at={event.at} />
+      </span>
+      <span className={classes.mark}>
+        <Shape size={15} stroke={2} aria-hidden />
+      </span>
+      <span className={classes.kind}>{word}</span>
+      <span className={classes.message}>
+        {withName && event.pipeline && (
+          <Link
+            to="/pipelines/$name"
+            params={{ name: event.pipeline }}
+            className={classes.name}
+            preload={false}
+          >
+            {event.pipeline}
+          </Link>
+        )}
+        {event.message}
+      </span>
+      <span className={classes.actor}>
+        {event.actor && `by ${event.actor}`}
+        {event.run !== null && ` run ${event.run}`}
+      </span>
+    </li>
+  )
+}

@@ -1,0 +1,49 @@
+import {
+  IconAlertTriangle,
+  IconArchive,
+  IconArrowsExchange,
+  IconCirclePlus,
+  IconClick,
+  IconFileText,
+  IconListCheck,
+  IconMapPin,
+  IconPlayerPlay,
+  IconPlugConnectedX,
+  IconPointFilled,
+  IconSquareX,
+  type Icon,
+} from '@tabler/icons-react'
+import type { HeadgateEvent, Phase } from '@/api/types'
+import { PHASES, type Tone } from '@/domain/phases'
+
+interface EventLook {
+  icon: Icon
+  tone: Tone
+  word: string
+}
+
+const KINDS: Record<string, EventLook> = {
+  'phase.changed': { icon: IconArrowsExchange, tone: 'busy', word: 'Phase' },
+  'desired.changed': { icon: IconClick, tone: 'held', word: 'Request' },
+  'run.started': { icon: IconPlayerPlay, tone: 'busy', word: 'Run started' },
+  'run.ended': { icon: IconSquareX, tone: 'idle', word: 'Run ended' },
+  'operation.updated': { icon: IconListCheck, tone: 'idle', word: 'Operation' },
+  'revision.created': { icon: IconFileText, tone: 'held', word: 'Revision' },
+  'pipeline.created': { icon: IconCirclePlus, tone: 'ok', word: 'Created' },
+  'pipeline.archived': { icon: IconArchive, tone: 'idle', word: 'Archived' },
+  'position.changed': { icon: IconMapPin, tone: 'held', word: 'Position' },
+  'sink.failed': { icon: IconPlugConnectedX, tone: 'bad', word: 'Sink failed' },
+  'ledger.gap': { icon: IconAlertTriangle, tone: 'bad', word: 'Gap' },
+  'ledger.overlap': { icon: IconAlertTriangle, tone: 'bad', word: 'Overlap' },
+}
+
+/** How an event is shown; one of a kind this page does not know is shown under its own name. */
+export function describeEvent(event: HeadgateEvent): EventLook {
+  const look = KINDS[event.kind] ?? {
+    icon: IconPointFilled,
+    tone: 'idle',
+    word: event.kind.replaceAll('.', ' '),
+  }
+  const phase = event.kind === 'phase.changed' ? PHASES[event.data.new as Phase] : undefined
+  return phase ? { ...look, tone: phase.tone } : look
+}

@@ -1,0 +1,44 @@
+import { Button, Skeleton, Stack } from '@mantine/core'
+import { IconAlertCircle, IconRefresh } from '@tabler/icons-react'
+import type { ReactNode } from 'react'
+import { explain } from '@/api/problem'
+import classes from './feedback.module.css'
+
+/** What went wrong, what to do next, and a way to try again. */
+export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const { text, hint, requestId } = explain(error)
+  return (
+    <div className={classes.error} role="alert" data-tone="bad">
+      <IconAlertCircle size={18} aria-hidden />
+      <div className={classes.words}>
+        <strong>{text}</strong>
+        {hint && <div>{hint}</div>}
+        {requestId && <div className={classes.request}>Request {requestId}</div>}
+      </div>
+      {onRetry && (
+        <Button variant="default" leftSection={<IconRefresh size={14} aria-hidden />} onClick={onRetry}>
+          Try again
+        </Button>
+      )}
+    </div>
+  )
+}
+
+export function Loading({ rows = 4, label = 'Loading' }: { rows?: number; label?: string }) {
+  return (
+    <Stack gap={8} p={14} role="status" aria-label={label}>
+      {Array.from({ length: rows }, (_, row) => (
+        <Skeleton key={row} height={14} width={`${92 - row * 11}%`} />
+      ))}
+    </Stack>
+  )
+}
+
+export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <div className={classes.empty}>
+      <p className={classes.emptyTitle}>{title}</p>
+      {children && <div className={classes.emptyText}>{children}</div>}
+    </div>
+  )
+}

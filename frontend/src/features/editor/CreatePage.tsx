@@ -1,0 +1,90 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { keys } from '@/api/keys'
+import { act, createPipeline } from '@/api/pipelines'
+import { ShowCall } from '@/components/actions/ShowCall'
+import { showRefusal } from '@/components/actions/useAction'
+import { ErrorNote } from '@/components/ui/Feedback'
+import { PageHeader } from '@/components/ui/PageHeader'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { applyCall } from '@/domain/calls'
+import { cannotWrite } from '@/domain/roles'
+import { useSession } from '@/lib/session'
+import { DefinitionEditor } from './DefinitionEditor'
+import { dropDraft, keepDraft, readDraft } from './draft'
+import { RestoreButton } from './RestoreButton'
+import { TEMPLATE } from './template'
+import { notReady, useValidation } from './useValidation'
+import classes from './editor.module.css'
+
+const DRAFT = '(new)'
+
+export function CreatePage() {
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const { session } = useSession()
+  const [text, setText] = useState(() => readDraft(DRAFT) ?? TEMPLATE)
+  const state = useValidation(text)
+  const create = useMutation({
+    mutationFn: ({ start }: { start: boolean }) => createAnd(start, text),
+    onSuccess: (name) => {
+      dropDraft(DRAFT)
+      void client.invalidateQueries({ queryKey: keys.pipelines })
+      void navigate({ to: '/pipelines/$name', params: { name } })
+    },
+  })
+  const change = (next: string) => {
+    setText(next)
+    keepDraft(DRAFT, next)
+  }
+  const reason = cannotWrite(session) ?? notReady(text, state)
+  const name = String(state.validation?.definition?.name ?? '')
+  return (
+    <div className={classes.page}>
+      <PageHeader
+        title="New pipeline"
+        actions={
+          <RestoreButton
+            label="Back to the template"
+            changed={text !== TEMPLATE}
+            onRestore={() => change(TEMPLATE)}
+          />
+        }
+      />
+      <DefinitionEditor text={text} onChange={change} state={state}>
+        <div className={classes.send}>
+          {create.error && <ErrorNote error={create.error} />}
+          <div className={classes.buttons}>
+            <ReasonButton
+              reason={reason}
+              loading={create.isPending && create.variables.start}
+              onClick={() => create.mutate({ start: true })}
+            >
+              Create and start
+            </ReasonButton>
+            <ReasonButton
+              variant="default"
+              reason={reason}
+              loading={create.isPending && !create.variables.start}
+              onClick={() => create.mutate({ start: false })}
+            >
+              Create
+            </ReasonButton>
+          </div>
+          <ShowCall call={applyCall(name, false)} subject="Create" />
+        </div>
+      </DefinitionEditor>
+    </div>
+  )
+}
+
+/** Once created, a start that is refused is reported on the new pipeline's own page and undoes nothing. */
+async function createAnd(start: boolean, text: string): Promise<string> {
+  const { name } = await createPipeline(text)
+  if (start)
+    await act(name, 'start').catch((error: unknown) =>
+      showRefusal(`${name} was created but not started`, error),
+    )
+  return name
+}

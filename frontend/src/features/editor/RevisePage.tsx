@@ -1,0 +1,111 @@
+import { TextInput } from '@mantine/core'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { keys } from '@/api/keys'
+import { pipelineQuery } from '@/api/pipelines'
+import { publishRevision } from '@/api/revisions'
+import type { PipelineDetail } from '@/api/types'
+import { refusal } from '@/components/actions/allowed'
+import { ShowCall } from '@/components/actions/ShowCall'
+import { ErrorNote, Loading } from '@/components/ui/Feedback'
+import { PageHeader } from '@/components/ui/PageHeader'
+import { PhaseBadge } from '@/components/ui/PhaseBadge'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { applyCall } from '@/domain/calls'
+import { usePollInterval } from '@/lib/live/LiveProvider'
+import { DefinitionEditor } from './DefinitionEditor'
+import { dropDraft, keepDraft, readDraft } from './draft'
+import { RestoreButton } from './RestoreButton'
+import { notReady, useValidation } from './useValidation'
+import classes from './editor.module.css'
+
+export function RevisePage() {
+  const { name } = useParams({ from: '/pipelines/$name/edit' })
+  const { data, error, refetch } = useQuery({ ...pipelineQuery(name), refetchInterval: usePollInterval() })
+  if (error && !data) return <ErrorNote error={error} onRetry={() => void refetch()} />
+  return data ? <Revise key={name} pipeline={data} /> : <Loading rows={10} />
+}
+
+function Revise({ pipeline }: { pipeline: PipelineDetail }) {
+  const { name } = pipeline
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const [base, setBase] = useState({ revision: pipeline.revision, yaml: pipeline.definition_yaml })
+  const [text, setText] = useState(() => readDraft(name) ?? base.yaml)
+  const [note, setNote] = useState('')
+  const state = useValidation(text)
+  const publish = useMutation({
+    mutationFn: () => publishRevision(name, text, note),
+    onSuccess: () => {
+      dropDraft(name)
+      void client.invalidateQueries({ queryKey: keys.pipeline(name) })
+      void navigate({ to: '/pipelines/$name/revisions', params: { name } })
+    },
+  })
+  const change = (next: string) => {
+    setText(next)
+    keepDraft(name, next)
+  }
+  const restore = () => {
+    setBase({ revision: pipeline.revision, yaml: pipeline.definition_yaml })
+    setText(pipeline.definition_yaml)
+    dropDraft(name)
+  }
+  const unchanged = text === base.yaml ? 'Nothing has been changed yet.' : null
+  return (
+    <div className={classes.page}>
+      <PageHeader
+        title={`New revision of ${name}`}
+        before={<Crumbs name={name} />}
+        beside={<PhaseBadge phase={pipeline.phase} />}
+        actions={
+          <RestoreButton
+            label={`Back to revision ${pipeline.revision}`}
+            changed={text !== pipeline.definition_yaml}
+            onRestore={restore}
+          />
+        }
+      />
+      {pipeline.revision !== base.revision && (
+        <p className={classes.warning} role="alert">
+          Revision {pipeline.revision} was published while you were writing; your text still begins from
+          revision {base.revision}.
+        </p>
+      )}
+      <DefinitionEditor text={text} onChange={change} state={state}>
+        <div className={classes.send}>
+          {publish.error && <ErrorNote error={publish.error} />}
+          <TextInput
+            label="Note"
+            description="What changes, and why; it stands beside the revision for ever"
+            value={note}
+            onChange={(event) => setNote(event.currentTarget.value)}
+          />
+          <div className={classes.buttons}>
+            <ReasonButton
+              reason={refusal(pipeline, 'edit') ?? unchanged ?? notReady(text, state)}
+              loading={publish.isPending}
+              onClick={() => publish.mutate()}
+            >
+              Publish the revision
+            </ReasonButton>
+          </div>
+          {refusal(pipeline, 'edit') && <p className={classes.hint}>{refusal(pipeline, 'edit')}</p>}
+          <ShowCall call={applyCall(name, true)} subject="Publish" />
+        </div>
+      </DefinitionEditor>
+    </div>
+  )
+}
+
+function Crumbs({ name }: { name: string }) {
+  return (
+    <nav aria-label="Where you are" className={classes.crumbs}>
+      <Link to="/">Pipelines</Link> <span aria-hidden>/</span>{' '}
+      <Link to="/pipelines/$name" params={{ name }}>
+        {name}
+      </Link>
+    </nav>
+  )
+}

@@ -1,0 +1,98 @@
+import { yaml } from '@codemirror/lang-yaml'
+import { HighlightStyle, syntaxHighlighting } from '@codemirror/language'
+import { lintGutter, setDiagnostics, type Diagnostic } from '@codemirror/lint'
+import { EditorView } from '@codemirror/view'
+import { tags } from '@lezer/highlight'
+import CodeMirror, { type ReactCodeMirrorRef } from '@uiw/react-codemirror'
+import { useEffect, useImperativeHandle, useRef, type Ref } from 'react'
+import type { Finding } from '@/api/types'
+import { locate } from './locate'
+import classes from './editor.module.css'
+
+export interface EditorHandle {
+  show: (finding: Finding) => void
+}
+
+interface YamlEditorProps {
+  value: string
+  onChange: (value: string) => void
+  findings: Finding[]
+  label: string
+  ref?: Ref<EditorHandle>
+}
+
+const highlight = HighlightStyle.define([
+  { tag: tags.propertyName, color: 'var(--hg-busy)' },
+  { tag: tags.definition(tags.propertyName), color: 'var(--hg-busy)' },
+  { tag: tags.string, color: 'var(--hg-ok)' },
+  { tag: tags.comment, color: 'var(--hg-dim)', fontStyle: 'italic' },
+  { tag: [tags.separator, tags.punctuation, tags.squareBracket, tags.brace], color: 'var(--hg-dim)' },
+])
+
+const look = EditorView.theme({
+  '&': { fontSize: '12.5px', backgroundColor: 'var(--hg-surface)', color: 'var(--hg-text)' },
+  '&.cm-focused': { outline: '2px solid var(--hg-accent)', outlineOffset: '-2px' },
+  '.cm-scroller': { fontFamily: 'var(--mantine-font-family-monospace)', lineHeight: '1.6' },
+  '.cm-content': { caretColor: 'var(--hg-text)', padding: '8px 0' },
+  '.cm-cursor': { borderLeftColor: 'var(--hg-text)' },
+  '.cm-gutters': { backgroundColor: 'var(--hg-surface)', color: 'var(--hg-dim)', border: 'none' },
+  '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'var(--hg-hover)' },
+  '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground': {
+    backgroundColor: 'var(--hg-selected)',
+  },
+  '.cm-tooltip': {
+    backgroundColor: 'var(--hg-surface)',
+    border: '1px solid var(--hg-line)',
+    color: 'var(--hg-text)',
+  },
+})
+
+/** The text with line numbers, colours and a mark at every finding. Tab leaves it, as everywhere else on the page. */
+export function YamlEditor({ value, onChange, findings, label, ref }: YamlEditorProps) {
+  const editor = useRef<ReactCodeMirrorRef>(null)
+  useImperativeHandle(ref, () => ({ show: (finding) => showFinding(editor.current?.view, finding) }))
+  useEffect(() => {
+    const view = editor.current?.view
+    if (view) view.dispatch(setDiagnostics(view.state, diagnostics(view.state.doc.toString(), findings)))
+  }, [findings])
+  return (
+    <CodeMirror
+      ref={editor}
+      className={classes.editor}
+      value={value}
+      onChange={onChange}
+      theme="none"
+      height="100%"
+      indentWithTab={false}
+      basicSetup={{ foldGutter: false, highlightActiveLine: true, autocompletion: false }}
+      extensions={[
+        yaml(),
+        lintGutter(),
+        look,
+        syntaxHighlighting(highlight),
+        EditorView.contentAttributes.of({ 'aria-label': label }),
+      ]}
+    />
+  )
+}
+
+function diagnostics(text: string, findings: Finding[]): Diagnostic[] {
+  return [...locate(text, findings)]
+    .map(([{ severity, message, suggestion }, { from, to }]) => ({
+      from,
+      to,
+      severity,
+      message: [message, suggestion].filter(Boolean).join(' '),
+    }))
+    .toSorted((a, b) => a.from - b.from)
+}
+
+function showFinding(view: EditorView | undefined, finding: Finding): void {
+  const place = view && locate(view.state.doc.toString(), [finding]).get(finding)
+  if (!view || !place) return
+  view.dispatch({
+    selection: { anchor: place.from, head: place.to },
+    effects: EditorView.scrollIntoView(place.from, { y: 'center' }),
+  })
+  view.focus()
+}

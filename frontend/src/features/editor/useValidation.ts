@@ -1,0 +1,33 @@
+import { useDebouncedValue } from '@mantine/hooks'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { validate } from '@/api/pipelines'
+
+const TYPING_PAUSE_MS = 350
+
+/** Checks a text on the server whenever the typing pauses. `checked` is the text the findings belong to. */
+export function useValidation(text: string) {
+  const [settled] = useDebouncedValue(text, TYPING_PAUSE_MS)
+  const query = useQuery({
+    queryKey: ['validate', settled],
+    queryFn: ({ signal }) => validate(settled, signal),
+    enabled: settled.trim() !== '',
+    placeholderData: keepPreviousData,
+    staleTime: 30_000,
+    gcTime: 30_000,
+  })
+  const pending = settled !== text || query.isFetching
+  return { validation: query.data, pending, error: query.error, retry: query.refetch }
+}
+
+export type ValidationState = ReturnType<typeof useValidation>
+
+/** Why the text cannot be sent yet; null when it can. */
+export function notReady(text: string, { validation, pending, error }: ValidationState): string | null {
+  if (text.trim() === '') return 'There is no text yet.'
+  if (error) return 'The server has not checked the text.'
+  if (pending || !validation) return 'The text is being checked.'
+  const errors = validation.findings.filter(({ severity }) => severity === 'error').length
+  return validation.valid
+    ? null
+    : `${errors} ${errors === 1 ? 'finding has' : 'findings have'} to be repaired first.`
+}

@@ -1,0 +1,78 @@
+import { Button } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { IconPlus } from '@tabler/icons-react'
+import { useCallback, useMemo, useState } from 'react'
+import { pipelinesQuery } from '@/api/pipelines'
+import type { Pipeline } from '@/api/types'
+import { ErrorNote, Loading } from '@/components/ui/Feedback'
+import { PageHeader } from '@/components/ui/PageHeader'
+import { count, plural } from '@/lib/format'
+import { usePollInterval } from '@/lib/live/LiveProvider'
+import { useSession } from '@/lib/session'
+import { AttentionList } from './AttentionList'
+import { BulkBar } from './BulkBar'
+import { filterPipelines, isFiltered, sortPipelines, type OverviewSearch } from './filter'
+import { FirstPipeline } from './FirstPipeline'
+import { PipelineTable } from './PipelineTable'
+import { Toolbar } from './Toolbar'
+import classes from './overview.module.css'
+
+export function OverviewPage() {
+  const { data, error, refetch } = useQuery({ ...pipelinesQuery, refetchInterval: usePollInterval() })
+  return (
+    <div className={classes.page}>
+      <PageHeader
+        title="Pipelines"
+        beside={data && <span className="dim">{summary(data)}</span>}
+        actions={<NewPipeline />}
+      />
+      {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
+      {!data && !error && <Loading rows={8} />}
+      {data && (data.length === 0 ? <FirstPipeline /> : <Overview pipelines={data} />)}
+    </div>
+  )
+}
+
+function NewPipeline() {
+  const { session } = useSession()
+  if (session?.role === 'viewer') return null
+  return (
+    <Button component={Link} to="/pipelines/new" leftSection={<IconPlus size={14} aria-hidden />}>
+      New pipeline
+    </Button>
+  )
+}
+
+function Overview({ pipelines }: { pipelines: Pipeline[] }) {
+  const search = useSearch({ from: '/' })
+  const navigate = useNavigate({ from: '/' })
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+  const setSearch = useCallback(
+    (next: OverviewSearch) => void navigate({ search: next, replace: true }),
+    [navigate],
+  )
+  const shown = useMemo(() => sortPipelines(filterPipelines(pipelines, search), search), [pipelines, search])
+  const chosen = useMemo(() => shown.filter(({ name }) => selected.has(name)), [shown, selected])
+  return (
+    <>
+      <AttentionList pipelines={pipelines} />
+      <Toolbar pipelines={pipelines} search={search} onChange={setSearch} />
+      <PipelineTable
+        pipelines={shown}
+        search={search}
+        onSort={setSearch}
+        selected={selected}
+        onSelect={setSelected}
+        filtered={isFiltered(search)}
+        onClearFilter={() => setSearch({ sort: search.sort, down: search.down })}
+      />
+      <BulkBar chosen={chosen} onClear={() => setSelected(new Set())} />
+    </>
+  )
+}
+
+function summary(pipelines: Pipeline[]): string {
+  const running = pipelines.filter(({ phase }) => phase === 'RUNNING').length
+  return pipelines.length === 0 ? '' : `${plural(pipelines.length, 'pipeline')}, ${count(running)} running`
+}

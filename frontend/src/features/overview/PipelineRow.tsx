@@ -1,0 +1,88 @@
+import { Checkbox } from '@mantine/core'
+import { Link } from '@tanstack/react-router'
+import { memo, useCallback, useSyncExternalStore } from 'react'
+import type { Pipeline } from '@/api/types'
+import { PhaseBadge } from '@/components/ui/PhaseBadge'
+import { Sparkline } from '@/components/ui/Sparkline'
+import { StaleMark } from '@/components/ui/Stat'
+import { Ago } from '@/components/ui/Time'
+import { freshness } from '@/domain/freshness'
+import { wanted } from '@/domain/phases'
+import { useNow } from '@/lib/clock'
+import { catchUp, count, rate } from '@/lib/format'
+import { samples } from '@/lib/live/samples'
+import { RowActions } from './RowActions'
+import classes from './table.module.css'
+
+interface PipelineRowProps {
+  pipeline: Pipeline
+  index: number
+  selected: boolean
+  onToggle: (name: string) => void
+}
+
+export const PipelineRow = memo(function PipelineRow({
+  pipeline,
+  index,
+  selected,
+  onToggle,
+}: PipelineRowProps) {
+  const { name, description, labels, host } = pipeline
+  const unlike = wanted(pipeline)
+  return (
+    <tr className={classes.row} aria-rowindex={index + 2} data-selected={selected || undefined}>
+      <td className={classes.check}>
+        <Checkbox aria-label={`Choose ${name}`} checked={selected} onChange={() => onToggle(name)} />
+      </td>
+      <td className={classes.name}>
+        <Link to="/pipelines/$name" params={{ name }} title={description || name} preload={false}>
+          {name}
+        </Link>
+        {Object.entries(labels).map(([key, value]) => (
+          <span key={key} className={classes.tag}>
+            {key}:{value}
+          </span>
+        ))}
+      </td>
+      <td className={classes.phase}>
+        <PhaseBadge phase={pipeline.phase} />
+        {unlike && <span className={classes.wanted}>{unlike}</span>}
+      </td>
+      <Figures pipeline={pipeline} />
+      <td className={classes.trend}>
+        <Trend name={name} />
+      </td>
+      <td className={classes.host}>{host ?? <span className="dim">–</span>}</td>
+      <td className={classes.changed}>
+        <Ago at={pipeline.phase_since} />
+      </td>
+      <td className={classes.act}>
+        <RowActions pipeline={pipeline} />
+      </td>
+    </tr>
+  )
+})
+
+/** Rate and lag, marked where they are old. */
+function Figures({ pipeline }: { pipeline: Pipeline }) {
+  const fresh = freshness(pipeline, useNow())
+  const { records_per_second, lag_records } = pipeline.live
+  const seconds = catchUp(lag_records, records_per_second)
+  return (
+    <>
+      <td className={classes.rate} data-stale={fresh.stale || undefined}>
+        {rate(records_per_second)} <StaleMark fresh={fresh} compact />
+      </td>
+      <td className={classes.lag} data-stale={fresh.stale || undefined}>
+        {count(lag_records)}
+        {seconds && <span className={classes.catchup}>{seconds}</span>}
+      </td>
+    </>
+  )
+}
+
+function Trend({ name }: { name: string }) {
+  const subscribe = useCallback((listener: () => void) => samples.subscribe(name, listener), [name])
+  const points = useSyncExternalStore(subscribe, () => samples.get(name))
+  return <Sparkline values={points.map(({ lag_records }) => lag_records ?? 0)} />
+}

@@ -1,0 +1,173 @@
+import { Button, Checkbox } from '@mantine/core'
+import { useWindowVirtualizer } from '@tanstack/react-virtual'
+import { IconArrowDown, IconArrowUp } from '@tabler/icons-react'
+import { useLayoutEffect, useRef, useState, type ReactNode } from 'react'
+import type { Pipeline } from '@/api/types'
+import { Empty } from '@/components/ui/Feedback'
+import type { OverviewSearch, SortKey } from './filter'
+import { PipelineRow } from './PipelineRow'
+import classes from './table.module.css'
+
+const ROW_HEIGHT = 42
+/** Rows drawn above and below the window, so that scrolling meets no blank. */
+const OVERSCAN = 12
+
+interface PipelineTableProps {
+  pipelines: Pipeline[]
+  search: OverviewSearch
+  onSort: (next: OverviewSearch) => void
+  selected: ReadonlySet<string>
+  onSelect: (next: ReadonlySet<string>) => void
+  filtered: boolean
+  onClearFilter: () => void
+}
+
+/** Every pipeline, one row each; only the rows near the window exist in the document. */
+export function PipelineTable(props: PipelineTableProps) {
+  const { pipelines, selected, onSelect } = props
+  const body = useRef<HTMLTableSectionElement>(null)
+  const offset = useOffsetTop(body)
+  const virtual = useWindowVirtualizer({
+    count: pipelines.length,
+    estimateSize: () => ROW_HEIGHT,
+    overscan: OVERSCAN,
+    scrollMargin: offset,
+  })
+  const rows = virtual.getVirtualItems()
+  const before = (rows[0]?.start ?? offset) - offset
+  const after = virtual.getTotalSize() - (rows.at(-1)?.end ?? offset) + offset
+  const toggle = (name: string) => onSelect(toggled(selected, name))
+  return (
+    <div className={classes.frame}>
+      <table className={classes.table} aria-rowcount={pipelines.length + 1}>
+        <caption className="visually-hidden">All pipelines</caption>
+        <Head {...props} />
+        <tbody ref={body}>
+          <Spacer height={before} />
+          {rows.map(({ index }) => {
+            const pipeline = pipelines[index]
+            if (!pipeline) return null
+            const { name } = pipeline
+            return (
+              <PipelineRow
+                key={name}
+                pipeline={pipeline}
+                index={index}
+                selected={selected.has(name)}
+                onToggle={toggle}
+              />
+            )
+          })}
+          <Spacer height={after} />
+        </tbody>
+      </table>
+      {pipelines.length === 0 && (
+        <Empty title="No pipeline matches the filter">
+          <Button variant="default" mt={6} onClick={props.onClearFilter}>
+            Clear the filter
+          </Button>
+        </Empty>
+      )}
+    </div>
+  )
+}
+
+function Head({ pipelines, selected, onSelect, search, onSort }: PipelineTableProps) {
+  const chosen = pipelines.filter(({ name }) => selected.has(name)).length
+  const all = pipelines.length > 0 && chosen === pipelines.length
+  const sort = { search, onSort }
+  return (
+    <thead>
+      <tr aria-rowindex={1}>
+        <th className={classes.check}>
+          <Checkbox
+            aria-label="Choose every pipeline that is listed"
+            checked={all}
+            indeterminate={chosen > 0 && !all}
+            onChange={() => onSelect(all ? new Set() : new Set(pipelines.map(({ name }) => name)))}
+          />
+        </th>
+        <SortHead by="name" {...sort}>
+          Name
+        </SortHead>
+        <SortHead by="phase" className={classes.phase} {...sort}>
+          Phase
+        </SortHead>
+        <SortHead by="rate" className={classes.rate} numeric {...sort}>
+          Records/s
+        </SortHead>
+        <SortHead by="lag" className={classes.lag} numeric {...sort}>
+          Lag
+        </SortHead>
+        <th className={classes.trend}>Last 3 min</th>
+        <th className={classes.host}>Host</th>
+        <SortHead by="changed" className={classes.changed} {...sort}>
+          Last change
+        </SortHead>
+        <th className={classes.act}>
+          <span className="visually-hidden">Actions</span>
+        </th>
+      </tr>
+    </thead>
+  )
+}
+
+interface SortHeadProps {
+  by: SortKey
+  search: OverviewSearch
+  onSort: (next: OverviewSearch) => void
+  className?: string
+  numeric?: boolean
+  children: ReactNode
+}
+
+function SortHead({ by, search, onSort, className, numeric, children }: SortHeadProps) {
+  const active = (search.sort ?? 'name') === by
+  const down = active && search.down === true
+  const Arrow = down ? IconArrowDown : IconArrowUp
+  const first = numeric ? true : undefined
+  const next = active ? (search.down ? undefined : true) : first
+  return (
+    <th className={className} aria-sort={active ? (down ? 'descending' : 'ascending') : undefined}>
+      <button
+        type="button"
+        className={classes.sort}
+        data-numeric={numeric || undefined}
+        onClick={() => onSort({ ...search, sort: by, down: next })}
+      >
+        {children}
+        {active && <Arrow size={12} aria-hidden />}
+      </button>
+    </th>
+  )
+}
+
+function Spacer({ height }: { height: number }) {
+  if (height <= 0) return null
+  return (
+    <tr aria-hidden="true" className={classes.spacer}>
+      <td colSpan={9} style={{ height }} />
+    </tr>
+  )
+}
+
+function toggled(selected: ReadonlySet<string>, name: string): ReadonlySet<string> {
+  const next = new Set(selected)
+  if (!next.delete(name)) next.add(name)
+  return next
+}
+
+/** Distance of an element from the top of the page; it moves when what stands above grows. */
+function useOffsetTop(ref: { current: HTMLElement | null }): number {
+  const [offset, setOffset] = useState(0)
+  useLayoutEffect(() => {
+    const measure = () => {
+      if (ref.current) setOffset(Math.round(ref.current.getBoundingClientRect().top + window.scrollY))
+    }
+    measure()
+    const observer = new ResizeObserver(measure)
+    observer.observe(document.body)
+    return () => observer.disconnect()
+  }, [ref])
+  return offset
+}

@@ -1,0 +1,99 @@
+import type { Phase, Pipeline } from '@/api/types'
+import { PHASE_ORDER, PHASES, urgency } from '@/domain/phases'
+
+export type SortKey = 'name' | 'phase' | 'rate' | 'lag' | 'changed'
+
+/** What the address says about the overview. */
+export interface OverviewSearch {
+  q?: string
+  phase?: string
+  label?: string
+  sort?: SortKey
+  down?: true
+}
+
+const SORT_KEYS: SortKey[] = ['name', 'phase', 'rate', 'lag', 'changed']
+
+export function readOverviewSearch(search: Record<string, unknown>): OverviewSearch {
+  const text = (value: unknown) => (value == null || value === '' ? undefined : String(value))
+  return {
+    q: text(search.q),
+    phase: text(search.phase),
+    label: text(search.label),
+    sort: SORT_KEYS.find((key) => key === search.sort),
+    down: search.down === true || search.down === 'true' ? true : undefined,
+  }
+}
+
+export function phasesOf(search: OverviewSearch): Phase[] {
+  const asked = (search.phase ?? '').split(',')
+  return PHASE_ORDER.filter((phase) => asked.includes(phase))
+}
+
+export function togglePhase(search: OverviewSearch, phase: Phase): OverviewSearch {
+  const now = phasesOf(search)
+  const next = now.includes(phase) ? now.filter((other) => other !== phase) : [...now, phase]
+  return { ...search, phase: next.join(',') || undefined }
+}
+
+export function isFiltered({ q, phase, label }: OverviewSearch): boolean {
+  return Boolean(q || phase || label)
+}
+
+export function filterPipelines(pipelines: Pipeline[], search: OverviewSearch): Pipeline[] {
+  const phases = phasesOf(search)
+  const words = (search.q ?? '').toLowerCase().split(/\s+/).filter(Boolean)
+  return pipelines.filter(
+    (pipeline) =>
+      (phases.length === 0 || phases.includes(pipeline.phase)) &&
+      (!search.label || hasLabel(pipeline, search.label)) &&
+      words.every((word) => searchText(pipeline).includes(word)),
+  )
+}
+
+/** A label filter is `key:value`, or `key` alone for any value. */
+function hasLabel(pipeline: Pipeline, filter: string): boolean {
+  const [key = '', value] = filter.split(/:(.*)/s)
+  const found = pipeline.labels[key]
+  return found !== undefined && (value === undefined || found === value)
+}
+
+function searchText(pipeline: Pipeline): string {
+  const labels = Object.entries(pipeline.labels).map(([key, value]) => `${key}:${value}`)
+  return [pipeline.name, pipeline.description, pipeline.host ?? '', PHASES[pipeline.phase].word, ...labels]
+    .join('\n')
+    .toLowerCase()
+}
+
+const COMPARE: Record<SortKey, (a: Pipeline, b: Pipeline) => number> = {
+  name: (a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }),
+  phase: (a, b) =>
+    urgency(a.phase) - urgency(b.phase) || PHASE_ORDER.indexOf(a.phase) - PHASE_ORDER.indexOf(b.phase),
+  rate: (a, b) => (a.live.records_per_second ?? -1) - (b.live.records_per_second ?? -1),
+  lag: (a, b) => (a.live.lag_records ?? -1) - (b.live.lag_records ?? -1),
+  changed: (a, b) => Date.parse(a.phase_since) - Date.parse(b.phase_since),
+}
+
+export function sortPipelines(pipelines: Pipeline[], search: OverviewSearch): Pipeline[] {
+  const compare = COMPARE[search.sort ?? 'name']
+  const sign = search.down ? -1 : 1
+  return pipelines.toSorted((a, b) => sign * compare(a, b) || COMPARE.name(a, b))
+}
+
+/** How many pipelines are in each phase, in a steady order, without the empty phases. */
+export function countPhases(pipelines: Pipeline[]): { phase: Phase; count: number }[] {
+  const counts = new Map<Phase, number>()
+  for (const { phase } of pipelines) counts.set(phase, (counts.get(phase) ?? 0) + 1)
+  return PHASE_ORDER.flatMap((phase) => {
+    const count = counts.get(phase)
+    return count ? [{ phase, count }] : []
+  })
+}
+
+export function allLabels(pipelines: Pipeline[]): string[] {
+  const labels = new Set<string>()
+  for (const pipeline of pipelines) {
+    for (const [key, value] of Object.entries(pipeline.labels)) labels.add(`${key}:${value}`)
+  }
+  return [...labels].toSorted((a, b) => a.localeCompare(b))
+}

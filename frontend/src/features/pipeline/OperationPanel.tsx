@@ -1,0 +1,124 @@
+import { Button } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { IconCheck, IconCircleDashed, IconCircleX, IconLoader2, type Icon } from '@tabler/icons-react'
+import { useState } from 'react'
+import { keys } from '@/api/keys'
+import { cancelOperation } from '@/api/pipelines'
+import type { Operation, OperationStep } from '@/api/types'
+import { showRefusal } from '@/components/actions/useAction'
+import { ACTION_WORDS } from '@/components/actions/words'
+import { Panel } from '@/components/ui/Panel'
+import { useNow } from '@/lib/clock'
+import { between, duration } from '@/lib/format'
+import classes from './operation.module.css'
+
+/** How long a finished operation stays on the page before it is history. */
+const LINGER_MS = 8_000
+
+/** The operation in hand, step by step; a failed one stays until it is put away. */
+export function OperationPanel({ operation }: { operation: Operation }) {
+  const now = useNow()
+  const [dismissed, setDismissed] = useState(false)
+  if (dismissed || isHistory(operation, now)) return null
+  const open = operation.ended_at === null
+  const elapsed = (open ? now : Date.parse(operation.ended_at ?? '')) - Date.parse(operation.created_at)
+  return (
+    <Panel
+      title={titleOf(operation)}
+      note={`${duration(floorToSecond(elapsed, open))} · asked for by ${operation.created_by}${timeLeft(operation, now)}`}
+      actions={open ? <Cancel operation={operation} /> : <Dismiss onClick={() => setDismissed(true)} />}
+    >
+      <ol className={classes.steps}>
+        {operation.steps.map((step) => (
+          <Step key={step.name} step={step} now={now} />
+        ))}
+      </ol>
+      {operation.message && !operation.error && <p className={classes.message}>{operation.message}</p>}
+      {operation.error && (
+        <p className={classes.error} role="alert">
+          <strong>{operation.error.message}</strong> {operation.error.hint}
+        </p>
+      )}
+    </Panel>
+  )
+}
+
+function floorToSecond(ms: number, open: boolean): number {
+  return open ? Math.floor(ms / 1_000) * 1_000 : ms
+}
+
+/** Succeeded ones fade soon; failed ones a minute later than anybody could have missed. */
+function isHistory(operation: Operation, now: number): boolean {
+  if (operation.ended_at === null) return false
+  const age = now - Date.parse(operation.ended_at)
+  return operation.state === 'FAILED' ? age > 15 * 60_000 : age > LINGER_MS
+}
+
+function titleOf({ kind, state }: Operation): string {
+  const { doing, noun } = ACTION_WORDS[kind]
+  switch (state) {
+    case 'SUCCEEDED':
+      return `${noun} succeeded`
+    case 'FAILED':
+      return `${noun} failed`
+    case 'CANCELLED':
+      return `${noun} was cancelled`
+    case 'SUPERSEDED':
+      return `${noun} was replaced by a later request`
+    default:
+      return doing
+  }
+}
+
+function timeLeft({ deadline, ended_at }: Operation, now: number): string {
+  if (!deadline || ended_at) return ''
+  const left = Date.parse(deadline) - now
+  return left > 0 ? ` · gives up in ${duration(Math.ceil(left / 1_000) * 1_000)}` : ' · past its deadline'
+}
+
+const STEP_LOOKS: Record<OperationStep['state'], { icon: Icon; word: string }> = {
+  pending: { icon: IconCircleDashed, word: 'to do' },
+  running: { icon: IconLoader2, word: 'in hand' },
+  done: { icon: IconCheck, word: 'done' },
+  failed: { icon: IconCircleX, word: 'failed' },
+}
+
+function Step({ step, now }: { step: OperationStep; now: number }) {
+  const { icon: Shape, word } = STEP_LOOKS[step.state]
+  const running = step.state === 'running' && step.started_at
+  const time = running
+    ? duration(floorToSecond(now - Date.parse(step.started_at ?? ''), true))
+    : step.ended_at && between(step.started_at, step.ended_at)
+  return (
+    <li className={classes.step} data-state={step.state} title={step.message || undefined}>
+      <Shape size={15} stroke={2} aria-hidden />
+      {step.name.replaceAll('_', ' ')}
+      <span className="visually-hidden">({word})</span>
+      {time && <span className={classes.time}>{time}</span>}
+    </li>
+  )
+}
+
+/** Only a start or a pause can be taken back; a stop goes through. */
+function Cancel({ operation }: { operation: Operation }) {
+  const client = useQueryClient()
+  const cancel = useMutation({
+    mutationFn: () => cancelOperation(operation.id),
+    onError: (error) => showRefusal('It cannot be cancelled', error),
+    onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(operation.pipeline) }),
+  })
+  if (operation.kind !== 'start' && operation.kind !== 'pause') return null
+  return (
+    <Button variant="default" size="compact-xs" loading={cancel.isPending} onClick={() => cancel.mutate()}>
+      Cancel
+    </Button>
+  )
+}
+
+function Dismiss({ onClick }: { onClick: () => void }) {
+  return (
+    <Button variant="subtle" color="gray" c="dimmed" size="compact-xs" onClick={onClick}>
+      Dismiss
+    </Button>
+  )
+}

@@ -1,0 +1,85 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, Outlet, useParams } from '@tanstack/react-router'
+import { operationQuery, pipelineQuery, statusQuery } from '@/api/pipelines'
+import { Problem } from '@/api/problem'
+import type { Operation } from '@/api/types'
+import { ErrorNote, Loading } from '@/components/ui/Feedback'
+import { PageHeader } from '@/components/ui/PageHeader'
+import { PhaseBadge } from '@/components/ui/PhaseBadge'
+import { usePollInterval } from '@/lib/live/LiveProvider'
+import { Findings } from '@/components/ui/Findings'
+import { ActionButtons } from '@/components/actions/ActionButtons'
+import { Headline } from './Headline'
+import { MoreMenu } from './MoreMenu'
+import { OperationPanel } from './OperationPanel'
+import { Stats } from './Stats'
+import { TabBar } from './TabBar'
+import { usePhaseAnnouncements } from './usePhaseAnnouncements'
+import classes from './pipeline.module.css'
+
+const OPERATION_POLL_MS = 1_000
+
+export function PipelinePage() {
+  const { name } = useParams({ from: '/pipelines/$name' })
+  const poll = usePollInterval()
+  const pipeline = useQuery({ ...pipelineQuery(name), refetchInterval: poll })
+  const status = useQuery({ ...statusQuery(name), refetchInterval: poll })
+  const operation = useQuery({
+    ...operationQuery(name),
+    refetchInterval: ({ state }) => (isOpen(state.data) ? OPERATION_POLL_MS : poll),
+  })
+  usePhaseAnnouncements(pipeline.data)
+  if (pipeline.error && !pipeline.data)
+    return <Missing name={name} error={pipeline.error} onRetry={pipeline.refetch} />
+  if (!pipeline.data) return <Loading rows={6} />
+  return (
+    <div className={classes.page}>
+      <PageHeader
+        title={name}
+        before={<Crumbs />}
+        beside={<PhaseBadge phase={pipeline.data.phase} large />}
+        actions={
+          <>
+            <ActionButtons pipeline={pipeline.data} />
+            <MoreMenu pipeline={pipeline.data} />
+          </>
+        }
+      >
+        <Headline pipeline={pipeline.data} status={status.data} />
+      </PageHeader>
+      {operation.data && <OperationPanel key={operation.data.id} operation={operation.data} />}
+      {status.data && <Findings findings={status.data.findings} title="What Headgate found" />}
+      <Stats pipeline={pipeline.data} status={status.data} />
+      <TabBar name={name} />
+      <Outlet />
+    </div>
+  )
+}
+
+function isOpen(operation: Operation | null | undefined): boolean {
+  return operation?.state === 'PENDING' || operation?.state === 'RUNNING'
+}
+
+function Crumbs() {
+  return (
+    <nav aria-label="Where you are" className={classes.crumbs}>
+      <Link to="/">Pipelines</Link>
+    </nav>
+  )
+}
+
+function Missing({ name, error, onRetry }: { name: string; error: Error; onRetry: () => void }) {
+  const gone = error instanceof Problem && error.status === 404
+  return (
+    <div className={classes.page}>
+      <PageHeader title={gone ? `There is no pipeline named ${name}` : name} before={<Crumbs />} />
+      {gone ? (
+        <p>
+          It may have been deleted, or the name is written differently. <Link to="/">See all pipelines</Link>.
+        </p>
+      ) : (
+        <ErrorNote error={error} onRetry={onRetry} />
+      )}
+    </div>
+  )
+}

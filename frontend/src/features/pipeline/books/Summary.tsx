@@ -1,0 +1,98 @@
+import { IconAlertTriangle, IconCheck } from '@tabler/icons-react'
+import type { ChannelBooks, LedgerSummary } from '@/api/types'
+import { Empty } from '@/components/ui/Feedback'
+import { Panel } from '@/components/ui/Panel'
+import { Table } from '@/components/ui/Table'
+import { ToneBadge } from '@/components/ui/ToneBadge'
+import { count } from '@/lib/format'
+import { inWords } from './words'
+import classes from './books.module.css'
+
+const COLUMNS: { key: keyof ChannelBooks; label: string }[] = [
+  { key: 'read', label: 'Read' },
+  { key: 'added', label: 'Added' },
+  { key: 'delivered', label: 'Delivered' },
+  { key: 'routed_elsewhere', label: 'Routed elsewhere' },
+  { key: 'filtered', label: 'Filtered' },
+  { key: 'unrouted', label: 'Unrouted' },
+  { key: 'dead_lettered', label: 'Dead-lettered' },
+  { key: 'dropped_optional', label: 'Dropped' },
+  { key: 'gaps', label: 'Gaps' },
+  { key: 'overlaps', label: 'Overlaps' },
+  { key: 'duplicates_max', label: 'Duplicates, at most' },
+]
+/** Shown always; the others only where one of them is not zero. */
+const ALWAYS = new Set<keyof ChannelBooks>([
+  'read',
+  'delivered',
+  'filtered',
+  'gaps',
+  'overlaps',
+  'duplicates_max',
+])
+
+/** The books of every channel: read and added on one side, what became of it on the other. */
+export function Summary({ books }: { books: LedgerSummary }) {
+  const columns = COLUMNS.filter(
+    ({ key }) => ALWAYS.has(key) || books.channels.some((channel) => channel[key] !== 0),
+  )
+  return (
+    <Panel title="Books" note={<Verdict balanced={books.balanced} />} flush>
+      <p className={classes.sentence} data-bad={!books.balanced || undefined} data-testid="books">
+        {inWords(books)}
+      </p>
+      {books.channels.length === 0 ? (
+        <Empty title="No batch has been delivered yet" />
+      ) : (
+        <Table
+          label="Books by channel"
+          head={
+            <>
+              <th>Channel</th>
+              {columns.map(({ key, label }) => (
+                <th key={key} className="num">
+                  {label}
+                </th>
+              ))}
+              <th className="num">Batches</th>
+              <th>Balance</th>
+            </>
+          }
+        >
+          {books.channels.map((channel) => (
+            <tr key={`${channel.source} ${channel.channel}`}>
+              <th scope="row">
+                {channel.source} → {channel.channel}
+              </th>
+              {columns.map(({ key }) => (
+                <td key={key} className="num" data-bad={isBad(key, channel) || undefined}>
+                  {count(channel[key] as number)}
+                </td>
+              ))}
+              <td className="num">{count(channel.batches)}</td>
+              <td>
+                <Verdict balanced={channel.balanced} />
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </Panel>
+  )
+}
+
+function isBad(key: keyof ChannelBooks, channel: ChannelBooks): boolean {
+  return (key === 'gaps' || key === 'overlaps') && channel[key] !== 0
+}
+
+export function Verdict({ balanced }: { balanced: boolean }) {
+  return balanced ? (
+    <ToneBadge tone="ok" icon={IconCheck}>
+      Balanced
+    </ToneBadge>
+  ) : (
+    <ToneBadge tone="bad" icon={IconAlertTriangle}>
+      Not balanced
+    </ToneBadge>
+  )
+}

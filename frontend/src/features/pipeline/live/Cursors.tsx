@@ -1,0 +1,79 @@
+import type { Phase, QueryStatus } from '@/api/types'
+import { Empty } from '@/components/ui/Feedback'
+import { Panel } from '@/components/ui/Panel'
+import { Table } from '@/components/ui/Table'
+import { Ago } from '@/components/ui/Time'
+import { count, duration, plural, rate } from '@/lib/format'
+import { useNow } from '@/lib/clock'
+import classes from './live.module.css'
+
+/** Where every channel stands in its source, partition by partition. */
+export function Cursors({ queries, phase }: { queries: QueryStatus[]; phase: Phase }) {
+  return (
+    <Panel title="Cursors" note="the next offset each channel reads" flush>
+      {queries.length === 0 && (
+        <Empty title="No channel is reading">
+          {phase === 'STOPPED'
+            ? 'The positions under Books are where the next start goes on.'
+            : 'The cursors appear with the first batch.'}
+        </Empty>
+      )}
+      {queries.map((query) => (
+        <Channel key={`${query.source}.${query.channel}`} query={query} />
+      ))}
+    </Panel>
+  )
+}
+
+function Channel({ query }: { query: QueryStatus }) {
+  const title = `${query.source} to ${query.channel}`
+  return (
+    <section aria-label={title}>
+      <h3 className={classes.channel}>
+        {query.source} <span aria-hidden>→</span>
+        <span className="visually-hidden">to</span> {query.channel}
+        <span className={classes.facts}>
+          {rate(query.records_per_second)} records/s · {count(query.delivered)} delivered
+          {query.in_flight && ` · batch ${count(query.batch)} in hand`} · last batch{' '}
+          <Ago at={query.last_batch_at} />
+        </span>
+      </h3>
+      {query.holding && <Holding query={query} />}
+      <Table
+        label={`Cursor of ${title}`}
+        maxHeight={360}
+        head={
+          <>
+            <th>Topic</th>
+            <th className="num">Partition</th>
+            <th className="num">Next offset</th>
+            <th className="num">End</th>
+            <th className="num">Lag</th>
+          </>
+        }
+      >
+        {query.cursor.map((cursor) => (
+          <tr key={`${cursor.topic} ${cursor.partition}`}>
+            <td>{cursor.topic}</td>
+            <td className="num">{cursor.partition}</td>
+            <td className="num">{count(cursor.next_offset)}</td>
+            <td className="num">{count(cursor.end_offset)}</td>
+            <td className="num">{count(cursor.lag)}</td>
+          </tr>
+        ))}
+      </Table>
+    </section>
+  )
+}
+
+function Holding({ query: { holding } }: { query: QueryStatus }) {
+  const now = useNow()
+  if (!holding) return null
+  const since = holding.since ? `, for ${duration(now - Date.parse(holding.since))}` : ''
+  return (
+    <p className={classes.holding}>
+      A batch is held: sink {holding.sink} failed {plural(holding.attempts, 'time')}
+      {since}. {holding.cause}
+    </p>
+  )
+}

@@ -1,0 +1,86 @@
+import { Button, CloseButton, Select, Switch, TextInput } from '@mantine/core'
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { IconDownload, IconSearch } from '@tabler/icons-react'
+import { useState } from 'react'
+import { logDownloadUrl, runsQuery } from '@/api/runs'
+import type { Run } from '@/api/types'
+import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { Panel } from '@/components/ui/Panel'
+import { LogView } from './LogView'
+import classes from './log.module.css'
+
+/** What the agent's driver and JVM have written. */
+export function LogTab() {
+  const { name } = useParams({ from: '/pipelines/$name' })
+  const { run: asked } = useSearch({ from: '/pipelines/$name/log' })
+  const { data, error, refetch } = useInfiniteQuery(runsQuery(name))
+  const runs = data?.pages.flatMap(({ results }) => results) ?? []
+  const run = runs.find(({ id }) => id === asked) ?? runs[0]
+  if (error && !data) return <ErrorNote error={error} onRetry={() => void refetch()} />
+  if (!data) return <Loading />
+  if (!run) {
+    return (
+      <Panel title="Log">
+        <Empty title="There is no log yet">It begins with the first run.</Empty>
+      </Panel>
+    )
+  }
+  return <RunLog key={run.id} run={run} runs={runs} />
+}
+
+function RunLog({ run, runs }: { run: Run; runs: Run[] }) {
+  const { find } = useSearch({ from: '/pipelines/$name/log' })
+  const navigate = useNavigate({ from: '/pipelines/$name/log' })
+  const [follow, setFollow] = useState(run.state !== 'ENDED')
+  const go = (search: { run?: number; find?: string }) =>
+    void navigate({ search, replace: true, resetScroll: false })
+  return (
+    <Panel
+      title="Log"
+      flush
+      actions={
+        <div className={classes.tools}>
+          <TextInput
+            className={classes.find}
+            aria-label="Only lines that contain"
+            placeholder="Only lines that contain"
+            leftSection={<IconSearch size={14} aria-hidden />}
+            rightSection={
+              find && <CloseButton size="xs" aria-label="Every line" onClick={() => go({ run: run.id })} />
+            }
+            value={find ?? ''}
+            onChange={(event) => go({ run: run.id, find: event.currentTarget.value || undefined })}
+          />
+          <Select
+            className={classes.run}
+            aria-label="Run"
+            data={runs.map(({ id, number, state }) => ({
+              value: String(id),
+              label: `Run ${number}${state === 'ENDED' ? '' : ' (alive)'}`,
+            }))}
+            value={String(run.id)}
+            onChange={(value) => go({ run: Number(value), find })}
+          />
+          <Switch
+            size="xs"
+            label="Follow"
+            checked={follow}
+            onChange={(event) => setFollow(event.currentTarget.checked)}
+          />
+          <Button
+            component="a"
+            variant="default"
+            href={logDownloadUrl(run.id)}
+            download={`run-${run.number}.log`}
+            leftSection={<IconDownload size={14} aria-hidden />}
+          >
+            Download
+          </Button>
+        </div>
+      }
+    >
+      <LogView run={run} follow={follow} find={find ?? ''} onScrollAway={() => setFollow(false)} />
+    </Panel>
+  )
+}

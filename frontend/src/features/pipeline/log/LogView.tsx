@@ -1,0 +1,65 @@
+import { useEffect, useMemo, useRef } from 'react'
+import type { Run } from '@/api/types'
+import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { bytes, count } from '@/lib/format'
+import { levelOf, MAX_LINES } from './buffer'
+import { useLog } from './useLog'
+import classes from './log.module.css'
+
+interface LogViewProps {
+  run: Run
+  follow: boolean
+  find: string
+  onScrollAway: () => void
+}
+
+/** The lines. While it follows, the end stays in view; scrolling up stops the following. */
+export function LogView({ run, follow, find, onScrollAway }: LogViewProps) {
+  const log = useLog(run.id, follow)
+  const box = useRef<HTMLDivElement>(null)
+  const lastTop = useRef(0)
+  const shown = useMemo(() => {
+    const wanted = find.toLowerCase()
+    return wanted ? log.lines.filter(({ text }) => text.toLowerCase().includes(wanted)) : log.lines
+  }, [log.lines, find])
+
+  useEffect(() => {
+    if (follow && box.current) box.current.scrollTop = box.current.scrollHeight
+  }, [follow, shown])
+
+  const onScroll = () => {
+    const element = box.current
+    if (!element) return
+    if (follow && element.scrollTop < lastTop.current - 4) onScrollAway()
+    lastTop.current = element.scrollTop
+  }
+  if (log.error && !log.loaded) return <ErrorNote error={log.error} />
+  if (!log.loaded) return <Loading rows={8} />
+  return (
+    <>
+      {log.error && <ErrorNote error={log.error} />}
+      <div
+        ref={box}
+        className={classes.box}
+        role="region"
+        aria-label={`Log of run ${run.number}`}
+        tabIndex={0}
+        onScroll={onScroll}
+      >
+        {shown.map(({ number, text }) => (
+          <div key={number} className={classes.line} data-level={levelOf(text)}>
+            {text || ' '}
+          </div>
+        ))}
+        {log.rest && <div className={classes.line}>{log.rest}</div>}
+        {shown.length === 0 && !log.rest && (
+          <Empty title={log.lines.length === 0 ? 'Nothing has been written yet' : 'No line contains that'} />
+        )}
+      </div>
+      <p className={classes.foot}>
+        {count(shown.length)} lines shown of a log of {bytes(log.size)}
+        {log.dropped && `; the page keeps the last ${count(MAX_LINES)}, the download has all`}
+      </p>
+    </>
+  )
+}

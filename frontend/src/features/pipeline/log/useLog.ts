@@ -1,0 +1,70 @@
+import { useEffect, useReducer, useRef } from 'react'
+import { fetchLogFrom, fetchLogTail } from '@/api/runs'
+import type { LogChunk } from '@/api/types'
+import { appendText, EMPTY_LOG, type LogState } from './buffer'
+
+const TAIL_LINES = 500
+const POLL_MS = 1_000
+const RETRY_MS = 3_000
+
+type Action =
+  { type: 'reset' } | { type: 'chunk'; chunk: LogChunk; fresh: boolean } | { type: 'error'; error: Error }
+
+function reduce(state: LogState, action: Action): LogState {
+  switch (action.type) {
+    case 'reset':
+      return EMPTY_LOG
+    case 'error':
+      return { ...state, error: action.error }
+    case 'chunk':
+      return appendText(action.fresh ? EMPTY_LOG : state, action.chunk)
+  }
+}
+
+/** The tail of a run's log, and what is appended to it while it is followed. */
+export function useLog(run: number, follow: boolean): LogState {
+  const [state, dispatch] = useReducer(reduce, EMPTY_LOG)
+  const offset = useRef<number | null>(null)
+
+  useEffect(() => {
+    offset.current = null
+    dispatch({ type: 'reset' })
+  }, [run])
+
+  useEffect(() => {
+    const abort = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const read = async () => {
+      const pause = await readOnce(run, offset, abort.signal, dispatch)
+      if (follow && !abort.signal.aborted) timer = setTimeout(read, pause)
+    }
+    if (follow || offset.current === null) void read()
+    return () => {
+      abort.abort()
+      clearTimeout(timer)
+    }
+  }, [run, follow])
+
+  return state
+}
+
+/** Reads the next piece, or the tail when there is none yet or the file has been rotated; returns the pause before the next. */
+async function readOnce(
+  run: number,
+  offset: { current: number | null },
+  signal: AbortSignal,
+  dispatch: (action: Action) => void,
+): Promise<number> {
+  try {
+    const from = offset.current
+    const chunk =
+      from === null ? await fetchLogTail(run, TAIL_LINES, signal) : await fetchLogFrom(run, from, signal)
+    if (signal.aborted) return POLL_MS
+    offset.current = chunk.offset
+    dispatch({ type: 'chunk', chunk, fresh: from === null })
+    return POLL_MS
+  } catch (error) {
+    if (!signal.aborted) dispatch({ type: 'error', error: error as Error })
+    return RETRY_MS
+  }
+}

@@ -1,0 +1,124 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import {
+  IconAlertTriangle,
+  IconCheck,
+  IconCircleX,
+  IconHandStop,
+  IconHelpCircle,
+  IconPlayerPlayFilled,
+  IconSkull,
+  type Icon,
+} from '@tabler/icons-react'
+import { runsQuery } from '@/api/runs'
+import type { Run } from '@/api/types'
+import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { LoadMore } from '@/components/ui/LoadMore'
+import { Panel } from '@/components/ui/Panel'
+import { Table } from '@/components/ui/Table'
+import { Moment } from '@/components/ui/Time'
+import { ToneBadge } from '@/components/ui/ToneBadge'
+import type { Tone } from '@/domain/phases'
+import { useNow } from '@/lib/clock'
+import { between, duration, NONE } from '@/lib/format'
+
+/** Every life of the agent, newest first. */
+export function RunsTab() {
+  const { name } = useParams({ from: '/pipelines/$name' })
+  const query = useInfiniteQuery(runsQuery(name))
+  const runs = query.data?.pages.flatMap(({ results }) => results) ?? []
+  return (
+    <Panel title="Runs" note="one life of the agent each" flush>
+      {query.error && !query.data && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
+      {query.isPending && <Loading />}
+      {query.data && runs.length === 0 && (
+        <Empty title="It has not run yet">The first start makes run 1.</Empty>
+      )}
+      {runs.length > 0 && (
+        <Table
+          label="Runs"
+          head={
+            <>
+              <th className="num">Run</th>
+              <th>Outcome</th>
+              <th>Reason</th>
+              <th>Host</th>
+              <th className="num">Revision</th>
+              <th>Started</th>
+              <th className="num">To first record</th>
+              <th className="num">Duration</th>
+              <th>Log</th>
+            </>
+          }
+        >
+          {runs.map((run) => (
+            <RunRow key={run.id} run={run} name={name} />
+          ))}
+        </Table>
+      )}
+      <LoadMore query={query} />
+    </Panel>
+  )
+}
+
+function RunRow({ run, name }: { run: Run; name: string }) {
+  const now = useNow()
+  const started = run.started_at ? Date.parse(run.started_at) : null
+  const ended = run.ended_at ? Date.parse(run.ended_at) : now
+  const pids = `driver ${run.driver_pid ?? NONE}, keeper ${run.keeper_pid ?? NONE}, ${run.run_dir}`
+  return (
+    <tr>
+      <td className="num" title={pids}>
+        {run.number}
+      </td>
+      <td>
+        <Outcome run={run} />
+      </td>
+      <td>{run.exit_reason || (run.ended_at ? NONE : 'still going')}</td>
+      <td>{run.host}</td>
+      <td className="num">{run.revision}</td>
+      <td>
+        <Moment at={run.started_at} />
+      </td>
+      <td className="num">{between(run.start_requested_at, run.first_record_at)}</td>
+      <td className="num">{started === null ? NONE : duration(ended - started)}</td>
+      <td>
+        <Link
+          to="/pipelines/$name/log"
+          params={{ name }}
+          search={{ run: run.id }}
+          aria-label={`Log of run ${run.number}`}
+        >
+          Log
+        </Link>
+      </td>
+    </tr>
+  )
+}
+
+type Outcome = NonNullable<Run['outcome']>
+
+const OUTCOMES: Record<Outcome, { tone: Tone; icon: Icon; word: string }> = {
+  CLEAN: { tone: 'ok', icon: IconCheck, word: 'Clean' },
+  FAILED: { tone: 'bad', icon: IconCircleX, word: 'Failed' },
+  BLOCKED: { tone: 'bad', icon: IconHandStop, word: 'Blocked' },
+  CRASHED: { tone: 'bad', icon: IconAlertTriangle, word: 'Crashed' },
+  KILLED: { tone: 'warn', icon: IconSkull, word: 'Killed' },
+  LOST: { tone: 'bad', icon: IconHelpCircle, word: 'Lost' },
+}
+
+function Outcome({ run }: { run: Run }) {
+  if (!run.outcome) {
+    return (
+      <ToneBadge tone="busy" icon={IconPlayerPlayFilled}>
+        {run.state === 'PENDING' ? 'Being started' : 'Alive'}
+      </ToneBadge>
+    )
+  }
+  const { tone, icon, word } = OUTCOMES[run.outcome]
+  return (
+    <ToneBadge tone={tone} icon={icon} title={run.rung ? `Ended by rung ${run.rung}` : undefined}>
+      {word}
+    </ToneBadge>
+  )
+}

@@ -1,0 +1,61 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { createContext, useContext, useEffect, useState, useSyncExternalStore, type ReactNode } from 'react'
+import { hooks } from '@/api/client'
+import { setServerTime, useNow } from '@/lib/clock'
+import { badgeState, type BadgeState } from './badge'
+import { LiveConnection, type ConnectionState } from './connection'
+import { LiveSync } from './sync'
+
+const Context = createContext<LiveConnection | null>(null)
+
+const POLL_MS = 3_000
+/** Even with a working stream the list is read now and then, so that a frame that never came cannot mislead for long. */
+const SAFETY_NET_MS = 30_000
+
+/** Opens the tab's one stream while it is `active` (someone is logged in) and the tab is visible. */
+export function LiveProvider({ active, children }: { active: boolean; children: ReactNode }) {
+  const client = useQueryClient()
+  const [connection] = useState(() => connectionFor(new LiveSync(client)))
+  useEffect(() => {
+    if (!active) return
+    const follow = () => (document.visibilityState === 'hidden' ? connection.stop() : connection.start())
+    hooks.onAnswer = () => connection.heard()
+    document.addEventListener('visibilitychange', follow)
+    follow()
+    return () => {
+      document.removeEventListener('visibilitychange', follow)
+      hooks.onAnswer = () => {}
+      connection.stop()
+    }
+  }, [active, connection])
+  return <Context value={connection}>{children}</Context>
+}
+
+function connectionFor(sync: LiveSync): LiveConnection {
+  return new LiveConnection({
+    handlers: { hello: setServerTime, live: sync.onLive, event: sync.onEvent, resumed: sync.refreshAll },
+  })
+}
+
+const subscribeNothing = () => () => {}
+
+function useConnectionStatus(connection: LiveConnection | null): ConnectionState['status'] {
+  return useSyncExternalStore(
+    connection?.subscribe ?? subscribeNothing,
+    () => connection?.state.status ?? 'hidden',
+  )
+}
+
+export function useBadge(): { state: BadgeState; heardAt: number | null } {
+  const connection = useContext(Context)
+  useConnectionStatus(connection)
+  useNow()
+  const state = connection?.state ?? { status: 'hidden', heardAt: null }
+  return { state: badgeState(state, Date.now()), heardAt: state.heardAt }
+}
+
+/** How often a query polls: rarely beside a working stream, often without one. */
+export function usePollInterval(): number {
+  const status = useConnectionStatus(useContext(Context))
+  return status === 'live' ? SAFETY_NET_MS : POLL_MS
+}

@@ -1,0 +1,29 @@
+import type { SeriesPoint } from '@/api/types'
+import { appendPoint } from './reducer'
+
+const WINDOW_MS = 3 * 60_000
+
+/** The last minutes of every pipeline this tab has heard of, for the sparklines of the overview. */
+class Samples {
+  private readonly points = new Map<string, SeriesPoint[]>()
+  private readonly listeners = new Map<string, Set<() => void>>()
+  private static readonly none: SeriesPoint[] = []
+
+  get = (name: string): SeriesPoint[] => this.points.get(name) ?? Samples.none
+
+  add(name: string, point: SeriesPoint): void {
+    this.points.set(name, appendPoint(this.get(name), point, WINDOW_MS))
+    this.listeners.get(name)?.forEach((listener) => listener())
+  }
+
+  subscribe(name: string, listener: () => void): () => void {
+    const own = this.listeners.get(name) ?? new Set()
+    this.listeners.set(name, own.add(listener))
+    return () => {
+      own.delete(listener)
+      if (own.size === 0) this.listeners.delete(name)
+    }
+  }
+}
+
+export const samples = new Samples()

@@ -1,0 +1,128 @@
+import type { QueryClient } from '@tanstack/react-query'
+import { keys } from '@/api/keys'
+import { fetchPipeline, pipelineQuery, pipelinesQuery, statusQuery } from '@/api/pipelines'
+import type { HeadgateEvent, LiveFrame, Pipeline, SeriesPoint } from '@/api/types'
+import { appendPoint, applyFrame, applyFrames, applyToStatus, changesMeaning, pointOf } from './reducer'
+import { samples } from './samples'
+
+const FLUSH_MS = 250
+/** Above this many changed pipelines at once, one read of the list is cheaper than one request for each. */
+const MANY = 10
+const CHANGES_LIST = ['pipeline.created', 'pipeline.archived', 'pipeline.purged']
+
+/**
+ * Carries the stream into the server cache. Frames are gathered and applied four times a second, however many arrive;
+ * whatever changes the meaning of a pipeline (and not just its figures) is read again from the API.
+ */
+export class LiveSync {
+  private readonly client: QueryClient
+  private readonly frames = new Map<string, LiveFrame>()
+  private readonly changed = new Set<string>()
+  private listChanged = false
+  private timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(client: QueryClient) {
+    this.client = client
+  }
+
+  onLive = (frame: LiveFrame): void => {
+    this.frames.set(frame.pipeline, frame)
+    this.schedule()
+  }
+
+  onEvent = (event: HeadgateEvent): void => {
+    if (CHANGES_LIST.includes(event.kind)) this.listChanged = true
+    if (event.pipeline) this.changed.add(event.pipeline)
+    else this.refreshEvents()
+    this.schedule()
+  }
+
+  /** The stream was away: everything on the screen is read again. */
+  refreshAll = (): void => {
+    void this.client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== keys.session[0] })
+  }
+
+  private schedule(): void {
+    this.timer ??= setTimeout(this.flush, FLUSH_MS)
+  }
+
+  flush = (): void => {
+    clearTimeout(this.timer)
+    this.timer = undefined
+    this.noteMeaning()
+    this.applyToList()
+    this.frames.forEach((frame) => this.applyToPipeline(frame))
+    this.frames.clear()
+    this.readAgain()
+  }
+
+  private noteMeaning(): void {
+    const list = this.client.getQueryData<Pipeline[]>(pipelinesQuery.queryKey) ?? []
+    const known = new Map(list.map((pipeline) => [pipeline.name, pipeline]))
+    for (const frame of this.frames.values()) {
+      const pipeline =
+        this.client.getQueryData(pipelineQuery(frame.pipeline).queryKey) ?? known.get(frame.pipeline)
+      if (pipeline && changesMeaning(pipeline, frame)) this.changed.add(frame.pipeline)
+    }
+  }
+
+  private applyToList(): void {
+    this.client.setQueryData<Pipeline[]>(
+      pipelinesQuery.queryKey,
+      (list) => list && applyFrames(list, this.frames),
+    )
+  }
+
+  private applyToPipeline(frame: LiveFrame): void {
+    const name = frame.pipeline
+    this.client.setQueryData(pipelineQuery(name).queryKey, (old) => old && applyFrame(old, frame))
+    this.client.setQueryData(statusQuery(name).queryKey, (old) => old && applyToStatus(old, frame))
+    const point = pointOf(frame)
+    if (!point) return
+    samples.add(name, point)
+    this.appendToCharts(name, point)
+  }
+
+  private appendToCharts(name: string, point: SeriesPoint): void {
+    for (const query of this.client.getQueryCache().findAll({ queryKey: ['series', name] })) {
+      const windowMs = (query.queryKey[2] as number) * 60_000
+      this.client.setQueryData<SeriesPoint[]>(
+        query.queryKey,
+        (old) => old && appendPoint(old, point, windowMs),
+      )
+    }
+  }
+
+  private readAgain(): void {
+    const names = [...this.changed]
+    this.changed.clear()
+    if (names.length === 0 && !this.listChanged) return
+    if (this.listChanged || names.length > MANY)
+      void this.client.invalidateQueries({ queryKey: keys.pipelines })
+    else names.forEach((name) => void this.refreshRow(name))
+    this.listChanged = false
+    for (const name of names) {
+      void this.client.invalidateQueries({ queryKey: keys.pipeline(name) })
+      void this.client.invalidateQueries({ queryKey: keys.events(name) })
+    }
+    this.refreshEvents()
+  }
+
+  private refreshEvents(): void {
+    void this.client.invalidateQueries({ queryKey: keys.events() })
+  }
+
+  private async refreshRow(name: string): Promise<void> {
+    const list = this.client.getQueryData<Pipeline[]>(pipelinesQuery.queryKey)
+    if (!list) return
+    const fresh = await fetchPipeline(name).catch(() => null)
+    if (fresh) replaceRow(this.client, fresh)
+  }
+}
+
+/** Puts a newer pipeline object into the cached list. */
+export function replaceRow(client: QueryClient, fresh: Pipeline): void {
+  client.setQueryData<Pipeline[]>(pipelinesQuery.queryKey, (list) =>
+    list?.map((row) => (row.name === fresh.name ? fresh : row)),
+  )
+}

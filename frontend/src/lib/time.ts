@@ -1,0 +1,41 @@
+import { NONE } from './format'
+import type { TimeZone } from './preferences'
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+const CLOCK: Intl.DateTimeFormatOptions = {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+}
+const DATE: Intl.DateTimeFormatOptions = { year: 'numeric', month: '2-digit', day: '2-digit' }
+
+function formatter(name: 'clock' | 'full', zone: TimeZone): Intl.DateTimeFormat {
+  const key = `${name}.${zone}`
+  const known = formats.get(key)
+  if (known) return known
+  const options = name === 'clock' ? CLOCK : { ...DATE, ...CLOCK }
+  const made = new Intl.DateTimeFormat('sv-SE', { ...options, timeZone: zone === 'utc' ? 'UTC' : undefined })
+  formats.set(key, made)
+  return made
+}
+
+/** "12:04:31" */
+export function clockTime(at: string | number | null | undefined, zone: TimeZone): string {
+  return at == null ? NONE : formatter('clock', zone).format(new Date(at))
+}
+
+/** "2026-11-21 12:04:31", with "UTC" behind it where it is. */
+export function fullTime(at: string | number | null | undefined, zone: TimeZone): string {
+  if (at == null) return NONE
+  return formatter('full', zone).format(new Date(at)) + (zone === 'utc' ? ' UTC' : '')
+}
+
+/** The clock time when it was today, else date and time. */
+export function shortTime(at: string | null | undefined, zone: TimeZone, now: number): string {
+  if (!at) return NONE
+  const full = formatter('full', zone)
+  const sameDay = full.format(new Date(at)).slice(0, 10) === full.format(new Date(now)).slice(0, 10)
+  return sameDay ? clockTime(at, zone) : full.format(new Date(at))
+}

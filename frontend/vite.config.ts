@@ -1,0 +1,28 @@
+/// <reference types="vitest/config" />
+import { fileURLToPath } from 'node:url'
+import react from '@vitejs/plugin-react'
+import { defineConfig } from 'vite'
+import { mockApi } from './mock/plugin'
+
+const backend = process.env.HEADGATE_URL ?? 'http://127.0.0.1:8000'
+
+export default defineConfig(({ mode }) => ({
+  plugins: [react(), ...(mode === 'mock' ? [mockApi()] : [])],
+  resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
+  build: {
+    target: 'es2022',
+    assetsDir: 'assets',
+    assetsInlineLimit: 0,
+    manifest: true,
+    chunkSizeWarningLimit: 700,
+  },
+  server: mode === 'mock' ? {} : { proxy: { '/api': { target: backend } } },
+  preview: { proxy: { '/api': { target: backend } } },
+  test: {
+    environment: 'jsdom',
+    globals: true,
+    setupFiles: ['./src/testing/setup.ts'],
+    css: false,
+    restoreMocks: true,
+  },
+}))

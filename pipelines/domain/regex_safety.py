@@ -1,6 +1,34 @@
+"""Regular expressions that are safe to run on every event.
+
+Java's matcher backtracks and has no time limit: one record that meets an unlucky pattern holds a pipeline for ever.
+"""
+
 from __future__ import annotations
+
+from pipelines.domain import ambiguity, java_regex
+from pipelines.domain.findings import quote
+from pipelines.domain.values import refuse
+
+LONGEST_PATTERN = 2000
+
+_CHANGE = (
+    "Let neighbouring repetitions match different characters, remove nested ones, or use [^…]* instead of .*; "
+    "a leading .* is never needed."
+)
 
 
 def safe_regex(pattern: str) -> str:
-    """x"""
+    """Return the pattern, or refuse it: Java would not compile it, or its run time can explode."""
+    if not pattern or len(pattern) > LONGEST_PATTERN:
+        refuse("regex_syntax", f"A pattern has 1 to {LONGEST_PATTERN} characters.", "Write a shorter one.")
+    try:
+        ambiguity.check(java_regex.parse(pattern))
+    except java_regex.RegexSyntaxError as error:
+        where = f"at character {error.position + 1}"
+        refuse(
+            "regex_syntax", f"Java does not accept {quote(pattern)}: {error.reason} ({where}).", "Repair the pattern."
+        )
+    except ambiguity.UnsafeRegexError as error:
+        where = f"near character {error.position + 1}"
+        refuse("regex_unsafe", f"The pattern {quote(pattern)} can take too long: {error.reason} ({where}).", _CHANGE)
     return pattern

@@ -92,6 +92,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "pipelines.api.openapi.Schema",
     "EXCEPTION_HANDLER": "controlplane.shared.api_errors.exception_handler",
+    "URL_FORMAT_OVERRIDE": None,
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 KNOX_TOKEN_MODEL = "pipelines.AccessToken"  # noqa: S105 - the name of a table

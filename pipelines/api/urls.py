@@ -1,3 +1,71 @@
-from typing import Any
+"""The addresses below /api."""
 
-urlpatterns: list[Any] = []
+from __future__ import annotations
+
+from django.urls import include, path, register_converter
+from django.urls.converters import StringConverter
+from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
+
+from pipelines.api import catalogue, events, lifecycle, pipelines, records, revisions, session
+
+
+class NameConverter(StringConverter):
+    """The name of a pipeline; what cannot be one has no address."""
+
+    regex = "[a-z0-9][a-z0-9-]{0,62}"
+
+
+class NumberConverter:
+    """A number that every database can hold."""
+
+    regex = "[0-9]{1,9}"
+
+    def to_python(self, value: str) -> int:
+        """Read it."""
+        return int(value)
+
+    def to_url(self, value: int) -> str:
+        """Write it."""
+        return str(value)
+
+
+register_converter(NameConverter, "name")
+register_converter(NumberConverter, "number")
+
+one = "pipelines/<name:name>"
+
+v1 = [
+    path("session", session.Session.as_view()),
+    path("pipelines", pipelines.PipelineList.as_view()),
+    path("pipelines/validate", pipelines.Validate.as_view()),
+    path(one, pipelines.PipelineDetail.as_view()),
+    path(f"{one}/status", pipelines.PipelineStatus.as_view()),
+    path(f"{one}/series", pipelines.PipelineSeries.as_view()),
+    path(f"{one}/ledger", records.Ledger.as_view()),
+    path(f"{one}/ledger/summary", records.LedgerSummary.as_view()),
+    path(f"{one}/runs", records.PipelineRuns.as_view()),
+    path(f"{one}/revisions", revisions.RevisionList.as_view()),
+    path(f"{one}/revisions/<number:number>", revisions.RevisionDetail.as_view()),
+    path(f"{one}/revisions/<number:number>/diff", revisions.RevisionDiff.as_view()),
+    path(f"{one}/start", lifecycle.StartPipeline.as_view()),
+    path(f"{one}/pause", lifecycle.PausePipeline.as_view()),
+    path(f"{one}/resume", lifecycle.ResumePipeline.as_view()),
+    path(f"{one}/stop", lifecycle.StopPipeline.as_view()),
+    path(f"{one}/restart", lifecycle.RestartPipeline.as_view()),
+    path("archived-pipelines", pipelines.ArchivedPipelineList.as_view()),
+    path("archived-pipelines/<uuid:pipeline_id>", pipelines.ArchivedPipelineDetail.as_view()),
+    path("operations", lifecycle.OperationList.as_view()),
+    path("operations/<uuid:operation_id>", lifecycle.OperationDetail.as_view()),
+    path("runs/<number:run_id>", records.RunDetail.as_view()),
+    path("runs/<number:run_id>/log", records.RunLog.as_view()),
+    path("events", events.Events.as_view()),
+    path("hosts", catalogue.HostList.as_view()),
+    path("components", catalogue.ComponentList.as_view()),
+    path("audit", records.Audit.as_view()),
+    path("schema", SpectacularJSONAPIView.as_view(), name="schema"),
+]
+
+urlpatterns = [
+    path("v1/", include(v1)),
+    path("docs", SpectacularSwaggerSplitView.as_view(url_name="schema")),
+]

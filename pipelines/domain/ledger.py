@@ -39,7 +39,7 @@ class Counts(Frozen):
     @property
     def difference(self) -> int:
         """Records without a verdict: 0 in balanced books; positive where some are missing."""
-        verdicts = sum(getattr(self, name) for name in COUNTERS[2:])
+        verdicts: int = sum(getattr(self, name) for name in COUNTERS[2:])
         return self.read + self.added - verdicts
 
     @property

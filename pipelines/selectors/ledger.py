@@ -72,7 +72,8 @@ def _sums(pipeline: Pipeline) -> list[dict[str, Any]]:
     planned = Q(state=LedgerState.PLANNED)
     rows = LedgerBatch.objects.filter(pipeline=pipeline).values("source", "channel").order_by("source", "channel")
     sums = {f"sum_{name}": Sum(name, default=0) for name in SUMS}
-    return list(rows.annotate(**sums, batches=Count("id", filter=~planned), open_batches=Count("id", filter=planned)))
+    counted = rows.annotate(**sums, batches=Count("id", filter=~planned), open_batches=Count("id", filter=planned))
+    return [dict(row) for row in counted]
 
 
 def _channel_books(row: dict[str, Any]) -> ChannelBooks:

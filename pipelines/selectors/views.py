@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from pipelines.domain.actions import Action
 from pipelines.domain.conditions import ConditionStatus, ConditionType
@@ -28,7 +28,7 @@ from pipelines.domain.states import (
 class View(BaseModel):
     """An answer: immutable, and every field is always there."""
 
-    model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True)
+    model_config = ConfigDict(frozen=True)
 
 
 class EventView(View):
@@ -106,7 +106,7 @@ class LiveView(View):
 
 
 class PipelineView(View):
-    """What is wanted of a pipeline (`desired_state`, `generation`) and what was observed (`phase`, `observed_generation`)."""
+    """A pipeline: what is wanted (`desired_state`, `generation`), what was seen (`phase`, `observed_generation`)."""
 
     name: str
     description: str
@@ -400,6 +400,10 @@ class HostView(View):
     version: str
 
 
+class HostsView(RootModel[list[HostView]]):
+    """All hosts."""
+
+
 class ComponentTypeView(View):
     """A type of component that a definition may use, with its JSON Schema."""
 
@@ -410,6 +414,10 @@ class ComponentTypeView(View):
     schema_: dict[str, Any] = Field(alias="schema")
 
     model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True)
+
+
+class ComponentTypesView(RootModel[list[ComponentTypeView]]):
+    """All types of components."""
 
 
 class AuditView(View):

@@ -65,7 +65,7 @@ def _publish(pipeline: Pipeline, definition: Definition, text: str, note: str, a
 def _require_stopped(pipeline: Pipeline) -> None:
     if pipeline.phase != Phase.STOPPED or pipeline.desired_state != DesiredState.STOPPED:
         raise Conflict(
-            f"{pipeline.name} is {pipeline.phase}, wanted {pipeline.desired_state}; only a stopped one takes a revision.",
+            f"{pipeline.name} is {pipeline.phase}, wanted {pipeline.desired_state}; it takes a revision only stopped.",
             code="pipeline_not_stopped",
             hint=f"Stop it first: POST /api/v1/pipelines/{pipeline.name}/stop.",
         )

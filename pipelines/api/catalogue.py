@@ -1,0 +1,41 @@
+"""What there is to build with: hosts and types of components."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pipelines.api.base import View, answer
+from pipelines.domain import registry
+from pipelines.domain.component import ComponentSpec
+from pipelines.selectors import hosts, views
+
+
+class HostList(View):
+    """Machines with a worker."""
+
+    @extend_schema(operation_id="list_hosts", responses=views.HostsView)
+    def get(self, request: Request) -> Response:
+        """List every host that ever reported."""
+        return answer(views.HostsView(hosts.hosts()))
+
+
+class ComponentList(View):
+    """Types of components."""
+
+    @extend_schema(operation_id="list_components", responses=views.ComponentTypesView)
+    def get(self, request: Request) -> Response:
+        """List every type of component with its JSON Schema."""
+        return answer(views.ComponentTypesView([_component(spec) for spec in registry.all()]))
+
+
+def _component(spec: type[ComponentSpec]) -> views.ComponentTypeView:
+    schema = registry.json_schema(spec.kind, spec.type_name())
+    return views.ComponentTypeView(
+        kind=spec.kind,
+        type=spec.type_name(),
+        title=spec.title,
+        description=str(schema.get("description", "")),
+        schema_=schema,
+    )

@@ -1,0 +1,164 @@
+"""Start, pause, resume, stop, restart, and the operations that they make."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import Any
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.db import close_old_connections
+from django.http import HttpRequest, HttpResponseBase
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from controlplane.shared.errors import Conflict, NotFound
+from pipelines.api.base import PipelineView, View, answer, idempotent
+from pipelines.api.openapi import query_parameters
+from pipelines.api.paging import Page, each, page
+from pipelines.api.requests import ActionBody, PipelineQuery, StopBody, WaitQuery
+from pipelines.domain.actions import allowed_actions
+from pipelines.domain.roles import Role
+from pipelines.domain.states import OPEN_OPERATION_STATES, OperationKind
+from pipelines.models import Operation
+from pipelines.selectors import views
+from pipelines.selectors.operations import operation_view, operations
+from pipelines.selectors.situations import situation_of
+from pipelines.services import lifecycle
+
+LOOK_SECONDS = 0.25
+MAX_WAITING = 200
+
+
+class ActionView(PipelineView):
+    """One action on a pipeline; answered at once with the operation that carries it out."""
+
+    action: OperationKind
+
+    def perform(self, *, drain: bool = True) -> Response:
+        """Ask for the action; a refusal says what is possible instead."""
+        try:
+            operation = lifecycle.request(pipeline=self.pipeline, action=self.action, actor=self.actor, drain=drain)
+        except Conflict as conflict:
+            conflict.data["allowed_actions"] = self._allowed()
+            raise
+        return answer(operation_view(operation), 202, Location=f"/api/v1/operations/{operation.id}")
+
+    def _allowed(self) -> list[dict[str, Any]]:
+        found = allowed_actions(situation_of(self.pipeline), self.role)
+        return [views.AllowedActionView(name=a.name, allowed=a.allowed, reason=a.reason).model_dump() for a in found]
+
+
+def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
+    """The view of an action that needs no more than its name."""
+
+    class _View(ActionView):
+        action = kind
+
+        @extend_schema(
+            operation_id=f"{kind}_pipeline",
+            description=sentence,
+            request=ActionBody,
+            responses={202: views.OperationView},
+        )
+        @idempotent
+        def post(self, request: Request, name: str) -> Response:
+            self.body(ActionBody)
+            return self.perform()
+
+    _View.__name__ = f"{kind.capitalize()}Pipeline"
+    _View.__doc__ = sentence
+    return _View
+
+
+StartPipeline = _action(OperationKind.START, "Start the agent: every component is initialised before the first record.")
+PausePipeline = _action(OperationKind.PAUSE, "Pause: consumption stops, the process stays warm. Done when proven.")
+ResumePipeline = _action(OperationKind.RESUME, "Resume a paused pipeline.")
+RestartPipeline = _action(OperationKind.RESTART, "Drain, end the process and start a new one.")
+
+
+class StopPipeline(ActionView):
+    """Ending the process."""
+
+    action = OperationKind.STOP
+
+    @extend_schema(operation_id="stop_pipeline", request=StopBody, responses={202: views.OperationView})
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        """Stop: the process ends. With `drain` the batch in hand and what was read is written first."""
+        return self.perform(drain=self.body(StopBody).drain)
+
+
+class OperationList(View):
+    """Operations."""
+
+    @extend_schema(
+        operation_id="list_operations", parameters=query_parameters(PipelineQuery), responses=Page[views.OperationView]
+    )
+    def get(self, request: Request) -> Response:
+        """List operations, newest first."""
+        query = self.query(PipelineQuery)
+        rows = operations(pipeline=query.pipeline)
+        return page(rows, ["-created_at", "-id"], query, each(operation_view))
+
+
+class OperationDetail(View):
+    """One operation."""
+
+    roles = {"DELETE": Role.OPERATOR}
+
+    @extend_schema(operation_id="get_operation", parameters=query_parameters(WaitQuery), responses=views.OperationView)
+    def get(self, request: Request, operation_id: UUID) -> Response:
+        """Show an operation; with `wait` the answer comes when it has ended, or after so many seconds."""
+        response = answer(operation_view(_operation(operation_id)))
+        response.wait_for_more = (  # type: ignore[attr-defined]
+            self.query(WaitQuery).wait if response.data["state"] in OPEN_OPERATION_STATES else 0.0
+        )
+        return response
+
+    @extend_schema(operation_id="cancel_operation", responses=views.OperationView)
+    def delete(self, request: Request, operation_id: UUID) -> Response:
+        """Give up a start or a pause that has not ended yet."""
+        operation = lifecycle.cancel(operation=_operation(operation_id), actor=self.actor)
+        return answer(operation_view(operation))
+
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Any:
+        """The view, asked again and again without holding a thread or a connection in between."""
+        return repeated(super().as_view(**initkwargs))
+
+
+def _operation(operation_id: UUID) -> Operation:
+    operation = operations().filter(id=operation_id).first()
+    if operation is None:
+        raise NotFound("There is no such operation.", code="operation_not_found")
+    return operation
+
+
+def repeated(view: Callable[..., HttpResponseBase]) -> Callable[..., Awaitable[HttpResponseBase]]:
+    """Call a view until its answer has no `wait_for_more` (seconds) left; too many callers are answered at once."""
+    places = asyncio.Semaphore(MAX_WAITING)
+
+    def look(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        try:
+            return view(request, *args, **kwargs)
+        finally:
+            close_old_connections()
+
+    async def wait(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = await sync_to_async(look)(request, *args, **kwargs)
+        end = monotonic() + getattr(response, "wait_for_more", 0.0)
+        while (
+            getattr(response, "wait_for_more", 0.0) and asyncio.get_running_loop().time() < end and not places.locked()
+        ):
+            async with places:
+                await asyncio.sleep(LOOK_SECONDS)
+            response = await sync_to_async(look)(request, *args, **kwargs)
+        return response
+
+    for name in ("cls", "initkwargs", "csrf_exempt", "__name__", "__doc__"):
+        setattr(wait, name, getattr(view, name))
+    return wait

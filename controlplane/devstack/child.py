@@ -1,13 +1,11 @@
 """A child process of the local stack: started, waited for by condition, stopped by identity.
 
-A record file (pid, start time, boot id) outlives a stack that was killed, so that the next one can end what was left.
+A record file outlives a stack that was killed, so that the next one can end what was left.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,10 +16,11 @@ from typing import IO
 
 import psutil
 
+from controlplane.devstack.interrupt import POLL, Interrupt
 from controlplane.provision.errors import SetupError
-from pipelines.domain.protocol import boot_id
+from pipelines.domain.protocol import ProcessIdentity, boot_id, write_atomically
 
-POLL = 0.05  # seconds between two looks at a condition
+KILL_TIMEOUT = 10.0  # seconds for the kernel to take away a process that got SIGKILL
 
 
 @dataclass(frozen=True)
@@ -51,37 +50,40 @@ class Child:
             start_new_session=True,
         )
         if record is not None:
-            record.write_text(json.dumps({"pid": self.process.pid, **_birth(self.process.pid)}))
+            write_atomically(record, _identify(self.process.pid).model_dump_json().encode())
 
     @property
     def alive(self) -> bool:
         return self.process.poll() is None
 
-    def wait_ready(self) -> None:
-        """Raise SetupError when the process ends or is not ready within its time."""
-        deadline = time.monotonic() + self.service.ready_timeout
-        while not self.service.is_ready():
-            if not self.alive:
-                raise SetupError(
-                    f"{self.service.name} ended with exit code {self.process.returncode} before it was ready.",
-                    "Its last lines above say why.",
-                )
-            if time.monotonic() > deadline:
-                raise SetupError(
-                    f"{self.service.name} was not ready after {self.service.ready_timeout:.0f} s.",
-                    "Its last lines above say what it waits for; a loaded machine may need a second try.",
-                )
-            time.sleep(POLL)
+    def wait_ready(self, interrupt: Interrupt) -> None:
+        """Raise SetupError when the process ends or is not ready within its time, Interrupted when asked to stop."""
+        in_time = interrupt.wait(lambda: not self.alive or self.service.is_ready(), self.service.ready_timeout)
+        if not self.alive:
+            raise SetupError(
+                f"{self.service.name} ended with exit code {self.process.returncode} before it was ready.",
+                "Its last lines above say why.",
+            )
+        if not in_time:
+            raise SetupError(
+                f"{self.service.name} was not ready after {self.service.ready_timeout:.0f} s.",
+                "Its last lines above say what it waits for; a loaded machine may need a second try.",
+            )
 
-    def stop(self) -> None:
-        """SIGTERM, then SIGKILL to the whole session when it has not ended in time. Harmless when it is over."""
+    def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:
+        """SIGTERM, then SIGKILL when it has not ended in time or `hurry` says so. Harmless when it is over."""
         if self.alive:
             self.process.terminate()
-            try:
-                self.process.wait(self.service.stop_timeout)
-            except subprocess.TimeoutExpired:
-                os.killpg(self.process.pid, signal.SIGKILL)
-                self.process.wait(10)
+            _await_end(lambda: not self.alive, self.service.stop_timeout, hurry)
+        if self.alive:
+            self.process.kill()
+            self.process.wait(KILL_TIMEOUT)
+        self.bury()
+
+    def bury(self) -> None:
+        """Kill what an ended process left in its session, and forget it."""
+        for process in _members(self.process.pid):
+            process.kill()
         if self._record is not None:
             self._record.unlink(missing_ok=True)
 
@@ -99,42 +101,53 @@ def running(service: Service, log: Path) -> Iterator[Child]:
 
 
 def end_leftover(record: Path) -> bool:
-    """End the process of a stack that was killed, if the record's process is still that very process.
+    """End the process of a stack that was killed, with its session, if it is still that very process.
 
     Returns whether there was one. The record is removed.
     """
     try:
-        found = json.loads(record.read_text())
-        process = psutil.Process(found["pid"])
-        same = _birth(process.pid) == {key: found[key] for key in ("start_ticks", "boot_id")}
-    except (OSError, ValueError, KeyError, psutil.NoSuchProcess):
+        identity = ProcessIdentity.model_validate_json(record.read_bytes())
+        process = psutil.Process(identity.pid)
+        same = _identify(identity.pid) == identity
+    except (OSError, ValueError, psutil.NoSuchProcess):
         same = False
     if same:
-        _end(process)
+        process.terminate()
+        _await_end(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, 20, lambda: False)
+        for member in _members(identity.pid):
+            member.kill()
     record.unlink(missing_ok=True)
     return same
 
 
 def _wait_ready(child: Child, log: Path) -> None:
     try:
-        child.wait_ready()
+        child.wait_ready(Interrupt())
     except SetupError as error:
         raise SetupError(f"{error.message}\n{_tail(log)}", error.hint) from error
 
 
-def _end(process: psutil.Process) -> None:
-    process.terminate()
+def _await_end(ended: Callable[[], bool], timeout: float, hurry: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + timeout
+    while not ended() and not hurry() and time.monotonic() < deadline:
+        time.sleep(POLL)
+
+
+def _members(session: int) -> list[psutil.Process]:
+    """The processes of a session; psutil sees to it that a signal reaches these and no later owner of a pid."""
+    return [process for process in psutil.process_iter() if _session(process.pid) == session]
+
+
+def _session(pid: int) -> int | None:
     try:
-        process.wait(20)
-    except psutil.TimeoutExpired:
-        process.kill()
-        process.wait(10)
+        return os.getsid(pid)
+    except OSError:
+        return None
 
 
-def _birth(pid: int) -> dict[str, int | str]:
-    """What makes a process this one and no other with its number: start time in clock ticks, and the boot."""
+def _identify(pid: int) -> ProcessIdentity:
     stat = Path(f"/proc/{pid}/stat").read_text()
-    return {"start_ticks": int(stat.rpartition(")")[2].split()[19]), "boot_id": boot_id()}
+    return ProcessIdentity(pid=pid, start_time=int(stat.rpartition(")")[2].split()[19]), boot_id=boot_id())
 
 
 def _tail(log: Path, lines: int = 15) -> str:

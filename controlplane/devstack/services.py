@@ -1,0 +1,50 @@
+"""Headgate's own processes in the local stack: the worker with its beat, and the web server."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+
+import httpx2
+
+from controlplane.devstack.child import Service
+from controlplane.devstack.ports import LOOPBACK
+
+
+def web_url(port: int) -> str:
+    return f"http://{LOOPBACK}:{port}"
+
+
+def worker_service(*, host: str, env: Mapping[str, str], is_ready: Callable[[], bool]) -> Service:
+    """The Celery worker of this host, which starts and supervises agents, with the beat inside."""
+    argv = [
+        *(
+            sys.executable,
+            "-m",
+            "celery",
+            "--quiet",
+            "-A",
+            "controlplane.celery",
+            "worker",
+            "-Q",
+            f"control,host.{host}",
+        ),
+        *("-n", f"headgate@{host}", "--pool", "threads", "--concurrency", "2", "-B"),
+        *("--without-gossip", "--without-mingle", "--loglevel", "INFO"),
+    ]
+    return Service("worker", argv, is_ready, env, stop_timeout=20)
+
+
+def web_service(*, port: int, env: Mapping[str, str]) -> Service:
+    argv = [
+        *(sys.executable, "-m", "uvicorn", "controlplane.asgi:application", "--host", LOOPBACK, "--port", str(port)),
+        *("--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "3", "--lifespan", "off"),
+    ]
+    return Service("web", argv, lambda: _healthy(f"{web_url(port)}/healthz"), env, stop_timeout=10)
+
+
+def _healthy(url: str) -> bool:
+    try:
+        return httpx2.get(url, timeout=2).status_code == 200
+    except httpx2.HTTPError:
+        return False

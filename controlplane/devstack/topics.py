@@ -1,0 +1,89 @@
+"""The few things that the demo asks of a Kafka broker; every call is bounded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from controlplane.provision.errors import SetupError
+
+TIMEOUT = 30.0  # seconds for one request
+READ_TIMEOUT = 120.0  # seconds to read a whole topic
+POLL_SIZE = 10_000
+
+
+def admin(servers: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": servers, "log_level": 3})
+
+
+def create(servers: str, topics: list[str], *, partitions: int, config: dict[str, str]) -> None:
+    """Create the topics; one that exists stays as it is. Raises SetupError when the broker does not answer."""
+    wanted = [NewTopic(name, partitions, 1, config=config) for name in topics]
+    for name, future in admin(servers).create_topics(wanted, request_timeout=TIMEOUT).items():
+        try:
+            future.result(TIMEOUT)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise SetupError(f"The topic {name} could not be created: {error.args[0]}", _hint(servers)) from error
+
+
+def delete(servers: str, topics: list[str]) -> None:
+    """Delete the topics and wait until they are gone. Raises SetupError when they stay."""
+    client = admin(servers)
+    for future in client.delete_topics(topics, request_timeout=TIMEOUT).values():
+        try:
+            future.result(TIMEOUT)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise SetupError(f"A topic could not be deleted: {error.args[0]}", _hint(servers)) from error
+    deadline = time.monotonic() + TIMEOUT
+    while set(topics) & set(client.list_topics(timeout=TIMEOUT).topics):
+        if time.monotonic() > deadline:
+            raise SetupError(f"The topics {', '.join(topics)} were not deleted in {TIMEOUT:.0f} s.", _hint(servers))
+        time.sleep(0.1)
+
+
+def end_offsets(servers: str, topic: str) -> dict[int, int]:
+    """The next offset of each partition. Raises SetupError when the topic does not exist or the broker is away."""
+    client = admin(servers)
+    try:
+        found = client.list_topics(topic, timeout=TIMEOUT).topics[topic]
+        if found.error is not None:
+            raise KafkaException(found.error)
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        asked = {TopicPartition(topic, partition): latest for partition in found.partitions}
+        futures = client.list_offsets(asked, request_timeout=TIMEOUT)
+        return {place.partition: int(future.result(TIMEOUT).offset) for place, future in futures.items()}
+    except KafkaException as error:
+        raise SetupError(f"The offsets of {topic} could not be read: {error.args[0]}", _hint(servers)) from error
+
+
+def read_all(servers: str, topic: str) -> Iterator[bytes]:
+    """The value of every record from the beginning to the present end. Raises SetupError after READ_TIMEOUT."""
+    ends = {partition: end for partition, end in end_offsets(servers, topic).items() if end > 0}
+    consumer = Consumer({
+        "bootstrap.servers": servers, "group.id": "headgate.readback", "enable.auto.commit": False, "log_level": 3,
+        "auto.offset.reset": "error",
+    })  # fmt: skip
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
+    deadline = time.monotonic() + READ_TIMEOUT
+    try:
+        while ends:
+            if time.monotonic() > deadline:
+                raise SetupError(f"{topic} was not read to its end in {READ_TIMEOUT:.0f} s.", _hint(servers))
+            for message in consumer.consume(POLL_SIZE, timeout=1.0):
+                if message.error() is not None:
+                    raise SetupError(f"{topic} could not be read: {message.error()}", _hint(servers))
+                yield message.value() or b""
+            for place in consumer.position([TopicPartition(topic, partition) for partition in ends]):
+                if place.offset >= ends[place.partition]:
+                    del ends[place.partition]
+    finally:
+        consumer.close()
+
+
+def _hint(servers: str) -> str:
+    return f"Is the broker at {servers} up, and may you use it?"

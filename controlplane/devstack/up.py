@@ -1,0 +1,152 @@
+"""`manage.py up`: the order in which the local stack comes up, works and goes down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.core.management import call_command
+
+from controlplane.devstack import access, agents, demo
+from controlplane.devstack.client import Api, Refused
+from controlplane.devstack.console import Console
+from controlplane.devstack.demo import Demo
+from controlplane.devstack.interrupt import Interrupt, Interrupted
+from controlplane.devstack.kafka import kafka_service
+from controlplane.devstack.lock import only_stack
+from controlplane.devstack.ports import require_free
+from controlplane.devstack.redis import redis_service, redis_url
+from controlplane.devstack.services import web_service, web_url, worker_service
+from controlplane.devstack.stack import Stack
+from controlplane.devstack.unattended import Failed, Unattended
+from controlplane.devstack.welcome import welcome
+from controlplane.provision.errors import SetupError
+
+UNATTENDED_NAME = "demo-exit"
+UNATTENDED_RATE = 8000.0  # records a second: slow enough for a pause and a kill in mid-stream
+UNATTENDED_BATCH = 5000
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for. A port of None: the user's own Redis, at `redis_url`, or Kafka, at `servers`."""
+
+    state: Path
+    host: str
+    web_port: int
+    redis_port: int | None
+    redis_url: str
+    kafka_port: int | None
+    servers: str
+    demo: bool
+    unattended: bool
+    stop_agents: bool
+    rate: float
+    records: int
+
+
+def run(options: Options, *, worker_is_ready: Callable[[], bool], console: Console) -> int:
+    """Run the stack until Ctrl-C, or the unattended demo to its end. Returns the exit code; raises SetupError."""
+    interrupt = Interrupt()
+    interrupt.listen()
+    with only_stack(options.state):
+        stack = Stack(console, interrupt, options.state / "up")
+        stack.clear_leftovers()
+        _require_ports(options)
+        with _stopping(options, stack, console):
+            try:
+                _start(options, stack, worker_is_ready, console)
+                return _work(options, stack, console, interrupt)
+            except Interrupted:
+                return 130 if options.unattended else 0
+
+
+def _require_ports(options: Options) -> None:
+    require_free(options.web_port, what="the page", flag="--web-port", variable="HEADGATE_WEB_PORT")
+    if options.redis_port is not None:
+        require_free(options.redis_port, what="Redis", flag="--redis-port", variable="HEADGATE_REDIS_PORT")
+    if options.kafka_port is not None:
+        require_free(options.kafka_port, what="Kafka", flag="--kafka-port", variable="HEADGATE_KAFKA_PORT")
+
+
+def _start(options: Options, stack: Stack, worker_is_ready: Callable[[], bool], console: Console) -> None:
+    redis = options.redis_url if options.redis_port is None else redis_url(options.redis_port)
+    env = {"HEADGATE_REDIS_URL": redis, "HEADGATE_STATE": str(options.state), "PYTHONUNBUFFERED": "1"}
+    if options.redis_port is not None:
+        stack.start(redis_service(data_dir=options.state / "redis", port=options.redis_port))
+    console.say("Bringing the database up to date.")
+    call_command("migrate", interactive=False, verbosity=0)
+    services = [
+        worker_service(host=options.host, env=env, is_ready=worker_is_ready),
+        web_service(port=options.web_port, env=env),
+    ]
+    if options.kafka_port is not None:
+        services.insert(0, kafka_service(data_dir=options.state / "kafka", port=options.kafka_port))
+    console.say(f"Starting {', '.join(service.name for service in services)}.")
+    stack.start(*services)
+
+
+def _work(options: Options, stack: Stack, console: Console, interrupt: Interrupt) -> int:
+    password = access.ensure_admin()
+    if options.unattended:
+        return _unattended(options, console, interrupt)
+    pipeline = _begin_demo(options, stack, interrupt) if options.demo else None
+    kafka = None if options.kafka_port is None else options.servers
+    console.say(welcome(web_url(options.web_port), password=password, kafka=kafka, pipeline=pipeline))
+    while True:
+        interrupt.wait(lambda: False, 3600.0)
+
+
+def _begin_demo(options: Options, stack: Stack, interrupt: Interrupt) -> str:
+    shown = Demo("demo", options.servers)
+    try:
+        demo.begin(Api(web_url(options.web_port), access.fresh_token(), interrupt), shown)
+    except (Refused, RuntimeError, TimeoutError) as error:
+        raise SetupError(f"The demo could not be started: {error}", "The worker's lines above may say more.") from error
+    stack.start(shown.producer(rate=options.rate))
+    return shown.name
+
+
+def _unattended(options: Options, console: Console, interrupt: Interrupt) -> int:
+    api = Api(web_url(options.web_port), access.fresh_token(), interrupt)
+    shown = Demo(UNATTENDED_NAME, options.servers, batch=UNATTENDED_BATCH)
+    try:
+        books = Unattended(api, shown, console, interrupt, count=options.records, rate=UNATTENDED_RATE).run()
+    except (Failed, Refused, RuntimeError, TimeoutError, SetupError) as error:
+        console.say(f"FAILED: {error}")
+        return 1
+    problems = list(books.problems())
+    console.say("\n" + books.table())
+    console.say("FAILED: " + "; ".join(problems) + "." if problems else "Nothing is missing and the books balance.")
+    return 1 if problems else 0
+
+
+@contextmanager
+def _stopping(options: Options, stack: Stack, console: Console) -> Iterator[None]:
+    """Whatever happens in the block: agents first (if that was asked for), while there is an API; then the rest."""
+    try:
+        yield
+    finally:
+        try:
+            if options.stop_agents and agents.running_pipelines(options.state):
+                # A stop that was asked for is under way already: only the second request hurries these waits.
+                api = Api(web_url(options.web_port), access.fresh_token(), Interrupt())
+                agents.stop_pipelines(api, options.state, console)
+        finally:
+            stack.stop()
+            _account_for_agents(options, console)
+
+
+def _account_for_agents(options: Options, console: Console) -> None:
+    if options.stop_agents:
+        agents.end_agents(options.state, console)
+    left = sorted(agents.running_pipelines(options.state))
+    if left:
+        console.say(
+            f"The agents of {', '.join(left)} go on without the control plane. The next `manage.py up` takes care of\n"
+            "them again; `manage.py up --stop-agents` also ends them when it stops."
+        )
+    else:
+        console.say("Everything has stopped.")

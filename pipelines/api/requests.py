@@ -69,6 +69,13 @@ class PipelineQuery(PageQuery):
     pipeline: str | None = Field(default=None, max_length=63)
 
 
+class StreamQuery(BaseModel):
+    """Of which pipeline, and from which event on, for clients that cannot send the header Last-Event-ID."""
+
+    pipeline: str | None = Field(default=None, max_length=63)
+    last_event_id: int | None = Field(default=None, ge=0, lt=2**63)
+
+
 class LedgerQuery(PageQuery):
     """Which batches; `run` is a run's number."""
 

@@ -15,10 +15,10 @@ from pipelines.domain.actions import allowed_actions
 from pipelines.domain.conditions import Condition, ConditionStatus, ConditionType, Known, completed, headline
 from pipelines.domain.findings import Finding
 from pipelines.domain.roles import Role
-from pipelines.domain.states import DesiredState, Phase, RunState, StopReason
+from pipelines.domain.states import LIVE_PHASES, DesiredState, Phase, RunState, StopReason
 from pipelines.models import Operation, Pipeline, Run
 from pipelines.selectors.hosts import supervised
-from pipelines.selectors.live import component_views, live_view, query_views
+from pipelines.selectors.live import component_views, live_frame, live_view, query_views
 from pipelines.selectors.operations import short_view
 from pipelines.selectors.runs import run_view
 from pipelines.selectors.situations import OPEN_STATES, situation
@@ -174,6 +174,20 @@ def _condition_view(condition: Condition) -> ConditionView:
 
 def _finding(found: dict[str, Any]) -> Finding:
     return Finding(**{name: value for name, value in found.items() if name in Finding.model_fields})
+
+
+MOVING = [phase.value for phase in LIVE_PHASES]
+MAX_MOVING = 500
+
+
+def live_frames(name: str | None) -> list[dict[str, Any]]:
+    """The `live` frames of what moves now, of one pipeline or all."""
+    found = pipelines().filter(phase__in=MOVING)
+    if name is not None:
+        found = found.filter(name=name)
+    moving = list(found.order_by("name")[:MAX_MOVING])
+    around = Surroundings(moving)
+    return [live_frame(pipeline, around.runs.get(pipeline.id)) for pipeline in moving]
 
 
 def archived() -> QuerySet[Pipeline]:

@@ -209,12 +209,12 @@ def test_a_revision_is_numbered_and_the_same_definition_again_is_no_new_one(oper
 @pytest.mark.parametrize(
     ("phase", "desired"), [(Phase.RUNNING, DesiredState.RUNNING), (Phase.STOPPED, DesiredState.RUNNING)]
 )
-def test_no_revision_is_taken_while_it_is_not_stopped(
-    operator: APIClient, phase: Phase, desired: DesiredState
-) -> None:
+def test_no_revision_is_taken_while_it_is_not_stopped(operator: APIClient, phase: Phase, desired: DesiredState) -> None:
     create(operator)
     Pipeline.objects.update(phase=phase, desired_state=desired)
-    response = operator.post(f"{LIST}/orders/revisions", {"definition": definition_data(description="x")}, format="json")
+    response = operator.post(
+        f"{LIST}/orders/revisions", {"definition": definition_data(description="x")}, format="json"
+    )
 
     assert (response.status_code, response.json()["code"]) == (409, "pipeline_not_stopped")
     assert Revision.objects.count() == 1
@@ -261,10 +261,14 @@ def test_what_was_blocked_or_failed_is_deleted_once_no_process_lives(admin: APIC
     assert admin.delete(f"{LIST}/orders").status_code == 204
 
 
-def test_purging_wants_the_name_typed_and_leaves_only_the_last_run_number(admin: APIClient, operator: APIClient) -> None:
+def test_purging_wants_the_name_typed_and_leaves_only_the_last_run_number(
+    admin: APIClient, operator: APIClient
+) -> None:
     create(operator)
     pipeline = Pipeline.objects.get()
-    LedgerBatchFactory.create(run=RunFactory.create(pipeline=pipeline, host=HostFactory.create(), number=4, state="ENDED"))
+    LedgerBatchFactory.create(
+        run=RunFactory.create(pipeline=pipeline, host=HostFactory.create(), number=4, state="ENDED")
+    )
     OperationFactory.create(pipeline=pipeline, state=OperationState.SUCCEEDED)
     admin.delete(f"{LIST}/orders")
     url = f"/api/v1/archived-pipelines/{pipeline.id}"

@@ -1,0 +1,186 @@
+"""The stream of events, over a real server and a real Redis."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from django.contrib.auth.models import User
+
+from controlplane.devstack.redis import running_redis
+from controlplane.shared import dispatch
+from pipelines.api import stream
+from pipelines.domain.states import Phase
+from pipelines.models import AccessToken
+from pipelines.services import events
+from tests.db.conftest import Server
+from tests.factories import EventFactory, PipelineFactory, RunFactory
+from tests.waiting import wait_until
+
+SECONDS = 20.0
+
+
+class Listener:
+    """A client that collects frames in the background."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self.response = response
+        self.frames: queue.Queue[tuple[str, dict[str, Any], str | None]] = queue.Queue()
+        self.ended = threading.Event()
+        threading.Thread(target=self._collect, daemon=True).start()
+
+    def _collect(self) -> None:
+        fields: dict[str, str] = {}
+        try:
+            for line in self.response.iter_lines():
+                if line:
+                    name, _, value = line.partition(": ")
+                    fields[name] = value
+                elif "event" in fields:
+                    self.frames.put((fields["event"], json.loads(fields["data"]), fields.get("id")))
+                    fields = {}
+                else:
+                    fields = {}
+        except (httpx2.HTTPError, httpx2.StreamError):
+            pass
+        self.ended.set()
+
+    def next(self, kind: str) -> tuple[dict[str, Any], str | None]:
+        """The next frame of a kind; others are passed over."""
+        while True:
+            found, data, number = self.frames.get(timeout=SECONDS)
+            if found == kind:
+                return data, number
+
+
+@contextmanager
+def listening(server: Server, query: str = "", **headers: str) -> Iterator[Listener]:
+    """Open a stream and wait for its greeting."""
+    wanted = {**server.headers, "Accept": stream.MEDIA_TYPE, **headers}
+    timeout = httpx2.Timeout(SECONDS)
+    with (
+        httpx2.Client(timeout=timeout) as client,
+        client.stream("GET", f"{server.url}/api/v1/events{query}", headers=wanted) as response,
+    ):
+        assert response.status_code == 200
+        assert response.headers["Content-Type"] == stream.MEDIA_TYPE
+        listener = Listener(response)
+        assert "server_time" in listener.next("hello")[0]
+        yield listener
+
+
+@pytest.fixture
+def redis_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A Redis of this test's own, used by server and services."""
+    with running_redis(tmp_path) as url:
+        use_redis(url, monkeypatch)
+        yield url
+    dispatch.event_stream.cache_clear()
+
+
+def use_redis(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from django.conf import settings
+    from pydantic import SecretStr
+
+    monkeypatch.setattr(settings, "HEADGATE", settings.HEADGATE.model_copy(update={"redis_url": SecretStr(url)}))
+    dispatch.event_stream.cache_clear()
+
+
+def test_an_event_arrives_with_its_number_as_the_frames_id(server: Server, redis_url: str) -> None:
+    pipeline = PipelineFactory.create(name="orders")
+    with listening(server) as listener:
+        event = events.record(kind="run.started", message="Run 1 began.", pipeline=pipeline)
+        data, number = listener.next("event")
+
+    assert number == str(event.pk)
+    assert (data["id"], data["pipeline"], data["kind"]) == (event.pk, "orders", "run.started")
+
+
+def test_live_figures_arrive_without_a_number_and_only_of_the_pipeline_asked_for(
+    server: Server, redis_url: str
+) -> None:
+    with listening(server, "?pipeline=orders") as listener:
+
+        def send() -> bool:
+            dispatch.publish("live", {"pipeline": "other", "phase": "RUNNING"})
+            dispatch.publish("live", {"pipeline": "orders", "phase": "RUNNING"})
+            return not listener.frames.empty()
+
+        wait_until(send, "a live frame arrives")
+        data, number = listener.next("live")
+
+    assert (data["pipeline"], number) == ("orders", None)
+
+
+def test_a_client_that_comes_back_gets_what_it_missed_in_order_and_once(server: Server, redis_url: str) -> None:
+    known, *missed = [EventFactory.create() for _ in range(stream.PAGE + 20)]
+    with listening(server, **{"Last-Event-ID": str(known.pk)}) as listener:
+        later = events.record(kind="run.started", message="Later.")
+        numbers = [listener.next("event")[0]["id"] for _ in range(len(missed) + 1)]
+
+    assert numbers == [*[event.pk for event in missed], later.pk]
+
+
+def test_without_redis_events_and_figures_come_from_the_database(server: Server) -> None:
+    pipeline = PipelineFactory.create(name="orders", phase=Phase.RUNNING)
+    RunFactory.create(pipeline=pipeline, observed={"at": 1.0, "queries": [], "components": []})
+    with listening(server) as listener:
+        event = EventFactory.create(pipeline=pipeline)
+        assert listener.next("event")[0]["id"] == event.pk
+
+    with listening(server) as listener:
+        assert listener.next("live")[0]["pipeline"] == "orders"
+
+
+def test_a_stream_outlives_redis(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running_redis(tmp_path / "first") as url:
+        use_redis(url, monkeypatch)
+        context = listening(server)
+        listener = context.__enter__()
+        first = events.record(kind="run.started", message="With Redis.")
+        assert listener.next("event")[0]["id"] == first.pk
+
+    second = events.record(kind="run.ended", message="Without Redis.")
+    data, _ = listener.next("event")
+    context.__exit__(None, None, None)
+    dispatch.event_stream.cache_clear()
+
+    assert data["id"] == second.pk
+
+
+def test_a_client_that_leaves_releases_its_place(server: Server) -> None:
+    user = User.objects.get().username
+    with listening(server):
+        assert stream.open_streams[user] == 1
+    wait_until(lambda: stream.open_streams[user] == 0, "the place is free again")
+
+
+def test_the_number_of_streams_of_a_user_is_bounded(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "STREAMS_PER_USER", 1)
+    headers = {**server.headers, "Accept": stream.MEDIA_TYPE}
+    with listening(server):
+        response = httpx2.get(f"{server.url}/api/v1/events", headers=headers)
+
+    assert (response.status_code, response.json()["code"]) == (429, "too_many_streams")
+    assert response.headers["Retry-After"]
+
+
+def test_a_stream_ends_when_its_token_is_revoked(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "CHECK_SECONDS", 0.1)
+    with listening(server) as listener:
+        AccessToken.objects.all().delete()
+        assert listener.ended.wait(SECONDS)
+
+
+def test_nobody_listens_without_a_login(server: Server) -> None:
+    response = httpx2.get(f"{server.url}/api/v1/events", headers={"Accept": stream.MEDIA_TYPE})
+
+    assert (response.status_code, response.json()["code"]) == (401, "not_authenticated")
+    assert response.headers["Content-Type"] == "application/problem+json"

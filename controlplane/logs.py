@@ -9,6 +9,14 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 SECRET_WORDS = ("password", "secret", "token", "authorization", "cookie", "dsn", "jaas")
 REDACTED = "[redacted]"
+QUIETER = {
+    "django.request": "CRITICAL",
+    "django.server": "WARNING",
+    "celery.worker.strategy": "WARNING",
+    "celery.app.trace": "WARNING",
+    "httpx2": "WARNING",
+}
+"""Loggers whose lines say nothing that is not said elsewhere, or come with every message."""
 
 
 def redact(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
@@ -47,7 +55,7 @@ def configure(log_format: str, level: str) -> dict[str, Any]:
         "formatters": {"default": _formatter(log_format)},
         "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "default"}},
         "root": {"handlers": ["console"], "level": level},
-        "loggers": {"django.request": {"level": "CRITICAL"}, "django.server": {"level": "WARNING"}},
+        "loggers": {name: {"level": quiet} for name, quiet in QUIETER.items()},
     }
 
 

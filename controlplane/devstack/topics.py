@@ -21,8 +21,9 @@ def admin(servers: str) -> AdminClient:
 
 def create(servers: str, topics: list[str], *, partitions: int, config: dict[str, str]) -> None:
     """Create the topics; one that exists stays as it is. Raises SetupError when the broker does not answer."""
+    client = admin(servers)
     wanted = [NewTopic(name, partitions, 1, config=config) for name in topics]
-    for name, future in admin(servers).create_topics(wanted, request_timeout=TIMEOUT).items():
+    for name, future in client.create_topics(wanted, request_timeout=TIMEOUT).items():
         try:
             future.result(TIMEOUT)
         except KafkaException as error:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from workers.adapters.processes import HostProcesses
 
 STEP_TIMEOUT = 120.0  # seconds for any one step
 PAUSE_LOOK = 3.0  # seconds between the two looks at a paused cursor
+WAITING = 0.05  # part of all records that is there before the start
 PAUSE_AT, KILL_AT = 0.25, 0.55  # parts of all records, counted as read
 
 
@@ -50,21 +52,30 @@ class Unattended:
         remove(self._api, self._demo)
         self._demo.create_topics()
         self._api.post("/pipelines", {"definition": self._demo.definition()})
-        producer = Child(self._demo.producer(rate=self._rate, count=self._count), output=subprocess.PIPE)
-        if producer.process.stdout is not None:
-            self._console.pump("producer", producer.process.stdout)
-        try:
+        waiting = int(self._count * WAITING)
+        with self._producing(waiting) as producer:
+            self._await_producer(producer)
+        self._say(f"Starting; {waiting:,} records wait, the rest arrives at {self._rate:,.0f} a second.")
+        self._act("start")
+        with self._producing(self._count - waiting) as producer:
             still = self._disturb()
-            self._drain(producer)
-        finally:
-            producer.stop()
+            self._await_producer(producer)
+            self._await("the last record", lambda: self._read() >= self._count)
         self._act("stop", drain=True)
         return self._books(still)
 
+    @contextmanager
+    def _producing(self, count: int) -> Iterator[Child]:
+        producer = Child(self._demo.producer(rate=self._rate, count=count), output=subprocess.PIPE)
+        if producer.process.stdout is not None:
+            self._console.pump("producer", producer.process.stdout)
+        try:
+            yield producer
+        finally:
+            producer.stop()
+
     def _disturb(self) -> bool:
-        """Start, pause, resume and kill; returns whether the cursor stood still during the pause."""
-        self._say(f"Starting; {self._count:,} records arrive at {self._rate:,.0f} a second.")
-        self._act("start")
+        """Pause, resume and kill; returns whether the cursor stood still during the pause."""
         self._await_read(PAUSE_AT)
         self._act("pause")
         still = self._stands_still()
@@ -108,11 +119,10 @@ class Unattended:
         self._await("another run", lambda: self._runs()[0]["number"] > run["number"] and self._phase() == "RUNNING")
         self._say(f"It came back as run {self._runs()[0]['number']} after {time.monotonic() - killed:.1f} s.")
 
-    def _drain(self, producer: Child) -> None:
+    def _await_producer(self, producer: Child) -> None:
         self._await("the end of the producer", lambda: not producer.alive)
         if producer.process.returncode != 0:
             raise Failed("the producer could not deliver all its records")
-        self._await("the last record", lambda: self._read() >= self._count)
 
     def _books(self, still: bool) -> Books:
         self._say(f"Reading {self._demo.sink} back.")

@@ -1,0 +1,1 @@
+"""The command line `headgate`: a client of the REST API. Only `validate` works without a server."""

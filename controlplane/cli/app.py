@@ -1,0 +1,89 @@
+"""The commands of `headgate`. What a command needs is imported when it runs, so that --help is quick."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from controlplane.cli import definitions, lifecycle, records
+from controlplane.cli.errors import MEANINGS, CommandError, ExitCode
+from controlplane.cli.session import AsJson, Session
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+
+EPILOG = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning in MEANINGS.items()) + "."
+
+
+class Commands(TyperGroup):
+    """Shows expected failures in words and ends with their exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except CommandError as error:
+            from controlplane.cli.output import show_error
+
+            show_error(error, as_json=ctx.obj.as_json)
+            raise typer.Exit(error.exit_code) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+app = typer.Typer(
+    name="headgate",
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def options(
+    ctx: typer.Context,
+    url: Annotated[
+        str, typer.Option("--url", envvar="HEADGATE_URL", help="The server's address.", metavar="URL")
+    ] = DEFAULT_URL,
+) -> None:
+    """Define, start, pause, stop and watch streaming pipelines. HEADGATE_TOKEN is the token to log in with."""
+    import os
+
+    ctx.obj = ctx.obj or Session(url=url, token=os.environ.get("HEADGATE_TOKEN", "").strip())
+
+
+def version(as_json: AsJson = False) -> None:
+    """Print the version of this program."""
+    from importlib.metadata import version as version_of
+
+    from controlplane.cli import output
+
+    number = version_of("headgate")
+    output.write_json({"version": number}) if as_json else output.say(f"headgate {number}")
+
+
+app.command()(definitions.validate)
+app.command()(definitions.apply)
+app.command("list")(definitions.list_pipelines)
+app.command()(definitions.show)
+app.command()(lifecycle.start)
+app.command()(lifecycle.pause)
+app.command()(lifecycle.resume)
+app.command()(lifecycle.stop)
+app.command()(lifecycle.restart)
+app.command()(records.status)
+app.command()(records.ledger)
+app.command()(records.runs)
+app.command()(records.logs)
+app.command()(records.events)
+app.command()(definitions.components)
+app.command()(version)
+
+
+def main() -> None:
+    """The entry point of the program."""
+    app()

@@ -1,0 +1,203 @@
+"""Commands about definitions: validate, apply, list, show, components."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from controlplane.cli.errors import CommandError, ExitCode
+from controlplane.cli.session import AsJson, Limit, Name, begin, path
+
+MAX_BYTES = 1024 * 1024
+
+File = Annotated[str, typer.Option("--file", "-f", help="A definition in YAML or JSON; - for standard input.")]
+
+
+def validate(ctx: typer.Context, file: File, as_json: AsJson = False) -> None:
+    """Check a definition, without a server: every finding at once. Ends with 4 where there is an error."""
+    from controlplane.cli import output
+
+    ctx.obj.as_json = as_json
+    validation = _validated(file)
+    findings = [finding.model_dump() for finding in validation.findings]
+    digest = validation.definition.digest() if validation.definition else None
+    if as_json:
+        output.write_json({"valid": validation.valid, "findings": findings, "digest": digest})
+    else:
+        if findings:
+            output.console().print(output.findings_grid(findings))
+        errors = sum(finding.is_error for finding in validation.findings)
+        output.say("Valid." if validation.valid else f"Not valid: {errors} to repair.")
+    if not validation.valid:
+        raise typer.Exit(ExitCode.REFUSED)
+
+
+def apply(
+    ctx: typer.Context,
+    file: File,
+    note: Annotated[str, typer.Option("--note", help="Why; kept with the revision.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Create the pipeline of a definition, or publish a new revision of it. It must be stopped for that."""
+    from controlplane.cli import output
+
+    client = begin(ctx, as_json=as_json)
+    text = _read(file)
+    name = _name_in(text)
+    if client.find(path(name)) is None:
+        _, created = client.post("pipelines", {"definition": text})
+        result, revision = "created", created["revision"]
+    else:
+        status, published = client.post(path(name, "revisions"), {"definition": text, "note": note})
+        result, revision = "revised" if status == 201 else "unchanged", published["number"]
+    if as_json:
+        output.write_json({"name": name, "result": result, "revision": revision})
+    else:
+        words = {
+            "created": "created",
+            "revised": f"revision {revision}",
+            "unchanged": f"unchanged (revision {revision})",
+        }
+        output.say(f"{name}: {words[result]}")
+
+
+def list_pipelines(
+    ctx: typer.Context,
+    phase: Annotated[str | None, typer.Option(help="Only in this phase, such as RUNNING.")] = None,
+    label: Annotated[str | None, typer.Option(help="Only with this label, name:value.")] = None,
+    query: Annotated[str | None, typer.Option("--query", "-q", help="Part of the name or description.")] = None,
+    limit: Limit = 1000,
+    as_json: AsJson = False,
+) -> None:
+    """List pipelines."""
+    from controlplane.cli import output
+
+    client = begin(ctx, as_json=as_json)
+    phase = phase.upper() if phase else None
+    found = client.pages("pipelines", phase=phase, label=label, q=query, limit=limit)
+    if as_json:
+        output.write_json(found)
+        return
+    columns = ("name", "phase", "wanted", "records/s", "lag", "host", "revision", "since")
+    output.table(columns, map(_row, found), empty="No pipelines.")
+
+
+def _row(pipeline: dict[str, Any]) -> tuple[object, ...]:
+    from controlplane.cli.output import ago
+
+    live = pipeline["live"]
+    return (
+        pipeline["name"],
+        pipeline["phase"],
+        pipeline["desired_state"],
+        live["records_per_second"],
+        live["lag_records"],
+        pipeline["host"],
+        pipeline["revision"],
+        ago(pipeline["phase_since"]),
+    )
+
+
+def show(
+    ctx: typer.Context,
+    name: Name,
+    definition: Annotated[bool, typer.Option("--definition", help="Print the definition alone, as YAML.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show a pipeline."""
+    from controlplane.cli import output
+
+    pipeline = begin(ctx, as_json=as_json).get(path(name))
+    if as_json:
+        output.write_json(pipeline["definition"] if definition else pipeline)
+    elif definition:
+        output.write_text(pipeline["definition_yaml"])
+    else:
+        output.table(("", ""), _facts(pipeline), empty="")
+
+
+def _facts(pipeline: dict[str, Any]) -> list[tuple[str, object]]:
+    possible = [action["name"] for action in pipeline["allowed_actions"] if action["allowed"]]
+    labels = ", ".join(f"{key}:{value}" for key, value in pipeline["labels"].items())
+    names = ("name", "description", "phase", "phase_message", "desired_state", "stop_reason", "revision", "host")
+    facts = [(name.replace("_", " "), pipeline[name]) for name in names]
+    return [*facts, ("labels", labels), ("restarts", pipeline["restart_count"]), ("possible now", ", ".join(possible))]
+
+
+def components(
+    ctx: typer.Context,
+    type_name: Annotated[str | None, typer.Argument(metavar="[TYPE]", help="One type, with its keys.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the types of components, or the keys of one type."""
+    from controlplane.cli import output
+
+    found = begin(ctx, as_json=as_json).get("components")
+    if type_name is not None:
+        found = [component for component in found if component["type"] == type_name]
+    if not found:
+        raise CommandError(f"There is no component of type {type_name}", hint="headgate components", code="not_found")
+    if as_json:
+        output.write_json(found)
+    elif type_name is None:
+        rows = [(component["kind"], component["type"], component["description"]) for component in found]
+        output.table(("kind", "type", "what it does"), rows, empty="No components.")
+    else:
+        for component in found:
+            _show_component(component)
+
+
+def _show_component(component: dict[str, Any]) -> None:
+    from controlplane.cli import output
+
+    schema = component["schema"]
+    required = schema.get("required", [])
+    rows = [
+        (key, "required" if key in required else _default(facts), facts.get("unit"), facts.get("description"))
+        for key, facts in schema["properties"].items()
+    ]
+    output.say(f"{component['kind']} {component['type']}: {component['description']}", style="bold")
+    output.table(("key", "default", "unit", "what it does"), rows, empty="No keys.")
+
+
+def _default(facts: dict[str, Any]) -> str:
+    import json
+
+    return json.dumps(facts["default"]) if "default" in facts else "-"
+
+
+def _validated(file: str) -> Any:
+    from pipelines.domain.validate import validate_text
+
+    return validate_text(_read(file))
+
+
+def _read(file: str) -> str:
+    try:
+        stream = sys.stdin.buffer if file == "-" else Path(file).open("rb")  # noqa: SIM115 - closed below
+        with stream:
+            content = stream.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise CommandError(f"{file} is too large for a definition", code="too_large", exit_code=ExitCode.REFUSED)
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise CommandError(f"{file} is not UTF-8 text", code="not_text", exit_code=ExitCode.REFUSED) from None
+    except OSError as error:
+        message = f"{file} cannot be read: {error.strerror}"
+        raise CommandError(message, code="unreadable", exit_code=ExitCode.USAGE) from None
+
+
+def _name_in(text: str) -> str:
+    """The name in a definition that is valid as far as this program knows."""
+    from pipelines.domain.validate import validate_text
+
+    validation = validate_text(text)
+    if validation.definition is None:
+        findings = [finding.model_dump() for finding in validation.findings]
+        raise CommandError(
+            "The definition has findings", code="definition_invalid", exit_code=ExitCode.REFUSED, findings=findings
+        )
+    return validation.definition.name

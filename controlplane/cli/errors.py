@@ -1,0 +1,86 @@
+"""How a command ends when it does not do what it was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from http import HTTPStatus
+from typing import Any
+
+
+class ExitCode(IntEnum):
+    """What the shell sees. Stable: scripts depend on it."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    NO_ACCESS = 3
+    REFUSED = 4
+    TIMED_OUT = 5
+    INTERRUPTED = 130
+
+
+MEANINGS = {
+    ExitCode.OK: "done",
+    ExitCode.FAILED: "failed: the operation failed, something does not exist, or the server had an error",
+    ExitCode.USAGE: "the command line is wrong",
+    ExitCode.NO_ACCESS: "no access: the server cannot be reached, or it does not accept the token or its role",
+    ExitCode.REFUSED: "refused: the definition has findings, or the pipeline's state does not allow it",
+    ExitCode.TIMED_OUT: "timed out waiting; the operation goes on",
+    ExitCode.INTERRUPTED: "interrupted with Ctrl-C; the operation goes on",
+}
+
+_REFUSALS = {HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED, HTTPStatus.UNPROCESSABLE_ENTITY, 428}
+_NO_ACCESS = {
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.BAD_GATEWAY,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT,
+}
+
+
+@dataclass
+class CommandError(Exception):
+    """An expected failure: what happened, why, what to do next, and how the process ends."""
+
+    title: str
+    detail: str = ""
+    hint: str = ""
+    code: str = "error"
+    exit_code: ExitCode = ExitCode.FAILED
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    status: int | None = None
+
+    @classmethod
+    def of_problem(cls, status: int, problem: Mapping[str, Any]) -> CommandError:
+        """The failure that a problem+json answer tells of."""
+        code = str(problem.get("code") or f"http_{status}")
+        return cls(
+            title=str(problem.get("title") or f"The server answered {status}"),
+            detail=str(problem.get("detail") or ""),
+            hint=_HINTS.get(code) or str(problem.get("hint") or ""),
+            code=code,
+            exit_code=exit_code_of(status),
+            findings=[finding for finding in problem.get("findings") or [] if isinstance(finding, dict)],
+            status=status,
+        )
+
+    def document(self) -> dict[str, Any]:
+        """The failure as data, for --json."""
+        names = ("code", "title", "detail", "hint", "findings", "status")
+        return {"error": {name: getattr(self, name) for name in names} | {"exit_code": int(self.exit_code)}}
+
+
+_HINTS = {
+    "pipeline_not_stopped": "Stop it with `headgate stop NAME --wait`, then apply again.",
+    "not_authenticated": "Set HEADGATE_TOKEN; `manage.py create_token` makes a token.",
+}
+
+
+def exit_code_of(status: int) -> ExitCode:
+    """The exit code that belongs to an HTTP status."""
+    if status in _REFUSALS:
+        return ExitCode.REFUSED
+    return ExitCode.NO_ACCESS if status in _NO_ACCESS else ExitCode.FAILED

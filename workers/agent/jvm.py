@@ -89,6 +89,7 @@ class Jvm:
             "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._handshake),
             "SPARK_CONNECT_MODE": "0",
             "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_DIRS": str(tmp),
             "PYSPARK_PYTHON": sys.executable,
         }
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, env=environment, process_group=0)

@@ -26,6 +26,8 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
+    # The second version of the Kafka sink reports observed counts; the first does not.
+    "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
     "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.retainedJobs": "1",
     "spark.ui.retainedStages": "1",
@@ -61,7 +63,6 @@ def connect(jvm: Jvm, *, name: str, cores: int, tmp: Path) -> SparkSession:
         **_SETTINGS,
         "spark.master": f"local[{cores}]",
         "spark.app.name": name,
-        "spark.local.dir": str(tmp),
         "spark.sql.warehouse.dir": str(tmp / "warehouse"),
     }
     for key, value in settings.items():

@@ -1,0 +1,246 @@
+"""Drives agents the way a supervisor does, without Django: writes launch.json, starts the keeper, reads what comes back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pipelines.domain import journal, protocol
+from pipelines.domain.journal import Done, Entry, Planned, Positions, Resolved
+from pipelines.domain.positions import PartitionPosition
+from pipelines.domain.protocol import Control, ExitRecord, Identity, Launch, QueryHead, SparkSettings, Status
+from pipelines.domain.spec import Definition
+from pipelines.domain.states import Command
+
+ROOT = Path(__file__).resolve().parents[2]
+T = TypeVar("T")
+
+
+def wait_for(look: Callable[[], T | None], what: str, timeout: float = 60.0) -> T:
+    """Look until there is an answer that is not None or False; AssertionError after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        if found := look():
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"waited {timeout} s for {what}")
+
+
+@dataclass
+class Books:
+    """What a supervisor would have stored of one (source, channel)."""
+
+    positions: dict[tuple[str, int], int] = field(default_factory=dict)
+    done: list[Done] = field(default_factory=list)
+    planned: Planned | None = None
+
+    def head(self, source: str, channel: str) -> QueryHead:
+        """The ledger's head for launch.json."""
+        return QueryHead(
+            source=source, channel=channel, done_batch=self.done[-1].batch if self.done else None,
+            positions=[PartitionPosition(topic=t, partition=p, offset=o) for (t, p), o in sorted(self.positions.items())],
+            planned=self.planned.model_dump(mode="json") if self.planned else None,
+        )  # fmt: skip
+
+
+class Run:
+    """One run directory and the processes that belong to it."""
+
+    def __init__(self, directory: Path, token: str) -> None:
+        self.dir = directory
+        self.token = token
+        self._seq = 0
+
+    def start(self) -> Run:
+        """Start the keeper, which detaches."""
+        argv = [sys.executable, "-m", "workers.keeper", str(self.dir)]
+        subprocess.run(argv, cwd=ROOT, check=True, timeout=20, start_new_session=True)
+        return self
+
+    def order(self, command: Command, *, term_in: float | None = None, kill_in: float | None = None) -> int:
+        """Write control.json; returns its sequence number."""
+        now = protocol.boottime()
+        self._seq += 1
+        Control(
+            seq=self._seq, command=command, boot_id=protocol.boot_id(), issued_at=now,
+            term_at=None if term_in is None else now + term_in, kill_at=None if kill_in is None else now + kill_in,
+        ).store(self.dir / protocol.CONTROL)  # fmt: skip
+        return self._seq
+
+    def obey(self, command: Command, timeout: float = 60.0) -> Status:
+        """Give an order and wait until the agent has carried it out."""
+        seq = self.order(command)
+        return self.wait_status(lambda s: s.command_seq == seq and s.command_state == "done", f"{command} done", timeout)
+
+    @property
+    def status(self) -> Status | None:
+        return Status.load(self.dir / protocol.STATUS)
+
+    @property
+    def identity(self) -> Identity | None:
+        return Identity.load(self.dir / protocol.IDENTITY)
+
+    @property
+    def exit(self) -> ExitRecord | None:
+        return ExitRecord.load(self.dir / protocol.EXIT)
+
+    @property
+    def log(self) -> str:
+        path = self.dir / protocol.LOG
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def entries(self) -> list[Entry]:
+        """The journal; it must be readable at any moment."""
+        path = self.dir / protocol.JOURNAL
+        return journal.read_entries(path.read_bytes())[0] if path.exists() else []
+
+    def of_kind(self, payload: type[T]) -> list[T]:
+        """Journal entries of one kind."""
+        return [p for entry in self.entries() if isinstance(p := entry.payload(), payload)]
+
+    def wait_status(self, check: Callable[[Status], bool], what: str, timeout: float = 60.0) -> Status:
+        """Wait for a status; fails at once, with the log, where the run ends before."""
+
+        def look() -> Status | None:
+            if (status := self.status) and check(status):
+                return status
+            assert self.exit is None, f"the run ended while waiting for {what}:\n{self.exit}\n{self.log[-3000:]}"
+            return None
+
+        return wait_for(look, what, timeout)
+
+    def wait_exit(self, timeout: float = 60.0) -> ExitRecord:
+        """Wait for exit.json, after which no process of the run may be left."""
+        record = wait_for(lambda: self.exit, f"exit.json\n{self.log[-3000:]}", timeout)
+        keeper = self.identity.keeper.pid if self.identity else 0
+        wait_for(lambda: not [pid for pid in holders(self.token) if pid != keeper], "no process to be left", 2)
+        return record
+
+    def wait_delivered(self, count: int, timeout: float = 60.0) -> Status:
+        """Wait until so many records are delivered in this run, all queries together."""
+        return self.wait_status(lambda s: sum(q.delivered for q in s.queries) >= count, f"{count} delivered", timeout)
+
+    def stop(self, timeout: float = 30.0) -> ExitRecord:
+        """Stop in good order."""
+        self.order(Command.STOP, kill_in=timeout)
+        return self.wait_exit(timeout + 5)
+
+    def pid(self, which: str) -> int:
+        """The pid of keeper, driver or jvm."""
+        identity = self.identity
+        assert identity is not None
+        if which == "keeper":
+            return identity.keeper.pid
+        assert identity.driver is not None
+        if which == "driver":
+            return identity.driver.pid
+        return next(pid for pid in holders(self.token) if Path(f"/proc/{pid}/comm").read_text().strip() == "java")
+
+    def kill(self, which: str) -> None:
+        """SIGKILL keeper, driver or jvm."""
+        os.kill(self.pid(which), signal.SIGKILL)
+
+    def pss(self) -> dict[str, int]:
+        """Proportional set size in kB per process of the run."""
+        found = {}
+        for pid in holders(self.token):
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            name = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            label = "jvm" if b"java" in name[0] else "keeper" if b"workers.keeper" in name else "driver"
+            found[label] = int(rollup.split("Pss:")[1].split()[0])
+        return found
+
+
+def holders(token: str) -> list[int]:
+    """Living processes of this host that carry a run's token."""
+    found = []
+    for path in Path("/proc").iterdir():
+        try:
+            if path.name.isdigit() and f"{protocol.TOKEN_VARIABLE}={token}".encode() in (path / "environ").read_bytes():
+                found.append(int(path.name))
+        except OSError:
+            continue
+    return found
+
+
+@dataclass
+class Pipeline:
+    """A pipeline without a control plane: runs follow each other on one checkpoint, the books are kept in memory."""
+
+    state_dir: Path
+    definition: dict[str, Any]
+    spark: SparkSettings
+    run_number: int = 0
+    lineage: int = 1
+    books: dict[tuple[str, str], Books] = field(default_factory=lambda: defaultdict(Books))
+    current: Run | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self.definition["name"])
+
+    def checkpoint(self, source: str, channel: str) -> Path:
+        """Spark's checkpoint of one query."""
+        return protocol.checkpoint_root(self.state_dir, self.name, self.lineage) / f"{source}.{channel}"
+
+    def prepare(self) -> Run:
+        """Ingest the last run and write the next launch.json."""
+        self.ingest()
+        self.run_number += 1
+        definition = Definition.model_validate(self.definition)
+        directory = protocol.run_dir(self.state_dir, self.name, self.run_number)
+        directory.mkdir(parents=True)
+        token = uuid.uuid4().hex
+        Launch(
+            pipeline=self.name, pipeline_id="1", run=self.run_number, epoch=self.run_number, token=token, host="here",
+            revision=1, revision_digest=definition.digest(), definition=definition.plain(), lineage=self.lineage,
+            checkpoint_root=str(protocol.checkpoint_root(self.state_dir, self.name, self.lineage)),
+            heads=[self.books[query].head(*query) for query in definition.queries()], spark=self.spark,
+        ).store(directory / protocol.LAUNCH)  # fmt: skip
+        self.current = Run(directory, token)
+        return self.current
+
+    def start(self) -> Run:
+        """Prepare and start the next run."""
+        return self.prepare().start()
+
+    def ingest(self) -> None:
+        """Take the whole journal of the run that has ended into the books."""
+        if self.current is None:
+            return
+        for entry in self.current.entries():
+            payload = entry.payload()
+            if isinstance(payload, Positions):
+                changes = {(c.topic, c.partition): c.new for c in payload.changes}
+                self.books[payload.source, payload.channel].positions.update(changes)
+            elif isinstance(payload, Planned):
+                self.books[payload.source, payload.channel].planned = payload
+            elif isinstance(payload, Done):
+                book = self.books[payload.source, payload.channel]
+                book.done.append(payload)
+                book.planned = None
+                book.positions.update({r.key: r.end for r in payload.ranges})
+        self.current = None
+
+    @property
+    def announced_duplicates(self) -> int:
+        """Duplicates that the ledger announced, over all runs ingested."""
+        return sum(done.duplicates_max for book in self.books.values() for done in book.done)
+
+    def kill_all(self) -> None:
+        """Leave no process behind."""
+        if self.current is not None:
+            for pid in holders(self.current.token):
+                os.kill(pid, signal.SIGKILL)
+
+
+__all__ = ["Books", "Pipeline", "Resolved", "Run", "holders", "wait_for"]

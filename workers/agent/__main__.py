@@ -1,0 +1,52 @@
+"""`python -m workers.agent RUNDIR`: run one launch and exit with a code of `protocol.Exit`.
+
+The JVM is started before anything large is imported: it needs the time, and the imports need none of it.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from workers.agent import jvm
+
+
+def _start_jvm(run_dir: Path, launch: dict) -> jvm.Jvm:  # type: ignore[type-arg]
+    spark = launch["spark"]
+    heap = launch["definition"].get("placement", {}).get("launcher", {}).get("driver_memory", "512m")
+    flags = jvm.archive_flags(spark.get("archive"))
+    argv = jvm.command(spark["classpath"], java_home=spark.get("java_home"), heap=heap, extra_flags=flags)
+    return jvm.Jvm(argv, run_dir / "tmp")
+
+
+def main(run_dir: Path) -> int:
+    """Start the JVM, read the launch, and drive it to its end."""
+    try:
+        process = _start_jvm(run_dir, json.loads((run_dir / "launch.json").read_bytes()))
+    except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+        print(f"driver: launch.json is of no use: {error!r}", flush=True)
+        return 15
+    from pydantic import ValidationError
+
+    from pipelines.domain.protocol import Exit, Launch
+    from pipelines.domain.spec import Definition
+    from workers.agent.driver import Driver
+
+    try:
+        launch = Launch.model_validate_json((run_dir / "launch.json").read_bytes())
+        definition = Definition.model_validate(launch.definition)
+    except ValidationError as error:
+        print(f"driver: launch.json is of no use: {error}", flush=True)
+        process.process.kill()
+        return int(Exit.BAD_LAUNCH)
+    return Driver(run_dir, launch, definition, process).run()
+
+
+if __name__ == "__main__":
+    code = 1
+    try:
+        code = main(Path(sys.argv[1]))
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)

@@ -1,0 +1,28 @@
+"""Flume's RegexFilteringInterceptor: Java's `Matcher.find` on the body decoded as UTF-8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workers.agent.component import InterceptorBuilder
+from workers.agent.event import Event
+from workers.agent.findings import refuse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Builder(InterceptorBuilder):
+    """Keeps the events that match, or those that do not."""
+
+    def initialise(self, spark: SparkSession) -> None:
+        """Let Java compile the pattern; records would be held for ever behind one that it refuses."""
+        try:
+            spark._jvm.java.util.regex.Pattern.compile(self.spec.regex)  # type: ignore[union-attr]
+        except Exception as error:
+            raise refuse(f"{self.place.path}.regex", "BAD_REGEX", f"Java refuses the pattern: {error}") from error
+
+    def apply(self, event: Event) -> Event:
+        """Add the condition."""
+        matches = event.text.rlike(self.spec.regex)
+        return event.keep_where(~matches if self.spec.exclude_events else matches)

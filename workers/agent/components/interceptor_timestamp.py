@@ -1,0 +1,20 @@
+"""Flume's TimestampInterceptor: the time of processing, in milliseconds since 1970.
+
+The time is that of the batch, which Spark keeps in its offset log, so that a batch that is run again gives the same value.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import functions as f
+
+from workers.agent.component import InterceptorBuilder
+from workers.agent.event import Event
+
+
+class Builder(InterceptorBuilder):
+    """Sets one header."""
+
+    def apply(self, event: Event) -> Event:
+        """Add the header."""
+        now = f.unix_millis(f.current_timestamp()).cast("string")
+        return event.with_header(self.spec.header_name, now, preserve_existing=self.spec.preserve_existing)

@@ -1,0 +1,138 @@
+"""Records of a Kafka topic, at least once. Every record tells its origin, so that what arrived can be counted."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import OffsetSpec
+from pyspark.sql import functions as f
+
+from pipelines.domain.journal import Planned
+from pipelines.domain.ledger import Counts
+from pipelines.domain.positions import PartitionPosition
+from workers.agent.batch import Attempt
+from workers.agent.checkpoint import Key, Offsets, positions
+from workers.agent.component import Place, Resolution, SinkBuilder
+from workers.agent.event import HEADERS_TYPE
+from workers.agent.kafka import Cluster, jvm_options
+
+_COUNT_TIMEOUT = 60.0
+_CONSUME = 10_000
+
+
+class Builder(SinkBuilder):
+    """Writes one channel to one topic."""
+
+    def __init__(self, spec: Any, place: Place) -> None:
+        super().__init__(spec, place)
+        self._cluster = Cluster.of(spec.bootstrap_servers, spec.options)
+        self._partitions: list[Key] = []
+
+    def probe(self) -> None:
+        """The topic exists and may be written."""
+        self._partitions = self._cluster.partitions([self.spec.topic], self.place.path, "WRITE")
+
+    def ends(self) -> list[PartitionPosition]:
+        """End offsets of the topic."""
+        return positions(self._cluster.offsets(self._partitions, OffsetSpec.latest()))
+
+    def write(self, attempt: Attempt) -> Counts:
+        """Spark writes and waits for all acknowledgements."""
+        planned = attempt.planned
+        origin = [
+            ("pipeline", f.lit(self.place.pipeline)), ("source", f.lit(planned.source)), ("channel", f.lit(planned.channel)),
+            ("topic", f.col("topic")), ("partition", f.col("partition").cast("string")),
+            ("offset", f.col("offset").cast("string")),
+        ]  # fmt: skip
+        pairs = [
+            f.struct(f.lit(f"headgate.{name}").alias("key"), value.cast("binary").alias("value"))
+            for name, value in origin
+        ]
+        headers = f.concat(f.col("headers"), f.array(*pairs).cast(HEADERS_TYPE)).alias("headers")
+        records = attempt.events.select("key", f.col("body").alias("value"), headers)
+        records.write.format("kafka").mode("append").options(**self._options()).save()
+        return attempt.counts
+
+    def _options(self) -> dict[str, str]:
+        timeout = max(1000, round(self.spec.write_timeout * 1000))
+        request = max(500, min(10_000, timeout // 2))
+        return {
+            "kafka.client.id": f"headgate.{self.place.pipeline}.{self.place.path}",
+            "kafka.batch.size": str(256 * 1024),
+            "kafka.request.timeout.ms": str(request),
+            **jvm_options(self.spec.bootstrap_servers, self.spec.options),
+            "topic": self.spec.topic,
+            "includeHeaders": "true",
+            "kafka.acks": "all",
+            "kafka.enable.idempotence": "true",
+            "kafka.compression.type": self.spec.compression,
+            "kafka.linger.ms": str(self.spec.linger_ms),
+            "kafka.max.block.ms": str(timeout),
+            "kafka.delivery.timeout.ms": str(timeout + self.spec.linger_ms + request),
+        }
+
+    def resolve(self, planned: Planned) -> Resolution:
+        """Count, from the noted end offsets on, the records whose origin lies in the batch's ranges."""
+        bound = sum(item.end - item.start for item in planned.ranges)
+        noted = {item.key: item.offset for item in planned.sink_ends}
+        if not noted:
+            return Resolution(delivered_before=bound, complete=False)
+        try:
+            now = self._cluster.offsets(noted, OffsetSpec.latest())
+            count, complete = self._count(planned, noted, now)
+        except KafkaException:
+            return Resolution(delivered_before=bound, complete=False)
+        return Resolution(count if complete else max(bound, count), complete)
+
+    def _count(self, planned: Planned, starts: Offsets, ends: Offsets) -> tuple[int, bool]:
+        todo = {key for key, end in ends.items() if end > starts[key]}
+        if not todo:
+            return 0, True
+        settings = {"group.id": "headgate-count", "enable.auto.commit": False, "auto.offset.reset": "error"}
+        consumer = Consumer({**self._cluster.settings, **settings, "enable.partition.eof": False})
+        deadline = time.monotonic() + _COUNT_TIMEOUT
+        own = _Origin(self.place.pipeline, planned)
+        count = 0
+        try:
+            consumer.assign([TopicPartition(topic, number, starts[topic, number]) for topic, number in todo])
+            while todo and time.monotonic() < deadline:
+                for message in consumer.consume(_CONSUME, timeout=0.2):
+                    if message.error():
+                        raise KafkaException(message.error())
+                    key = (message.topic(), message.partition())
+                    count += message.offset() < ends[key] and own.covers(message)
+                todo = {at for at in todo if not _reached(consumer, at, ends[at])}
+        finally:
+            consumer.close()
+        return count, not todo
+
+
+def _reached(consumer: Consumer, at: Key, end: int) -> bool:
+    """Whether everything before `end` was consumed; transaction markers at the end are not records."""
+    (position,) = consumer.position([TopicPartition(*at)])
+    if position.offset != OFFSET_INVALID:
+        return bool(position.offset >= end)
+    return False
+
+
+class _Origin:
+    """Whether a record came from a planned batch, by its origin headers."""
+
+    def __init__(self, pipeline: str, planned: Planned) -> None:
+        self._own = {
+            "headgate.pipeline": pipeline.encode(),
+            "headgate.source": planned.source.encode(),
+            "headgate.channel": planned.channel.encode(),
+        }
+        self._ranges = {(item.topic.encode(), str(item.partition).encode()): item for item in planned.ranges}
+
+    def covers(self, message: Message) -> bool:
+        """Compare one record; only recovery does this."""
+        headers = dict(message.headers() or [])
+        if any(headers.get(name) != value for name, value in self._own.items()):
+            return False
+        item = self._ranges.get((headers.get("headgate.topic", b""), headers.get("headgate.partition", b"")))
+        offset = headers.get("headgate.offset", b"")
+        return item is not None and offset.isdigit() and item.start <= int(offset) < item.end

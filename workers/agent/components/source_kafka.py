@@ -1,0 +1,113 @@
+"""Records of Kafka topics, read by Spark from explicit offsets."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import OffsetSpec
+from pyspark.sql import functions as f
+
+from pipelines.domain.positions import PartitionPosition
+from workers.agent.checkpoint import Key, Offsets
+from workers.agent.component import Place, SourceBuilder
+from workers.agent.event import Event
+from workers.agent.findings import refuse
+from workers.agent.guard import LogRange
+from workers.agent.kafka import Cluster, jvm_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_LOOK_TIMEOUT = 3.0
+_READER = {
+    "failOnDataLoss": "true",
+    "includeHeaders": "true",
+    "kafkaConsumer.pollTimeoutMs": "10000",
+    # A broker that is away is waited for here, interruptibly, instead of ending the query.
+    "fetchOffset.numRetries": "1000000",
+    "fetchOffset.retryIntervalMs": "1000",
+    "kafka.fetch.max.wait.ms": "20",
+    "kafka.default.api.timeout.ms": "10000",
+    "kafka.request.timeout.ms": "5000",
+}
+
+
+class Builder(SourceBuilder):
+    """Reads the topics of one source."""
+
+    def __init__(self, spec: Any, place: Place) -> None:
+        super().__init__(spec, place)
+        self._cluster = Cluster.of(spec.bootstrap_servers, spec.options)
+
+    def probe(self) -> None:
+        """Every topic exists and may be read."""
+        self._partitions()
+
+    def _partitions(self) -> list[Key]:
+        return self._cluster.partitions(self.spec.topics, self.place.path, "READ")
+
+    def log_ranges(self) -> dict[Key, LogRange]:
+        """First and end offset of every partition. Raises Refused where the cluster is away."""
+        try:
+            partitions = self._partitions()
+            starts = self._cluster.offsets(partitions, OffsetSpec.earliest())
+            ends = self._cluster.offsets(partitions, OffsetSpec.latest())
+            return {key: LogRange(starts[key], ends[key]) for key in partitions}
+        except KafkaException as error:
+            raise self._cluster.refusal(self.place.path, self.spec.topics[0], error) from error
+        except KeyError as error:
+            message = f"The broker did not say where {error} starts and ends."
+            raise refuse(self.place.path, "POSITION_UNKNOWN", message, "Try again.", retryable=True) from error
+
+    def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
+        """`start_from`, made explicit."""
+        start = self.spec.start_from
+        if start == "earliest":
+            return {key: log[key].start for key in partitions}, "start_from: earliest"
+        if start == "latest":
+            return {key: log[key].end for key in partitions}, "start_from: latest"
+        if hasattr(start, "timestamp"):
+            found = self._cluster.offsets(partitions, OffsetSpec.for_timestamp(start.timestamp))
+            return {key: found.get(key, log[key].end) for key in partitions}, f"start_from: timestamp {start.timestamp}"
+        return self._explicit(partitions), "start_from: offsets"
+
+    def _explicit(self, partitions: list[Key]) -> Offsets:
+        given = {
+            (topic, int(number)): offset
+            for topic, numbers in self.spec.start_from.offsets.items()
+            for number, offset in numbers.items()
+        }
+        missing = sorted(set(partitions) - given.keys())
+        if missing:
+            names = ", ".join(f"{topic}/{number}" for topic, number in missing)
+            raise refuse(
+                f"{self.place.path}.start_from.offsets", "START_OFFSETS_INCOMPLETE",
+                f"No offset is given for {names}.", "Give one for every partition.",
+            )  # fmt: skip
+        return {key: given[key] for key in partitions}
+
+    def ends(self, partitions: list[Key]) -> Offsets:
+        """End offsets, asked of the brokers."""
+        return self._cluster.offsets(partitions, OffsetSpec.latest(), _LOOK_TIMEOUT)
+
+    def mirror(self, positions: list[PartitionPosition]) -> None:
+        """Commit to the declared group."""
+        self._cluster.commit(self.spec.group_id, positions)
+
+    def stream(self, spark: SparkSession, starts: Offsets, max_events: int) -> tuple[DataFrame, Event]:
+        """Spark's Kafka source, from `starts` where the checkpoint is new."""
+        by_topic: dict[str, dict[str, int]] = {}
+        for (topic, number), offset in starts.items():
+            by_topic.setdefault(topic, {})[str(number)] = offset
+        options = {
+            **_READER,
+            **jvm_options(self.spec.bootstrap_servers, self.spec.options),
+            "groupIdPrefix": self.spec.group_id,
+            "subscribe": ",".join(self.spec.topics),
+            "startingOffsets": json.dumps(by_topic),
+            "maxOffsetsPerTrigger": str(max_events),
+        }
+        frame = spark.readStream.format("kafka").options(**options).load()
+        return frame, Event(key=f.col("key"), body=f.col("value"), carried=f.col("headers"))

@@ -1,0 +1,302 @@
+"""The life of one run, seen from the driver.
+
+The main thread only looks: at control.json, at what the other threads report, at the clock; it never waits for Spark, a
+broker or a disk of somebody else, so that a stop is taken at any moment. Everything slow happens in the launcher, the
+queries and the watches.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.domain import protocol
+from pipelines.domain.journal import CommandTaken, Exited, PhaseChanged
+from pipelines.domain.protocol import AgentFinding, Control, Exit, Launch, PauseProof
+from pipelines.domain.spec import Definition
+from pipelines.domain.states import STOP_COMMANDS, AgentPhase, Command
+from workers.agent import watch
+from workers.agent.control import ControlFile
+from workers.agent.gate import Gate, Position
+from workers.agent.jvm import Jvm
+from workers.agent.launcher import Launcher
+from workers.agent.ledger import Journal, JournalUnwritable
+from workers.agent.query import ChannelQuery
+from workers.agent.sink_processors import cause_of
+from workers.agent.status import PauseWatch, StatusFile
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_POLL = 0.075
+_FINISH_BATCH = 8.0
+"""Seconds that a batch in hand gets when the run ends although nobody asked for it."""
+_QUERY_STOP = 3.0
+_JVM_STOP = 3.0
+_GRACE = 2.0
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Why the run ends. `deadline` (monotonic): when batches in hand are not waited for any longer."""
+
+    code: int
+    reason: str
+    findings: list[AgentFinding] = field(default_factory=list)
+    deadline: float = float("inf")
+
+
+class Driver:
+    """Runs one launch; `run` returns the exit code."""
+
+    def __init__(self, run_dir: Path, launch: Launch, definition: Definition, jvm: Jvm) -> None:
+        self._dir = run_dir
+        self._jvm = jvm
+        self._gate = Gate()
+        self._journal = Journal(run_dir / protocol.JOURNAL, launch.epoch)
+        self._control = ControlFile(run_dir / protocol.CONTROL, protocol.boot_id())
+        self._status = StatusFile(run_dir / protocol.STATUS, launch.token, definition.lifecycle.heartbeat_interval)
+        self._launcher = Launcher(launch, definition, jvm, self._gate, self._journal, run_dir / "tmp")
+        self._pause = PauseWatch(self._gate, self._queries)
+        self._order: Control | None = None
+        self._order_done = True
+        self._ending: Ending | None = None
+        self._ending_lock = threading.Lock()
+        self._phase: AgentPhase | None = None
+        self._wake = threading.Event()
+        self._terms = 0
+        self._idle_since: float | None = None
+        self._collected = False
+
+    @property
+    def _queries(self) -> list[ChannelQuery]:
+        return self._launcher.queries
+
+    def run(self) -> int:
+        """Live until there is a reason to end and nothing is in hand any more; then end in order."""
+        self._handle_signals()
+        watch.keeper(lambda: self._end(Exit.KEEPER_LOST, "the keeper is gone", within=_FINISH_BATCH))
+        watch.jvm(self._jvm, self._jvm_lost)
+        for query in self._queries:
+            query.on_change = self._wake.set
+        threading.Thread(target=self._launch, name="launcher", daemon=True).start()
+        while not self._finished():
+            self._tick()
+            self._wake.wait(_POLL)
+            self._wake.clear()
+        return self._leave()
+
+    def _handle_signals(self) -> None:
+        stacks = self._dir / protocol.STACKS
+        stacks.mkdir(exist_ok=True)
+        self._stacks = (stacks / "python.txt").open("a")
+        faulthandler.enable(self._stacks)
+        faulthandler.register(signal.SIGUSR1, self._stacks, all_threads=True)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, self._terminated)
+
+    def _terminated(self, *_: object) -> None:
+        self._terms += 1
+        self._wake.set()
+
+    def _launch(self) -> None:
+        try:
+            findings = self._launcher.prepare()
+            if findings:
+                self._end(_code_for(findings), "preflight found reasons not to start", findings)
+            elif self._gate.position is not Position.STOPPED:
+                self._launcher.start(self._query_ended)
+        except BaseException as error:
+            if self._jvm.process.poll() is None:
+                finding = AgentFinding(
+                    path="", code="INIT_FAILED", message=cause_of(error), suggestion="See the agent's log."
+                )
+                self._end(Exit.INIT_FAILED, f"the start failed: {cause_of(error)}", [finding])
+        finally:
+            self._wake.set()
+
+    def _query_ended(self, query: ChannelQuery, error: BaseException | None) -> None:
+        if self._ending is None or query.failure is not None:
+            cause = cause_of(query.failure or error or RuntimeError("it ended by itself"))
+            finding = AgentFinding(
+                path=f"sources.{query.source}", code="QUERY_FAILED", message=f"The query {query.name} ended: {cause}"
+            )
+            self._end(Exit.QUERY_FAILED, finding.message, [finding], within=_FINISH_BATCH)
+        self._wake.set()
+
+    def _jvm_lost(self, status: int) -> None:
+        self._end(Exit.JVM_LOST, f"the JVM ended with {status}", within=0)
+
+    def _end(self, code: int, reason: str, findings: Sequence[AgentFinding] = (), within: float = float("inf")) -> None:
+        """Turn away every further batch, and end once nothing is in hand. The first reason counts; a JVM that is gone
+        ends the waiting."""
+        deadline = time.monotonic() + within
+        with self._ending_lock:
+            if self._ending is None:
+                self._ending = Ending(code, reason, list(findings), deadline)
+                print(f"driver: ending: {reason}", flush=True)
+            elif deadline < self._ending.deadline:
+                self._ending = Ending(code, reason, list(findings), deadline)
+        self._gate.stop(cancel=code != Exit.CLEAN)
+        self._wake.set()
+
+    def _finished(self) -> bool:
+        ending = self._ending
+        if ending is None:
+            return False
+        return time.monotonic() > ending.deadline or all(query.settled for query in self._queries)
+
+    def _tick(self) -> None:
+        if order := self._control.poll():
+            self._take(order)
+        if self._terms:
+            self._terms = 0
+            self._interrupt()
+        proof = self._pause.look()
+        self._finish_order(proof)
+        self._set_phase(self._phase_now(proof))
+        self._report(proof)
+        self._collect_when_idle()
+
+    def _take(self, order: Control) -> None:
+        """Accept an order of the supervisor."""
+        self._order, self._order_done = order, False
+        self._journal_safely(CommandTaken(seq=order.seq, command=order.command, state="accepted"))
+        if order.command in STOP_COMMANDS:
+            self._end(Exit.CLEAN, order.reason or f"command {order.command}")
+            if order.command is Command.STOP:
+                self._gate.stop(cancel=True)
+            self._arm_watchdog(order)
+        elif order.command is Command.PAUSE:
+            self._gate.close()
+        else:
+            self._gate.open()
+
+    def _arm_watchdog(self, order: Control) -> None:
+        """The last rung without a supervisor or keeper: a C thread that needs neither lock nor interpreter."""
+        if order.kill_at is not None:
+            left = max(0.1, order.kill_at - protocol.boottime()) + _GRACE
+            faulthandler.dump_traceback_later(left, exit=True, file=self._stacks)
+
+    def _interrupt(self) -> None:
+        """SIGTERM is the token of a stop; where the stop was known already, dump the stacks and cancel Spark's jobs."""
+        known = self._ending is not None
+        self._end(Exit.CLEAN, "SIGTERM")
+        self._gate.stop(cancel=True)
+        if not known:
+            return
+        faulthandler.dump_traceback(self._stacks, all_threads=True)
+        self._jvm.process.send_signal(signal.SIGQUIT)
+        if spark := self._launcher.spark:
+            threading.Thread(target=spark.sparkContext.cancelAllJobs, name="cancel", daemon=True).start()
+
+    def _finish_order(self, proof: PauseProof | None) -> None:
+        if self._order is None or self._order_done:
+            return
+        done = {
+            Command.RUN: self._launcher.started and self._gate.position is Position.OPEN,
+            Command.PAUSE: self._launcher.started and proof is not None and proof.holds,
+        }
+        if done.get(self._order.command, False):
+            self._order_finished()
+
+    def _order_finished(self) -> None:
+        if self._order is not None and not self._order_done:
+            self._order_done = True
+            self._journal_safely(CommandTaken(seq=self._order.seq, command=self._order.command, state="done"))
+
+    def _phase_now(self, proof: PauseProof | None) -> AgentPhase:
+        if self._ending is not None:
+            return AgentPhase.STOPPING
+        if not self._launcher.prepared:
+            return AgentPhase.PREFLIGHT
+        if proof is not None:
+            return AgentPhase.PAUSED if proof.holds and self._launcher.started else AgentPhase.PAUSING
+        if any(query.progress.holding or query.source_away for query in self._queries):
+            return AgentPhase.DEGRADED
+        if self._phase is AgentPhase.RUNNING or all(query.moving for query in self._queries):
+            return AgentPhase.RUNNING
+        return AgentPhase.STARTING
+
+    def _set_phase(self, phase: AgentPhase) -> None:
+        if phase is not self._phase:
+            self._phase = phase
+            self._journal_safely(PhaseChanged(phase=phase, reason=self._ending.reason if self._ending else ""))
+
+    def _report(self, proof: PauseProof | None) -> None:
+        self._status.update(
+            phase=self._phase or AgentPhase.PREFLIGHT, detail=self._ending.reason if self._ending else "",
+            command_seq=self._order.seq if self._order else 0, command_done=self._order_done, proof=proof,
+            queries=self._queries, components=self._launcher.components.states,
+            findings=self._ending.findings if self._ending else [],
+        )  # fmt: skip
+
+    def _collect_when_idle(self) -> None:
+        """Give memory back once whenever the agent comes to rest."""
+        resting = self._launcher.started and (self._phase is AgentPhase.PAUSED or self._nothing_to_read())
+        if not resting:
+            self._idle_since, self._collected = None, False
+            return
+        self._idle_since = self._idle_since or time.monotonic()
+        if not self._collected and time.monotonic() - self._idle_since > 3.0 and (spark := self._launcher.spark):
+            self._collected = True
+            threading.Thread(target=_collect, args=(spark,), name="collect", daemon=True).start()
+
+    def _nothing_to_read(self) -> bool:
+        return all(query.moving and query.settled and query.status().lag == 0 for query in self._queries)
+
+    def _leave(self) -> int:
+        """End in order: queries, JVM, journal, status. Every step is bounded."""
+        ending = self._ending or Ending(Exit.CLEAN, "")
+        self._set_phase(AgentPhase.STOPPING)
+        if self._jvm.process.poll() is None:
+            self._stop_queries()
+            self._jvm.stop(_JVM_STOP)
+        if ending.code == Exit.CLEAN:
+            self._order_finished()
+        self._set_phase(AgentPhase.STOPPED if ending.code == Exit.CLEAN else AgentPhase.FAILED)
+        self._journal_safely(Exited(code=ending.code, reason=ending.reason))
+        self._report(None)
+        print(f"driver: exit {int(ending.code)}: {ending.reason}", flush=True)
+        return int(ending.code)
+
+    def _stop_queries(self) -> None:
+        stopping = [threading.Thread(target=_quietly_stop, args=(query,), daemon=True) for query in self._queries]
+        deadline = time.monotonic() + _QUERY_STOP
+        for thread in stopping:
+            thread.start()
+        for thread in stopping:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _journal_safely(self, entry: PhaseChanged | CommandTaken | Exited) -> None:
+        """Entries that recovery does not depend on: a full disk must not keep the agent from being stopped."""
+        try:
+            self._journal.append(entry)
+        except JournalUnwritable as error:
+            print(f"driver: {error}", flush=True)
+
+
+def _code_for(findings: Sequence[AgentFinding]) -> int:
+    """10 where a person has to decide about a position, 11 where a component did not initialise."""
+    positions = {
+        "LEDGER_BEHIND", "LEDGER_LOST", "CHECKPOINT_LOST", "CHECKPOINT_DISAGREES", "BELOW_LOG_START", "BEYOND_LOG_END",
+        "PARTITION_REMOVED",
+    }  # fmt: skip
+    return Exit.PREFLIGHT_BLOCKED if any(finding.code in positions for finding in findings) else Exit.INIT_FAILED
+
+
+def _quietly_stop(query: ChannelQuery) -> None:
+    try:
+        query.stop()
+    except Exception as error:
+        print(f"driver: query {query.name} did not stop: {cause_of(error)}", flush=True)
+
+
+def _collect(spark: SparkSession) -> None:
+    spark.sparkContext._jvm.System.gc()  # type: ignore[union-attr]

@@ -1,0 +1,175 @@
+"""Kafka from the driver's side: options for both clients, and bounded look-ups with librdkafka's admin client."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from pipelines.domain.positions import PartitionPosition
+from workers.agent.checkpoint import Key, Offsets
+from workers.agent.findings import Refused, refuse
+
+TIMEOUT = 10.0
+"""Seconds that one look-up may take."""
+
+_LIBRDKAFKA_NAMES = {
+    "security.protocol": "security.protocol",
+    "sasl.mechanism": "sasl.mechanism",
+    "sasl.username": "sasl.username",
+    "sasl.password": "sasl.password",
+    "ssl.truststore.certificates": "ssl.ca.pem",
+    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
+    "ssl.keystore.key": "ssl.key.pem",
+    "ssl.key.password": "ssl.key.password",
+    "ssl.cipher.suites": "ssl.cipher.suites",
+}
+_LOGIN_MODULES = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+_TRANSIENT = {
+    KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._RESOLVE,
+    KafkaError.LEADER_NOT_AVAILABLE, KafkaError.REQUEST_TIMED_OUT, KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError._DESTROY,
+}  # fmt: skip
+
+
+def jvm_options(servers: str, options: Mapping[str, Any]) -> dict[str, str]:
+    """Options of Spark's Kafka connector. User name and password become a JAAS entry, as the JVM client wants it."""
+    given = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+    user, password = given.pop("sasl.username", None), given.pop("sasl.password", None)
+    if user is not None and password is not None:
+        module = _LOGIN_MODULES[given.get("sasl.mechanism", "PLAIN")]
+        given["sasl.jaas.config"] = f"{module} required username={_jaas(user)} password={_jaas(password)};"
+    return {"kafka.bootstrap.servers": servers, **{f"kafka.{key}": value for key, value in given.items()}}
+
+
+def _jaas(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def librdkafka_options(servers: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The same connection for librdkafka; settings that only tune the JVM client are left out."""
+    connection = {name: str(options[key]) for key, name in _LIBRDKAFKA_NAMES.items() if key in options}
+    return {
+        "bootstrap.servers": servers,
+        "socket.timeout.ms": 5000,
+        "socket.connection.setup.timeout.ms": 5000,
+        "reconnect.backoff.max.ms": 1000,
+        "log_level": 2,
+        **connection,
+    }
+
+
+class Cluster:
+    """Bounded look-ups in one Kafka cluster. KafkaException leaves every method that asks a broker."""
+
+    _known: dict[tuple[tuple[str, str], ...], Cluster] = {}
+    _lock = threading.Lock()
+
+    @classmethod
+    def of(cls, servers: str, options: Mapping[str, Any]) -> Cluster:
+        """One client per connection, however many components share it."""
+        settings = librdkafka_options(servers, options)
+        key = tuple(sorted((name, str(value)) for name, value in settings.items()))
+        with cls._lock:
+            return cls._known.setdefault(key, cls(settings))
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+        self._client: AdminClient | None = None
+        self._client_lock = threading.Lock()
+
+    @property
+    def _admin(self) -> AdminClient:
+        with self._client_lock:
+            if self._client is None:
+                self._client = AdminClient(self.settings, logger=_SILENT)
+            return self._client
+
+    def partitions(self, topics: Iterable[str], path: str, operation: str) -> list[Key]:
+        """The partitions of `topics`, sorted. `operation` (READ or WRITE) must be permitted where the broker tells.
+
+        Raises Refused with a finding for each topic that is missing or closed to us, or for a cluster that is away.
+        """
+        futures = self._admin.describe_topics(
+            TopicCollection(list(topics)), include_authorized_operations=True, request_timeout=TIMEOUT
+        )
+        found: list[Key] = []
+        findings = []
+        for topic, future in futures.items():
+            try:
+                description = future.result(TIMEOUT + 1)
+                permitted = {item.name for item in description.authorized_operations or []}
+                if permitted and operation not in permitted:
+                    raise refuse(
+                        path, "NOT_PERMITTED", f"No right to {operation.lower()} the topic {topic}.", "Grant it."
+                    )
+                found += [(topic, partition.id) for partition in description.partitions]
+            except KafkaException as error:
+                findings += self.refusal(path, topic, error).findings
+            except Refused as refused:
+                findings += refused.findings
+        if findings:
+            raise Refused(*{finding.message: finding for finding in findings}.values())
+        return sorted(found)
+
+    def refusal(self, path: str, topic: str, error: KafkaException) -> Refused:
+        """What a failed look-up means for a start."""
+        reason = error.args[0]
+        code = reason.code() if isinstance(reason, KafkaError) else None
+        servers = self.settings["bootstrap.servers"]
+        if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return refuse(
+                path,
+                "TOPIC_MISSING",
+                f"The topic {topic} does not exist on {servers}.",
+                "Create it, or correct its name.",
+            )
+        if code in {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}:
+            return refuse(path, "NOT_PERMITTED", f"No right to use the topic {topic} on {servers}.", "Grant it.")
+        if code in _TRANSIENT:
+            message = f"The brokers {servers} cannot be reached: {_text(reason)}."
+            return refuse(
+                path, "BROKER_UNREACHABLE", message, "Check the address and that a broker runs.", retryable=True
+            )
+        return refuse(path, "KAFKA_ERROR", f"Kafka at {servers} refused: {_text(reason)}.", "", retryable=True)
+
+    def offsets(self, partitions: Iterable[Key], spec: OffsetSpec, timeout: float = TIMEOUT) -> Offsets:
+        """The offset that `spec` stands for, per partition; a negative answer (nothing found) is left out."""
+        wanted = {TopicPartition(topic, number): spec for topic, number in partitions}
+        if not wanted:
+            return {}
+        futures = self._admin.list_offsets(wanted, request_timeout=timeout)
+        answers = {(at.topic, at.partition): future.result(timeout + 1).offset for at, future in futures.items()}
+        return {key: offset for key, offset in answers.items() if offset >= 0}
+
+    def commit(self, group: str, positions: list[PartitionPosition]) -> None:
+        """Write positions to a consumer group that nobody joins."""
+        offsets = [TopicPartition(at.topic, at.partition, at.offset) for at in positions]
+        request = ConsumerGroupTopicPartitions(group, offsets)
+        for future in self._admin.alter_consumer_group_offsets([request], request_timeout=TIMEOUT).values():
+            for answer in future.result(TIMEOUT + 1).topic_partitions:
+                if answer.error:
+                    raise KafkaException(answer.error)
+
+
+def _text(reason: Any) -> str:
+    return str(reason.str()) if isinstance(reason, KafkaError) else str(reason)
+
+
+class _Silent:
+    """librdkafka complains on standard error for as long as a broker is away; the findings say it once."""
+
+    @staticmethod
+    def log(*_: Any) -> None:
+        """Drop the line."""
+
+
+_SILENT = _Silent()

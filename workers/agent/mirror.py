@@ -1,0 +1,92 @@
+"""What happens beside the records, in threads of their own: looks at the source's ends, and the mirror for lag tools."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from pipelines.domain.protocol import Holding
+from workers.agent.checkpoint import Offsets, positions
+from workers.agent.component import SourceBuilder
+from workers.agent.query import ChannelQuery
+
+_INTERVAL = 1.0
+_FAILURES_BEFORE_AWAY = 3
+
+
+def slowest(cursors: Sequence[Offsets]) -> Offsets:
+    """Per partition the lowest position; a partition that one cursor has not met is left out."""
+    shared = set.intersection(*(set(cursor) for cursor in cursors)) if cursors else set()
+    return {key: min(cursor[key] for cursor in cursors) for key in shared}
+
+
+class SourceWatch:
+    """Looks at the ends of one source about once a second, for as long as the agent lives, also while it is paused."""
+
+    def __init__(self, name: str, source: SourceBuilder, queries: list[ChannelQuery]) -> None:
+        self._name = name
+        self._source = source
+        self._queries = queries
+        self._failures = 0
+        self._since = 0.0
+
+    def start(self) -> None:
+        """Begin, in a daemon thread."""
+        threading.Thread(target=_every, args=(_INTERVAL, self.look), name=f"ends of {self._name}", daemon=True).start()
+
+    def look(self) -> None:
+        """One look; several failures in a row mean that the source is away."""
+        try:
+            partitions = sorted(set().union(*(query.positions for query in self._queries)))
+            ends = self._source.ends(partitions)
+        except Exception as error:
+            self._missed(error)
+            return
+        self._failures = 0
+        for query in self._queries:
+            query.saw_ends(ends)
+
+    def _missed(self, error: Exception) -> None:
+        self._failures += 1
+        if self._failures == 1:
+            self._since = time.time()
+        if self._failures >= _FAILURES_BEFORE_AWAY:
+            cause = f"The source cannot be reached: {error}"
+            for query in self._queries:
+                query.source_away = Holding(
+                    sink=f"sources.{self._name}", cause=cause, attempts=self._failures, since=self._since
+                )
+
+
+class Mirror:
+    """Commits the minimum over the required channels to the declared group. Nobody recovers from it; failing is fine."""
+
+    def __init__(self, source: SourceBuilder, required: list[ChannelQuery]) -> None:
+        self._source = source
+        self._required = required
+        self._written: Offsets = {}
+
+    def start(self) -> None:
+        """Begin, in a daemon thread."""
+        if self._required:
+            threading.Thread(target=_every, args=(_INTERVAL, self.commit), name="mirror", daemon=True).start()
+
+    def commit(self) -> None:
+        """Write what has moved since the last time."""
+        reached = slowest([query.positions for query in self._required])
+        moved = {key: offset for key, offset in reached.items() if self._written.get(key) != offset}
+        if not moved:
+            return
+        try:
+            self._source.mirror(positions(moved))
+        except Exception as error:
+            print(f"driver: the mirror of the positions could not be written: {error}", flush=True)
+        else:
+            self._written.update(moved)
+
+
+def _every(seconds: float, action: Callable[[], None]) -> None:
+    while True:
+        action()
+        time.sleep(seconds)

@@ -1,0 +1,95 @@
+"""The agent's phase, its proof of a pause, and status.json."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pipelines.domain.protocol import AgentFinding, ComponentStatus, PauseProof, Status, boot_id, boottime
+from pipelines.domain.states import AgentPhase
+from workers.agent.checkpoint import Offsets
+from workers.agent.gate import Gate, Position
+from workers.agent.query import ChannelQuery
+
+_BETWEEN_LOOKS = 0.15
+_BETWEEN_BATCH_WRITES = 0.5
+
+
+class PauseWatch:
+    """Proves a pause: the gate closed, nothing in hand, every cursor the same at two looks, the last batches balanced."""
+
+    def __init__(self, gate: Gate, queries: Sequence[ChannelQuery]) -> None:
+        self._gate = gate
+        self._queries = queries
+        self._first_look: tuple[float, list[Offsets]] | None = None
+        self._proven_at: float | None = None
+
+    def look(self) -> PauseProof | None:
+        """The proof as it stands now; None while the gate is not closed."""
+        if self._gate.position is not Position.CLOSED:
+            self._first_look = self._proven_at = None
+            return None
+        in_flight = sum(not query.settled for query in self._queries)
+        still = self._still(in_flight)
+        balanced = all(query.progress.balanced for query in self._queries)
+        proof = PauseProof(
+            gate_closed=True, batches_in_flight=in_flight, cursor_still=still, balanced=balanced,
+            proven_at=self._proven_at or time.time(),
+        )  # fmt: skip
+        self._proven_at = proof.proven_at if proof.holds else None
+        return proof
+
+    def _still(self, in_flight: int) -> bool:
+        cursors = [dict(query.positions) for query in self._queries]
+        now = time.monotonic()
+        if in_flight or self._first_look is None or self._first_look[1] != cursors:
+            self._first_look = now, cursors
+        return now - self._first_look[0] >= _BETWEEN_LOOKS
+
+
+class StatusFile:
+    """status.json: written at every change of phase, command or held batch, for finished batches twice a second at most,
+    and otherwise once per heartbeat."""
+
+    def __init__(self, path: Path, token: str, heartbeat: float) -> None:
+        self._path = path
+        self._token = token
+        self._boot_id = boot_id()
+        self._heartbeat = heartbeat
+        self._written_at = 0.0
+        self._written_key: object = None
+        self._progress = 0
+        self._progress_beat = boottime()
+
+    def update(
+        self, *, phase: AgentPhase, detail: str, command_seq: int, command_done: bool, proof: PauseProof | None,
+        queries: Sequence[ChannelQuery], components: Callable[[], list[ComponentStatus]], findings: list[AgentFinding],
+    ) -> None:  # fmt: skip
+        """Write the file if it is time. A disk that is full is no reason to stop moving records."""
+        self._note_progress(queries)
+        held = [query.progress.holding or query.source_away for query in queries]
+        key = (phase, detail, command_seq, command_done, proof is not None and proof.holds, held, len(findings))
+        age = time.monotonic() - self._written_at
+        moved = self._progress_beat > self._written_beat if self._written_at else True
+        if key == self._written_key and age < self._heartbeat and not (moved and age >= _BETWEEN_BATCH_WRITES):
+            return
+        state: Literal["accepted", "done"] = "done" if command_done else "accepted"
+        status = Status(
+            token=self._token, boot_id=self._boot_id, beat=boottime(), at=time.time(), phase=phase, detail=detail,
+            progress=self._progress, progress_beat=self._progress_beat, command_seq=command_seq, command_state=state,
+            pause_proof=proof, queries=[query.status() for query in queries], components=components(), findings=findings,
+        )  # fmt: skip
+        try:
+            status.store(self._path)
+        except OSError as error:
+            print(f"driver: status.json cannot be written: {error}", flush=True)
+        self._written_at, self._written_key, self._written_beat = time.monotonic(), key, status.beat
+
+    _written_beat = 0.0
+
+    def _note_progress(self, queries: Sequence[ChannelQuery]) -> None:
+        progress = sum(query.progress.finished + query.progress.idle_looks for query in queries)
+        if progress != self._progress:
+            self._progress, self._progress_beat = progress, boottime()

@@ -1,8 +1,8 @@
-import type { Finding, LedgerSummary, OperationKind, PipelineStatus } from '../src/api/types'
+import type { Condition, Finding, LedgerSummary, OperationKind, PipelineStatus } from '../src/api/types'
 import { iso, type Simulated } from './seed'
 import { World, yamlOf } from './world'
 
-const json = (body: unknown, status = 200) => Response.json(body, { status })
+const json = (body: unknown, code = 200) => Response.json(body, { status: code })
 
 function problem(status: number, code: string, detail: string, more = {}): Response {
   return json(
@@ -68,7 +68,7 @@ function nameIn(text: string): string {
 function validation(text: string) {
   const findings: Finding[] = []
   const add = (path: string, code: string, message: string, suggestion: string) =>
-    findings.push({ path, code, message, suggestion, severity: 'error' })
+    findings.push({ path, code, message, suggestion, severity: 'error', ...lineOf(text, path) })
   if (!nameIn(text)) add('name', 'missing', 'A pipeline needs a name.', 'Add a line such as: name: orders')
   if (text.includes('topicz'))
     add('sources.shop.topicz', 'unknown_key', 'There is no key “topicz” here.', 'Did you mean “topics”?')
@@ -78,6 +78,11 @@ function validation(text: string) {
     definition: { name: nameIn(text) },
     digest: 'f'.repeat(64),
   }
+}
+
+function lineOf(text: string, path: string) {
+  const index = text.split('\n').findIndex((line) => line.includes(`${path.split('.').at(-1)}:`))
+  return { line: index < 0 ? 1 : index + 1, column: 1 }
 }
 
 function onPipeline(world: World, path: string, request: Request, body: Record<string, unknown>): Response {
@@ -95,7 +100,7 @@ function onPipeline(world: World, path: string, request: Request, body: Record<s
   if (request.method === 'PATCH') Object.assign(sim.pipeline, body)
   switch (part) {
     case 'status':
-      return json(status(world, sim))
+      return json(statusOf(world, sim))
     case 'series':
       return json({ points: sim.series })
     case 'ledger':
@@ -113,9 +118,9 @@ function onPipeline(world: World, path: string, request: Request, body: Record<s
   }
 }
 
-function status(world: World, sim: Simulated): PipelineStatus {
+function statusOf(world: World, sim: Simulated): PipelineStatus {
   const { pipeline } = sim
-  const condition = (type: string, ok: boolean, message: string) => ({
+  const condition = (type: Condition['type'], ok: boolean, message: string) => ({
     type,
     status: ok ? ('True' as const) : ('False' as const),
     reason: '',
@@ -156,6 +161,8 @@ function status(world: World, sim: Simulated): PipelineStatus {
               message: pipeline.phase_message,
               suggestion: 'Decide where to go on; 1,204 records are gone from the broker.',
               severity: 'error',
+              line: null,
+              column: null,
             },
           ]
         : [],
@@ -238,7 +245,7 @@ function batches(sim: Simulated) {
 }
 
 function revisions(sim: Simulated) {
-  return [2, 1].slice(2 - sim.pipeline.revision).map((number) => ({
+  return [2, 1].slice(2 - (sim.pipeline.revision ?? 2)).map((number) => ({
     number,
     digest: String(number).repeat(64),
     created_at: iso(Date.parse(sim.pipeline.created_at) + number * 3_600_000),

@@ -220,7 +220,7 @@ export class World {
           reason: allowed ? '' : operation ? `A ${operation.kind} is going on.` : `It is ${word}.`,
         }
       }),
-      ...['edit', 'delete'].map((name) => ({
+      ...(['edit', 'delete'] as const).map((name) => ({
         name,
         allowed: phase === 'STOPPED',
         reason: phase === 'STOPPED' ? '' : `It is ${word}; stop it first.`,

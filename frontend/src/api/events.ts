@@ -1,13 +1,18 @@
 import { infiniteQueryOptions } from '@tanstack/react-query'
+import { api, take } from './client'
 import { keys } from './keys'
-import { fetchPage } from './paging'
-import type { HeadgateEvent } from './types'
+import { paged } from './paging'
+import type { HeadgateEvent, Page } from './types'
 
 export const eventsQuery = (pipeline?: string) =>
   infiniteQueryOptions({
     queryKey: keys.events(pipeline),
-    queryFn: ({ pageParam, signal }) =>
-      fetchPage<HeadgateEvent>('/events', { pipeline, limit: 50 }, pageParam, signal),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next,
+    queryFn: async ({ pageParam, signal }): Promise<Page<HeadgateEvent>> => {
+      const params = { query: { pipeline, limit: 50, cursor: pageParam } }
+      const answer = await take(
+        api.GET('/api/v1/events', { params, signal, headers: { Accept: 'application/json' } }),
+      )
+      return answer as Page<HeadgateEvent>
+    },
+    ...paged,
   })

@@ -1,23 +1,11 @@
-import type { AllowedAction, Finding } from './types'
-
-export interface ProblemBody {
-  type?: string
-  title?: string
-  status?: number
-  detail?: string
-  code?: string
-  hint?: string
-  findings?: Finding[]
-  request_id?: string
-  allowed_actions?: AllowedAction[]
-}
+import type { Finding, ProblemBody } from './types'
 
 /** A refused or failed request, with the server's RFC 9457 body where it sent one. */
 export class Problem extends Error {
   readonly status: number
-  readonly body: ProblemBody
+  readonly body: Partial<ProblemBody>
 
-  constructor(status: number, body: ProblemBody) {
+  constructor(status: number, body: Partial<ProblemBody>) {
     super(body.detail || body.title || fallbackText(status))
     this.name = 'Problem'
     this.status = status
@@ -38,9 +26,7 @@ export class Problem extends Error {
 }
 
 function fallbackText(status: number): string {
-  if (status === 0) return 'The server cannot be reached.'
-  if (status >= 500) return `The server failed (${status}).`
-  return `The request was refused (${status}).`
+  return status >= 500 ? `The server failed (${status}).` : `The request was refused (${status}).`
 }
 
 /** One sentence and what to do next, for any error that reaches the page. */

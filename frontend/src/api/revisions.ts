@@ -1,26 +1,37 @@
 import { queryOptions } from '@tanstack/react-query'
 import { randomKey } from '@/lib/ids'
-import { api } from './client'
+import { api, take } from './client'
 import { keys } from './keys'
-import { fetchAll } from './paging'
-import type { Revision, RevisionDiff } from './types'
+import { fetchAll, PAGE_SIZE } from './paging'
+import type { Revision } from './types'
 
 export const revisionsQuery = (name: string) =>
   queryOptions({
     queryKey: keys.revisions(name),
-    queryFn: ({ signal }) => fetchAll<Revision>(`/pipelines/${name}/revisions`, {}, signal),
+    queryFn: ({ signal }) =>
+      fetchAll<Revision>((cursor) => {
+        const params = { path: { name }, query: { cursor, limit: PAGE_SIZE } }
+        return take(api.GET('/api/v1/pipelines/{name}/revisions', { params, signal }))
+      }),
   })
 
 export const diffQuery = (name: string, from: number, to: number) =>
   queryOptions({
     queryKey: keys.diff(name, from, to),
-    queryFn: ({ signal }) =>
-      api.get<RevisionDiff>(`/pipelines/${name}/revisions/${to}/diff`, { query: { against: from }, signal }),
+    queryFn: ({ signal }) => {
+      const params = { path: { name, number: String(to) }, query: { against: from } }
+      return take(api.GET('/api/v1/pipelines/{name}/revisions/{number}/diff', { params, signal }))
+    },
     staleTime: Infinity,
   })
 
-export const publishRevision = (name: string, definition: string, note: string) =>
-  api.post<Revision>(`/pipelines/${name}/revisions`, {
-    body: { definition, note },
-    headers: { 'Idempotency-Key': randomKey() },
-  })
+/** Publishes a revision on top of the version that `etag` names; refused with 412 when there is a newer one. */
+export function publishRevision(
+  name: string,
+  etag: string,
+  definition: string,
+  note: string,
+): Promise<Revision> {
+  const params = { path: { name }, header: { 'Idempotency-Key': randomKey(), 'If-Match': etag } }
+  return take(api.POST('/api/v1/pipelines/{name}/revisions', { params, body: { definition, note } }))
+}

@@ -1,22 +1,28 @@
 import { infiniteQueryOptions } from '@tanstack/react-query'
-import { api, url } from './client'
+import { api, take } from './client'
 import { keys } from './keys'
-import { fetchPage } from './paging'
-import type { LogChunk, Run } from './types'
+import { paged } from './paging'
+import type { LogChunk } from './types'
 
 export const runsQuery = (name: string) =>
   infiniteQueryOptions({
     queryKey: keys.runs(name),
-    queryFn: ({ pageParam, signal }) =>
-      fetchPage<Run>(`/pipelines/${name}/runs`, { limit: 50 }, pageParam, signal),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next,
+    queryFn: ({ pageParam, signal }) => {
+      const params = { path: { name }, query: { limit: 50, cursor: pageParam } }
+      return take(api.GET('/api/v1/pipelines/{name}/runs', { params, signal }))
+    },
+    ...paged,
   })
 
-export const fetchLogTail = (run: number, lines: number, signal?: AbortSignal) =>
-  api.get<LogChunk>(`/runs/${run}/log`, { query: { tail: lines }, signal })
+/** The last lines of a run's log, or what follows a byte offset. */
+export async function fetchLog(
+  run: number,
+  from: { tail: number } | { offset: number },
+  signal?: AbortSignal,
+): Promise<LogChunk> {
+  const params = { path: { run_id: String(run) }, query: from }
+  return (await take(api.GET('/api/v1/runs/{run_id}/log', { params, signal }))) as LogChunk
+}
 
-export const fetchLogFrom = (run: number, offset: number, signal?: AbortSignal) =>
-  api.get<LogChunk>(`/runs/${run}/log`, { query: { offset }, signal })
-
-export const logDownloadUrl = (run: number) => url(`/runs/${run}/log`, { format: 'text' })
+/** The log as a file; the API gives at most its last mebibyte at once. */
+export const logDownloadUrl = (run: number) => `/api/v1/runs/${run}/log?format=text&tail=10000`

@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import { api, hooks } from './client'
+import { api, hooks, take } from './client'
 import { keys } from './keys'
 import type { Session } from './types'
 
@@ -10,12 +10,12 @@ function remember(session: Session): Session {
 
 export const sessionQuery = queryOptions({
   queryKey: keys.session,
-  queryFn: async ({ signal }) => remember(await api.get<Session>('/session', { signal })),
+  queryFn: async ({ signal }) => remember(await take(api.GET('/api/v1/session', { signal }))),
   staleTime: Infinity,
 })
 
 export async function logIn(username: string, password: string): Promise<Session> {
-  return remember(await api.post<Session>('/session', { body: { username, password } }))
+  return remember(await take(api.POST('/api/v1/session', { body: { username, password } })))
 }
 
-export const logOut = () => api.delete('/session')
+export const logOut = () => take(api.DELETE('/api/v1/session'))

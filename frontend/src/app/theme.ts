@@ -17,7 +17,7 @@ export const theme = createTheme({
   primaryShade: { light: 7, dark: 7 },
   colors: { water, gray, dark },
   fontFamily:
-    'Inter, ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif',
+    'Inter, "SF Pro Text", "Segoe UI", Roboto, "Noto Sans", "Helvetica Neue", "Liberation Sans", Arial, sans-serif',
   fontFamilyMonospace:
     'ui-monospace, SFMono-Regular, "JetBrains Mono", Menlo, Consolas, "Liberation Mono", monospace',
   fontSizes: { xs: '0.75rem', sm: '0.8125rem', md: '0.875rem', lg: '1rem', xl: '1.25rem' },
@@ -32,7 +32,7 @@ export const theme = createTheme({
     MultiSelect: { defaultProps: { size: 'xs' } },
     PasswordInput: { defaultProps: { size: 'sm' } },
     SegmentedControl: { defaultProps: { size: 'xs' } },
-    Checkbox: { defaultProps: { size: 'xs' } },
+    Checkbox: { defaultProps: { size: 'xs', radius: 4 } },
     Modal: {
       defaultProps: {
         centered: true,

@@ -41,7 +41,7 @@ export const PHASES: Record<Phase, PhaseWords> = {
     meaning: 'A stop was asked for; the process has not exited yet.',
   },
   BACKOFF: {
-    word: 'Waiting to restart',
+    word: 'Backing off',
     tone: 'warn',
     meaning: 'The last run ended by itself; the next one starts when the back-off ends.',
   },

@@ -71,7 +71,8 @@ export function ago(at: string | null | undefined, now: number): string {
 /** How long the lag takes to read at the present rate, in words; null where that means nothing. */
 export function catchUp(lag: number | null, perSecond: number | null): string | null {
   if (lag == null || lag === 0 || !perSecond) return null
-  return duration((lag / perSecond) * 1_000)
+  const ms = (lag / perSecond) * 1_000
+  return ms < 1_000 ? '< 1 s' : duration(ms)
 }
 
 export function plural(n: number, one: string, many = `${one}s`): string {

@@ -1,15 +1,16 @@
-import { Link } from '@tanstack/react-router'
-import { IconBook2, IconHistory, IconServer2, IconTopologyStar3 } from '@tabler/icons-react'
+import { Link, useLocation } from '@tanstack/react-router'
+import { IconBook2, IconHistory, IconServer2, IconTopologyStar3, type Icon } from '@tabler/icons-react'
 import icon from '@/assets/icon.svg'
 import classes from './shell.module.css'
 
 const PLACES = [
-  { to: '/', label: 'Pipelines', icon: IconTopologyStar3, exact: false },
-  { to: '/events', label: 'Events', icon: IconHistory, exact: true },
-  { to: '/hosts', label: 'Hosts', icon: IconServer2, exact: true },
-] as const
+  { to: '/', label: 'Pipelines', icon: IconTopologyStar3, under: ['/pipelines/'] },
+  { to: '/events', label: 'Events', icon: IconHistory, under: [] },
+  { to: '/hosts', label: 'Hosts', icon: IconServer2, under: [] },
+] satisfies { to: '/' | '/events' | '/hosts'; label: string; icon: Icon; under: string[] }[]
 
 export function Sidebar() {
+  const { pathname } = useLocation()
   return (
     <nav className={classes.sidebar} aria-label="Main">
       <Link to="/" className={classes.brand} aria-label="Headgate, to the pipelines">
@@ -17,13 +18,12 @@ export function Sidebar() {
         <span>Headgate</span>
       </Link>
       <ul className={classes.places}>
-        {PLACES.map(({ to, label, icon: Shape, exact }) => (
+        {PLACES.map(({ to, label, icon: Shape, under }) => (
           <li key={to}>
             <Link
               to={to}
               className={classes.place}
-              activeOptions={{ exact, includeSearch: false }}
-              activeProps={{ 'data-active': true }}
+              data-active={pathname === to || under.some((start) => pathname.startsWith(start)) || undefined}
               aria-label={label}
               title={label}
             >

@@ -47,7 +47,7 @@ export function ActionButtons({ pipeline }: { pipeline: Pipeline }) {
           onClose={() => setDialog(null)}
           onConfirm={(drain) => {
             setDialog(null)
-            action.mutate({ kind: 'stop', body: { drain } })
+            action.mutate({ kind: 'stop', drain })
           }}
         />
       )}

@@ -1,7 +1,7 @@
 import { notifications } from '@mantine/notifications'
 import { useMutation, useQueryClient, type QueryClient } from '@tanstack/react-query'
 import { keys } from '@/api/keys'
-import { act } from '@/api/pipelines'
+import { act } from '@/api/operations'
 import { explain } from '@/api/problem'
 import type { Operation, OperationKind, Pipeline } from '@/api/types'
 import { announce } from '@/components/ui/Announcer'
@@ -9,14 +9,14 @@ import { ACTION_WORDS } from './words'
 
 export interface ActionRequest {
   kind: OperationKind
-  body?: Record<string, unknown>
+  drain?: boolean
 }
 
 /** Asks for an action on one pipeline. Nothing is shown as done before the server has said so. */
 export function useAction(name: string) {
   const client = useQueryClient()
   return useMutation({
-    mutationFn: ({ kind, body }: ActionRequest) => act(name, kind, body),
+    mutationFn: ({ kind, drain }: ActionRequest) => act(name, kind, { drain }),
     onSuccess: (operation) => {
       noteOperation(client, operation)
       announce(`${ACTION_WORDS[operation.kind].doing} ${name}.`)

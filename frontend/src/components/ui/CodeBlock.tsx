@@ -12,7 +12,7 @@ interface CodeBlockProps {
 export function CodeBlock({ code, label, maxHeight }: CodeBlockProps) {
   return (
     <div className={classes.block}>
-      <pre className={classes.pre} tabIndex={0} role="region" aria-label={label} style={{ maxHeight }}>
+      <pre className={classes.pre} tabIndex={0} role="group" aria-label={label} style={{ maxHeight }}>
         {code}
       </pre>
       <Copy text={code} label={label} className={classes.copy} />

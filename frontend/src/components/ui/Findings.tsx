@@ -24,9 +24,9 @@ export function Findings({ findings, title = 'Findings' }: FindingsProps) {
 export function FindingList({ findings, onShow }: Pick<FindingsProps, 'findings' | 'onShow'>) {
   return (
     <ul className={classes.list}>
-      {findings.map((finding, index) => (
+      {findings.map((finding) => (
         <li
-          key={`${finding.path} ${finding.code} ${index}`}
+          key={`${finding.path} ${finding.code} ${finding.message}`}
           className={classes.item}
           data-tone={finding.severity === 'error' ? 'bad' : 'warn'}
         >

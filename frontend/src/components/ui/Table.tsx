@@ -11,7 +11,7 @@ interface TableProps {
 /** A dense table in a region of its own that scrolls, by keyboard too, where it is wider than the page. */
 export function Table({ label, head, children, maxHeight }: TableProps) {
   return (
-    <div className={classes.scroll} role="region" aria-label={label} tabIndex={0} style={{ maxHeight }}>
+    <div className={classes.scroll} role="group" aria-label={label} tabIndex={0} style={{ maxHeight }}>
       <table className={classes.table}>
         <caption className="visually-hidden">{label}</caption>
         <thead>

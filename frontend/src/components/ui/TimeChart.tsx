@@ -35,8 +35,11 @@ export function TimeChart(props: TimeChartProps) {
   const holder = useRef<HTMLDivElement>(null)
   const chart = useRef<uPlot | null>(null)
   const latest = useRef(props)
-  latest.current = props
   const [index, setIndex] = useState<number | null>(null)
+
+  useEffect(() => {
+    latest.current = props
+  })
 
   useEffect(() => {
     const element = holder.current
@@ -166,6 +169,7 @@ function drawMarks(chart: uPlot, marks: ChartMark[], color: string): void {
   ctx.strokeStyle = color
   ctx.fillStyle = color
   ctx.font = `${10 * devicePixelRatio}px sans-serif`
+  ctx.textAlign = 'left'
   ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio])
   for (const mark of marks) {
     if (mark.at < (min ?? 0) || mark.at > (max ?? 0)) continue

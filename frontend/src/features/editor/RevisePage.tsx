@@ -31,12 +31,12 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
   const { name } = pipeline
   const client = useQueryClient()
   const navigate = useNavigate()
-  const [base, setBase] = useState({ revision: pipeline.revision, yaml: pipeline.definition_yaml })
-  const [text, setText] = useState(() => readDraft(name) ?? base.yaml)
+  const [base, setBase] = useState(pipeline)
+  const [text, setText] = useState(() => readDraft(name) ?? base.definition_yaml)
   const [note, setNote] = useState('')
   const state = useValidation(text)
   const publish = useMutation({
-    mutationFn: () => publishRevision(name, text, note),
+    mutationFn: () => publishRevision(name, base.etag, text, note),
     onSuccess: () => {
       dropDraft(name)
       void client.invalidateQueries({ queryKey: keys.pipeline(name) })
@@ -48,11 +48,11 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
     keepDraft(name, next)
   }
   const restore = () => {
-    setBase({ revision: pipeline.revision, yaml: pipeline.definition_yaml })
+    setBase(pipeline)
     setText(pipeline.definition_yaml)
     dropDraft(name)
   }
-  const unchanged = text === base.yaml ? 'Nothing has been changed yet.' : null
+  const unchanged = text === base.definition_yaml ? 'Nothing has been changed yet.' : null
   return (
     <div className={classes.page}>
       <PageHeader

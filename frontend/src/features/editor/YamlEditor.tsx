@@ -77,22 +77,21 @@ export function YamlEditor({ value, onChange, findings, label, ref }: YamlEditor
 }
 
 function diagnostics(text: string, findings: Finding[]): Diagnostic[] {
-  return [...locate(text, findings)]
-    .map(([{ severity, message, suggestion }, { from, to }]) => ({
-      from,
-      to,
-      severity,
-      message: [message, suggestion].filter(Boolean).join(' '),
+  return findings
+    .map((finding) => ({
+      ...locate(text, finding),
+      severity: finding.severity,
+      message: [finding.message, finding.suggestion].filter(Boolean).join(' '),
     }))
     .toSorted((a, b) => a.from - b.from)
 }
 
 function showFinding(view: EditorView | undefined, finding: Finding): void {
-  const place = view && locate(view.state.doc.toString(), [finding]).get(finding)
-  if (!view || !place) return
+  if (!view) return
+  const { from, to } = locate(view.state.doc.toString(), finding)
   view.dispatch({
-    selection: { anchor: place.from, head: place.to },
-    effects: EditorView.scrollIntoView(place.from, { y: 'center' }),
+    selection: { anchor: from, head: to },
+    effects: EditorView.scrollIntoView(from, { y: 'center' }),
   })
   view.focus()
 }

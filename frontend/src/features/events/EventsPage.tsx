@@ -1,14 +1,9 @@
-import { CloseButton, TextInput } from '@mantine/core'
-import { useDebouncedCallback } from '@mantine/hooks'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { IconSearch } from '@tabler/icons-react'
-import { useEffect, useState } from 'react'
 import { EventList } from '@/components/events/EventList'
+import { FilterInput } from '@/components/ui/FilterInput'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { Panel } from '@/components/ui/Panel'
 import classes from './events.module.css'
-
-const TYPING_PAUSE_MS = 300
 
 export function EventsPage() {
   const { pipeline } = useSearch({ from: '/events' })
@@ -19,7 +14,10 @@ export function EventsPage() {
         title="Events"
         beside={<span className="dim">everything that happened, newest first</span>}
       />
-      <PipelineFilter
+      <FilterInput
+        className={classes.filter}
+        label="Only this pipeline"
+        placeholder="Name of one pipeline"
         value={pipeline ?? ''}
         onChange={(next) => void navigate({ search: { pipeline: next || undefined }, replace: true })}
       />
@@ -27,26 +25,5 @@ export function EventsPage() {
         <EventList pipeline={pipeline} />
       </Panel>
     </div>
-  )
-}
-
-function PipelineFilter({ value, onChange }: { value: string; onChange: (value: string) => void }) {
-  const [text, setText] = useState(value)
-  const settle = useDebouncedCallback(onChange, TYPING_PAUSE_MS)
-  useEffect(() => setText(value), [value])
-  const type = (next: string) => {
-    setText(next)
-    settle(next.trim())
-  }
-  return (
-    <TextInput
-      className={classes.filter}
-      aria-label="Only this pipeline"
-      placeholder="Name of one pipeline"
-      leftSection={<IconSearch size={14} aria-hidden />}
-      rightSection={text && <CloseButton size="xs" aria-label="Every pipeline" onClick={() => type('')} />}
-      value={text}
-      onChange={(event) => type(event.currentTarget.value)}
-    />
   )
 }

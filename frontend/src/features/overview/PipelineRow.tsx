@@ -1,16 +1,17 @@
 import { Checkbox } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
-import { memo, useCallback, useSyncExternalStore } from 'react'
-import type { Pipeline } from '@/api/types'
+import { memo, useCallback, useEffect, useSyncExternalStore } from 'react'
+import type { Phase, Pipeline } from '@/api/types'
 import { PhaseBadge } from '@/components/ui/PhaseBadge'
 import { Sparkline } from '@/components/ui/Sparkline'
 import { StaleMark } from '@/components/ui/Stat'
 import { Ago } from '@/components/ui/Time'
 import { freshness } from '@/domain/freshness'
-import { wanted } from '@/domain/phases'
+import { reportsFigures, wanted } from '@/domain/phases'
 import { useNow } from '@/lib/clock'
 import { catchUp, count, rate } from '@/lib/format'
 import { samples } from '@/lib/live/samples'
+import { seeding } from '@/lib/live/seeding'
 import { RowActions } from './RowActions'
 import classes from './table.module.css'
 
@@ -50,7 +51,7 @@ export const PipelineRow = memo(function PipelineRow({
       </td>
       <Figures pipeline={pipeline} />
       <td className={classes.trend}>
-        <Trend name={name} />
+        <Trend name={name} phase={pipeline.phase} />
       </td>
       <td className={classes.host}>{host ?? <span className="dim">–</span>}</td>
       <td className={classes.changed}>
@@ -81,7 +82,15 @@ function Figures({ pipeline }: { pipeline: Pipeline }) {
   )
 }
 
-function Trend({ name }: { name: string }) {
+/** Rows that only fly past while somebody scrolls do not ask for their past. */
+const SETTLE_MS = 300
+
+function Trend({ name, phase }: { name: string; phase: Phase }) {
+  useEffect(() => {
+    if (!reportsFigures(phase)) return
+    const timer = setTimeout(() => seeding.want(name), SETTLE_MS)
+    return () => clearTimeout(timer)
+  }, [name, phase])
   const subscribe = useCallback((listener: () => void) => samples.subscribe(name, listener), [name])
   const points = useSyncExternalStore(subscribe, () => samples.get(name))
   return <Sparkline values={points.map(({ lag_records }) => lag_records ?? 0)} />

@@ -46,7 +46,7 @@ export function RowActions({ pipeline }: { pipeline: Pipeline }) {
           onClose={() => setStopping(false)}
           onConfirm={(drain) => {
             setStopping(false)
-            action.mutate({ kind: 'stop', body: { drain } })
+            action.mutate({ kind: 'stop', drain })
           }}
         />
       )}

@@ -1,8 +1,8 @@
-import { CloseButton, Select, TextInput } from '@mantine/core'
-import { useDebouncedCallback } from '@mantine/hooks'
-import { IconSearch, IconTag } from '@tabler/icons-react'
-import { useEffect, useMemo, useState } from 'react'
+import { Select } from '@mantine/core'
+import { IconTag } from '@tabler/icons-react'
+import { useMemo } from 'react'
 import type { Pipeline } from '@/api/types'
+import { FilterInput } from '@/components/ui/FilterInput'
 import { PhaseIcon } from '@/components/ui/PhaseBadge'
 import { PHASES } from '@/domain/phases'
 import { count } from '@/lib/format'
@@ -20,7 +20,13 @@ export function Toolbar({ pipelines, search, onChange }: ToolbarProps) {
   const labels = useMemo(() => allLabels(pipelines), [pipelines])
   return (
     <div className={classes.bar}>
-      <TextFilter value={search.q ?? ''} onChange={(q) => onChange({ ...search, q: q || undefined })} />
+      <FilterInput
+        className={classes.text}
+        label="Filter by name, description, label or host"
+        placeholder="Filter by name, label or host"
+        value={search.q ?? ''}
+        onChange={(q) => onChange({ ...search, q: q || undefined })}
+      />
       {labels.length > 0 && (
         <Select
           className={classes.label}
@@ -59,30 +65,5 @@ function PhaseFilter({ pipelines, search, onChange }: ToolbarProps) {
         </button>
       ))}
     </div>
-  )
-}
-
-const TYPING_PAUSE_MS = 150
-
-/** Types at once, and reaches the address when the typing pauses. */
-function TextFilter({ value, onChange }: { value: string; onChange: (value: string) => void }) {
-  const [text, setText] = useState(value)
-  const settle = useDebouncedCallback(onChange, TYPING_PAUSE_MS)
-  useEffect(() => setText(value), [value])
-  const type = (next: string) => {
-    setText(next)
-    settle(next)
-  }
-  return (
-    <TextInput
-      className={classes.text}
-      type="search"
-      aria-label="Filter by name, description, label or host"
-      placeholder="Filter by name, label or host"
-      leftSection={<IconSearch size={14} aria-hidden />}
-      rightSection={text && <CloseButton size="xs" aria-label="Clear the filter" onClick={() => type('')} />}
-      value={text}
-      onChange={(event) => type(event.currentTarget.value)}
-    />
   )
 }

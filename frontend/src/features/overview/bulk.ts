@@ -1,4 +1,4 @@
-import { act } from '@/api/pipelines'
+import { act } from '@/api/operations'
 import { explain } from '@/api/problem'
 import type { OperationKind, Pipeline } from '@/api/types'
 import { refusal } from '@/components/actions/allowed'
@@ -38,7 +38,7 @@ async function one(kind: BulkKind, pipeline: Pipeline, send: Send): Promise<Bulk
   const reason = refusal(pipeline, kind)
   if (reason) return { name, state: 'refused', text: reason }
   try {
-    const operation = await send(name, kind, kind === 'stop' ? { drain: true } : {})
+    const operation = await send(name, kind)
     return { name, state: 'accepted', text: operation.message || 'Accepted.' }
   } catch (error) {
     return { name, state: 'failed', text: explain(error).text }

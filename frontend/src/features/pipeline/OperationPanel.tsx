@@ -3,8 +3,8 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { IconCheck, IconCircleDashed, IconCircleX, IconLoader2, type Icon } from '@tabler/icons-react'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
-import { cancelOperation } from '@/api/pipelines'
-import type { Operation, OperationStep } from '@/api/types'
+import { cancelOperation } from '@/api/operations'
+import type { Operation, Step } from '@/api/types'
 import { showRefusal } from '@/components/actions/useAction'
 import { ACTION_WORDS } from '@/components/actions/words'
 import { Panel } from '@/components/ui/Panel'
@@ -30,7 +30,7 @@ export function OperationPanel({ operation }: { operation: Operation }) {
     >
       <ol className={classes.steps}>
         {operation.steps.map((step) => (
-          <Step key={step.name} step={step} now={now} />
+          <StepItem key={step.name} step={step} now={now} />
         ))}
       </ol>
       {operation.message && !operation.error && <p className={classes.message}>{operation.message}</p>}
@@ -76,14 +76,14 @@ function timeLeft({ deadline, ended_at }: Operation, now: number): string {
   return left > 0 ? ` · gives up in ${duration(Math.ceil(left / 1_000) * 1_000)}` : ' · past its deadline'
 }
 
-const STEP_LOOKS: Record<OperationStep['state'], { icon: Icon; word: string }> = {
+const STEP_LOOKS: Record<Step['state'], { icon: Icon; word: string }> = {
   pending: { icon: IconCircleDashed, word: 'to do' },
   running: { icon: IconLoader2, word: 'in hand' },
   done: { icon: IconCheck, word: 'done' },
   failed: { icon: IconCircleX, word: 'failed' },
 }
 
-function Step({ step, now }: { step: OperationStep; now: number }) {
+function StepItem({ step, now }: { step: Step; now: number }) {
   const { icon: Shape, word } = STEP_LOOKS[step.state]
   const running = step.state === 'running' && step.started_at
   const time = running

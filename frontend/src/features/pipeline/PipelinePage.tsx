@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useParams } from '@tanstack/react-router'
-import { operationQuery, pipelineQuery, statusQuery } from '@/api/pipelines'
+import { operationQuery } from '@/api/operations'
+import { pipelineQuery, statusQuery } from '@/api/pipelines'
 import { Problem } from '@/api/problem'
 import type { Operation } from '@/api/types'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'

@@ -48,7 +48,7 @@ export function LoginScreen({ lastUser }: { lastUser: string | null }) {
           defaultValue={lastUser ?? ''}
           required
           withAsterisk={false}
-          data-autofocus
+          // oxlint-disable-next-line jsx-a11y/no-autofocus -- the screen has no other purpose than this form
           autoFocus
         />
         <PasswordInput

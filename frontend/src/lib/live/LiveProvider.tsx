@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { createContext, useContext, useEffect, useState, useSyncExternalStore, type ReactNode } from 'react'
 import { hooks } from '@/api/client'
-import { setServerTime, useNow } from '@/lib/clock'
+import { serverNow, setServerTime, useNow } from '@/lib/clock'
 import { badgeState, type BadgeState } from './badge'
 import { LiveConnection, type ConnectionState } from './connection'
 import { LiveSync } from './sync'
@@ -33,6 +33,7 @@ export function LiveProvider({ active, children }: { active: boolean; children: 
 
 function connectionFor(sync: LiveSync): LiveConnection {
   return new LiveConnection({
+    now: serverNow,
     handlers: { hello: setServerTime, live: sync.onLive, event: sync.onEvent, resumed: sync.refreshAll },
   })
 }
@@ -49,9 +50,9 @@ function useConnectionStatus(connection: LiveConnection | null): ConnectionState
 export function useBadge(): { state: BadgeState; heardAt: number | null } {
   const connection = useContext(Context)
   useConnectionStatus(connection)
-  useNow()
+  const now = useNow()
   const state = connection?.state ?? { status: 'hidden', heardAt: null }
-  return { state: badgeState(state, Date.now()), heardAt: state.heardAt }
+  return { state: badgeState(state, now), heardAt: state.heardAt }
 }
 
 /** How often a query polls: rarely beside a working stream, often without one. */

@@ -12,7 +12,21 @@ class Samples {
   get = (name: string): SeriesPoint[] => this.points.get(name) ?? Samples.none
 
   add(name: string, point: SeriesPoint): void {
-    this.points.set(name, appendPoint(this.get(name), point, WINDOW_MS))
+    this.set(name, appendPoint(this.get(name), point, WINDOW_MS))
+  }
+
+  /** Puts the past before what the stream has brought so far. */
+  seed(name: string, past: SeriesPoint[]): void {
+    const merged = this.get(name).reduce((points, point) => appendPoint(points, point, WINDOW_MS), past)
+    const start = Date.parse(merged.at(-1)?.at ?? '') - WINDOW_MS
+    this.set(
+      name,
+      merged.filter(({ at }) => Date.parse(at) >= start),
+    )
+  }
+
+  private set(name: string, points: SeriesPoint[]): void {
+    this.points.set(name, points)
     this.listeners.get(name)?.forEach((listener) => listener())
   }
 

@@ -1,4 +1,4 @@
-import type { LedgerPosition } from '@/api/types'
+import type { Position } from '@/api/types'
 import { Empty } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
@@ -6,7 +6,7 @@ import { Moment } from '@/components/ui/Time'
 import { count } from '@/lib/format'
 
 /** Headgate's own positions: where the next start goes on. */
-export function Positions({ positions }: { positions: LedgerPosition[] }) {
+export function Positions({ positions }: { positions: Position[] }) {
   return (
     <Panel title="Positions" note="in Headgate's ledger; the next start goes on here" flush>
       {positions.length === 0 ? (

@@ -1,5 +1,5 @@
 import { IconCheck, IconCircleX, IconHelpCircle, IconLoader2, type Icon } from '@tabler/icons-react'
-import type { ComponentStatus } from '@/api/types'
+import type { ComponentState } from '@/api/types'
 import { Empty } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
@@ -14,7 +14,7 @@ const LOOKS: { states: string[]; tone: Tone; icon: Icon }[] = [
 ]
 
 /** Every component of the graph and what it said when it was initialised and probed. */
-export function Components({ components }: { components: ComponentStatus[] }) {
+export function Components({ components }: { components: ComponentState[] }) {
   return (
     <Panel title="Components" flush>
       {components.length === 0 ? (

@@ -1,11 +1,12 @@
-import { Button, CloseButton, Select, Switch, TextInput } from '@mantine/core'
+import { Button, Select, Switch } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { IconDownload, IconSearch } from '@tabler/icons-react'
+import { IconDownload } from '@tabler/icons-react'
 import { useState } from 'react'
 import { logDownloadUrl, runsQuery } from '@/api/runs'
 import type { Run } from '@/api/types'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { FilterInput } from '@/components/ui/FilterInput'
 import { Panel } from '@/components/ui/Panel'
 import { LogView } from './LogView'
 import classes from './log.module.css'
@@ -41,16 +42,12 @@ function RunLog({ run, runs }: { run: Run; runs: Run[] }) {
       flush
       actions={
         <div className={classes.tools}>
-          <TextInput
+          <FilterInput
             className={classes.find}
-            aria-label="Only lines that contain"
+            label="Only lines that contain"
             placeholder="Only lines that contain"
-            leftSection={<IconSearch size={14} aria-hidden />}
-            rightSection={
-              find && <CloseButton size="xs" aria-label="Every line" onClick={() => go({ run: run.id })} />
-            }
             value={find ?? ''}
-            onChange={(event) => go({ run: run.id, find: event.currentTarget.value || undefined })}
+            onChange={(text) => go({ run: run.id, find: text || undefined })}
           />
           <Select
             className={classes.run}

@@ -41,7 +41,7 @@ export function LogView({ run, follow, find, onScrollAway }: LogViewProps) {
       <div
         ref={box}
         className={classes.box}
-        role="region"
+        role="group"
         aria-label={`Log of run ${run.number}`}
         tabIndex={0}
         onScroll={onScroll}

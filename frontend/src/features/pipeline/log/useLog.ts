@@ -1,5 +1,5 @@
 import { useEffect, useReducer, useRef } from 'react'
-import { fetchLogFrom, fetchLogTail } from '@/api/runs'
+import { fetchLog } from '@/api/runs'
 import type { LogChunk } from '@/api/types'
 import { appendText, EMPTY_LOG, type LogState } from './buffer'
 
@@ -7,29 +7,17 @@ const TAIL_LINES = 500
 const POLL_MS = 1_000
 const RETRY_MS = 3_000
 
-type Action =
-  { type: 'reset' } | { type: 'chunk'; chunk: LogChunk; fresh: boolean } | { type: 'error'; error: Error }
+type Action = { chunk: LogChunk; fresh: boolean } | { error: Error }
 
 function reduce(state: LogState, action: Action): LogState {
-  switch (action.type) {
-    case 'reset':
-      return EMPTY_LOG
-    case 'error':
-      return { ...state, error: action.error }
-    case 'chunk':
-      return appendText(action.fresh ? EMPTY_LOG : state, action.chunk)
-  }
+  if ('error' in action) return { ...state, error: action.error }
+  return appendText(action.fresh ? EMPTY_LOG : state, action.chunk)
 }
 
-/** The tail of a run's log, and what is appended to it while it is followed. */
+/** The tail of a run's log, and what is appended to it while it is followed. A component shows one run for its whole life. */
 export function useLog(run: number, follow: boolean): LogState {
   const [state, dispatch] = useReducer(reduce, EMPTY_LOG)
   const offset = useRef<number | null>(null)
-
-  useEffect(() => {
-    offset.current = null
-    dispatch({ type: 'reset' })
-  }, [run])
 
   useEffect(() => {
     const abort = new AbortController()
@@ -57,14 +45,13 @@ async function readOnce(
 ): Promise<number> {
   try {
     const from = offset.current
-    const chunk =
-      from === null ? await fetchLogTail(run, TAIL_LINES, signal) : await fetchLogFrom(run, from, signal)
+    const chunk = await fetchLog(run, from === null ? { tail: TAIL_LINES } : { offset: from }, signal)
     if (signal.aborted) return POLL_MS
     offset.current = chunk.offset
-    dispatch({ type: 'chunk', chunk, fresh: from === null })
+    dispatch({ chunk, fresh: from === null })
     return POLL_MS
   } catch (error) {
-    if (!signal.aborted) dispatch({ type: 'error', error: error as Error })
+    if (!signal.aborted) dispatch({ error: error as Error })
     return RETRY_MS
   }
 }

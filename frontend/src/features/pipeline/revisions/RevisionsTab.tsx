@@ -58,7 +58,7 @@ function RevisionTable({ revisions, name }: { revisions: Revision[]; name: strin
       maxHeight={300}
       head={
         <>
-          <th className="num">Revision</th>
+          <th>Revision</th>
           <th>Published</th>
           <th>By</th>
           <th>Note</th>
@@ -69,7 +69,7 @@ function RevisionTable({ revisions, name }: { revisions: Revision[]; name: strin
     >
       {revisions.map(({ number, created_at, created_by, note, digest }) => (
         <tr key={number}>
-          <td className="num">{number}</td>
+          <td>{number}</td>
           <td>
             <Moment at={created_at} />
           </td>
@@ -85,7 +85,7 @@ function RevisionTable({ revisions, name }: { revisions: Revision[]; name: strin
                 params={{ name }}
                 search={{ from: number - 1, to: number }}
                 resetScroll={false}
-                aria-label={`What changed in revision ${number}`}
+                aria-label={`Compare with ${number - 1}: what changed in revision ${number}`}
               >
                 Compare with {number - 1}
               </Link>

@@ -39,11 +39,11 @@ export function RunsTab() {
           label="Runs"
           head={
             <>
-              <th className="num">Run</th>
+              <th>Run</th>
               <th>Outcome</th>
               <th>Reason</th>
               <th>Host</th>
-              <th className="num">Revision</th>
+              <th>Revision</th>
               <th>Started</th>
               <th className="num">To first record</th>
               <th className="num">Duration</th>
@@ -68,15 +68,13 @@ function RunRow({ run, name }: { run: Run; name: string }) {
   const pids = `driver ${run.driver_pid ?? NONE}, keeper ${run.keeper_pid ?? NONE}, ${run.run_dir}`
   return (
     <tr>
-      <td className="num" title={pids}>
-        {run.number}
-      </td>
+      <td title={pids}>{run.number}</td>
       <td>
         <Outcome run={run} />
       </td>
       <td>{run.exit_reason || (run.ended_at ? NONE : 'still going')}</td>
       <td>{run.host}</td>
-      <td className="num">{run.revision}</td>
+      <td>{run.revision}</td>
       <td>
         <Moment at={run.started_at} />
       </td>

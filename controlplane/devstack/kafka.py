@@ -22,6 +22,7 @@ from controlplane.provision.java import find_java
 
 CLUSTER_ID = "aGVhZGdhdGUtbG9jYWwtMQ"
 _JVM = ["-Xms256m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]
+# The session timeout is how long a broker that was killed keeps its own next life from registering.
 _CONFIG = """\
 process.roles=broker,controller
 node.id=1
@@ -41,6 +42,8 @@ transaction.state.log.num.partitions=4
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
+broker.session.timeout.ms=4000
+broker.heartbeat.interval.ms=500
 """
 _LOGGING = """\
 appender.out.type=Console

@@ -18,13 +18,13 @@ from controlplane.devstack.topics import end_offsets
 
 TICK = 0.02  # seconds between two bursts
 FLUSH_TIMEOUT = 60.0
-_CONFIG = {"linger.ms": 5, "compression.type": "lz4", "enable.idempotence": True, "log_level": 3}
+_CONFIG = {"linger.ms": 5, "compression.type": "lz4", "enable.idempotence": True, "log_level": 0}
 
 
 def produce(servers: str, topic: str, *, rate: float, count: int | None, stopped: threading.Event) -> int:
     """Produce `rate` records a second until `count` or `stopped`. Returns the number of undelivered records."""
     failures: list[KafkaError] = []
-    producer = Producer({"bootstrap.servers": servers, **_CONFIG})
+    producer = Producer({"bootstrap.servers": servers, "error_cb": _report, **_CONFIG})
     first = sum(end_offsets(servers, topic).values())
     started, sent = time.monotonic(), 0
     while not stopped.is_set() and (count is None or sent < count):
@@ -35,6 +35,12 @@ def produce(servers: str, topic: str, *, rate: float, count: int | None, stopped
         producer.poll(0)
         stopped.wait(TICK)
     return int(producer.flush(FLUSH_TIMEOUT)) + len(failures)
+
+
+def _report(error: KafkaError) -> None:
+    """Once per loss of the broker; the client connects again by itself."""
+    if error.code() == KafkaError._ALL_BROKERS_DOWN:
+        print("the broker is away; records wait", flush=True)
 
 
 def _send(producer: Producer, topic: str, value: bytes, failures: list[KafkaError]) -> None:

@@ -10,6 +10,9 @@ import httpx2
 from controlplane.devstack.child import Service
 from controlplane.devstack.ports import LOOPBACK
 
+ROOT_WARNING = "ignore:You're running the worker with superuser"
+"""Celery warns of unpickling as root; this worker takes JSON only."""
+
 
 def web_url(port: int) -> str:
     return f"http://{LOOPBACK}:{port}"
@@ -18,17 +21,8 @@ def web_url(port: int) -> str:
 def worker_service(*, host: str, env: Mapping[str, str], is_ready: Callable[[], bool]) -> Service:
     """The Celery worker of this host, which starts and supervises agents, with the beat inside."""
     argv = [
-        *(
-            sys.executable,
-            "-m",
-            "celery",
-            "--quiet",
-            "-A",
-            "controlplane.celery",
-            "worker",
-            "-Q",
-            f"control,host.{host}",
-        ),
+        *(sys.executable, "-W", ROOT_WARNING, "-m", "celery", "--quiet", "-A", "controlplane.celery"),
+        *("worker", "-Q", f"control,host.{host}"),
         *("-n", f"headgate@{host}", "--pool", "threads", "--concurrency", "2", "-B"),
         *("--without-gossip", "--without-mingle", "--loglevel", "INFO"),
     ]

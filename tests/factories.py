@@ -1,5 +1,7 @@
 """Rows for tests, each valid by itself."""
 
+# mypy: disable-error-code="attr-defined, no-untyped-call, misc"
+
 from __future__ import annotations
 
 import uuid
@@ -63,7 +65,7 @@ class UserFactory(DjangoModelFactory[User]):
     password = factory.django.Password("correct horse battery")
 
     @factory.post_generation
-    def role(self: User, create: bool, extracted: Role | None, **_: Any) -> None:  # type: ignore[misc]
+    def role(self: User, create: bool, extracted: Role | None, **_: Any) -> None:
         """Join the group of the role."""
         if create and extracted is not None:
             self.groups.add(Group.objects.get(name=extracted.word))
@@ -95,7 +97,7 @@ class PipelineFactory(DjangoModelFactory[Pipeline]):
     host = factory.SubFactory(HostFactory)
 
     @factory.post_generation
-    def current_revision(self: Pipeline, create: bool, extracted: Any, **_: Any) -> None:  # type: ignore[misc]
+    def current_revision(self: Pipeline, create: bool, extracted: Any, **_: Any) -> None:
         """Add revision 1 unless one is given."""
         if create:
             self.current_revision = extracted or RevisionFactory.create(pipeline=self)

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api import stream
-from pipelines.api.base import View
+from pipelines.api.base import View, in_place_of
 from pipelines.api.openapi import query_parameters
 from pipelines.api.paging import Page, each, page
 from pipelines.api.requests import PipelineQuery, StreamQuery
@@ -80,6 +80,4 @@ def negotiated(
         subscription = getattr(admitted, "subscription", None)
         return admitted if subscription is None else stream.open_stream(subscription)
 
-    for name in ("cls", "initkwargs", "csrf_exempt", "__name__", "__doc__"):
-        setattr(view, name, getattr(listing, name))
-    return view
+    return in_place_of(listing, view)

@@ -8,15 +8,14 @@ from time import monotonic
 from typing import Any
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
-from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from controlplane.shared.database import in_database
 from controlplane.shared.errors import Conflict, NotFound
-from pipelines.api.base import PipelineView, View, answer, idempotent
+from pipelines.api.base import PipelineView, View, answer, idempotent, in_place_of
 from pipelines.api.openapi import query_parameters
 from pipelines.api.paging import Page, each, page
 from pipelines.api.requests import ActionBody, PipelineQuery, StopBody, WaitQuery
@@ -142,23 +141,13 @@ def repeated(view: Callable[..., HttpResponseBase]) -> Callable[..., Awaitable[H
     """Call a view until its answer has no `wait_for_more` (seconds) left; too many callers are answered at once."""
     places = asyncio.Semaphore(MAX_WAITING)
 
-    def look(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        try:
-            return view(request, *args, **kwargs)
-        finally:
-            close_old_connections()
-
     async def wait(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        response = await sync_to_async(look)(request, *args, **kwargs)
+        response = await in_database(lambda: view(request, *args, **kwargs))
         end = monotonic() + getattr(response, "wait_for_more", 0.0)
-        while (
-            getattr(response, "wait_for_more", 0.0) and asyncio.get_running_loop().time() < end and not places.locked()
-        ):
+        while getattr(response, "wait_for_more", 0.0) and monotonic() < end and not places.locked():
             async with places:
                 await asyncio.sleep(LOOK_SECONDS)
-            response = await sync_to_async(look)(request, *args, **kwargs)
+            response = await in_database(lambda: view(request, *args, **kwargs))
         return response
 
-    for name in ("cls", "initkwargs", "csrf_exempt", "__name__", "__doc__"):
-        setattr(wait, name, getattr(view, name))
-    return wait
+    return in_place_of(view, wait)

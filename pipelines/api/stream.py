@@ -1,8 +1,8 @@
 """The stream of events (server-sent events): from Redis as they happen, from the database what Redis did not carry.
 
 A stream begins with `hello`, then sends `event` frames (their id is the event's, so that a client resumes by
-Last-Event-ID) and `live` frames. The database is looked at on connecting, every ten seconds, and every two seconds without
-Redis; a connection outlives Redis. It ends with the caller's session, token or role.
+Last-Event-ID) and `live` frames. The database is looked at on connecting, every ten seconds, and without Redis every
+two seconds; a connection outlives Redis. It ends with the caller's session, token or role.
 """
 
 from __future__ import annotations
@@ -10,18 +10,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 
 import redis.asyncio as aioredis
 import structlog
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
-from django.db import close_old_connections
 from django.db.models import Max
 from django.http import StreamingHttpResponse
 from redis.asyncio.retry import Retry
@@ -30,6 +28,7 @@ from redis.exceptions import RedisError
 from rest_framework.request import Request
 
 from controlplane.shared import clock
+from controlplane.shared.database import in_database
 from controlplane.shared.dispatch import STREAM
 from controlplane.shared.errors import TooManyRequests
 from pipelines.api.permissions import role_of
@@ -50,7 +49,6 @@ PAGE = 500
 OVERLAP = 100
 REMEMBERED = 5_000
 
-T = TypeVar("T")
 log = structlog.get_logger(__name__)
 open_streams: Counter[str] = Counter()
 
@@ -122,18 +120,6 @@ def frame(kind: str, data: dict[str, Any], number: int | None = None) -> bytes:
     """One frame on the wire."""
     head = f"id: {number}\n" if number is not None else ""
     return f"{head}event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
-
-
-async def in_database(read: Callable[[], T]) -> T:
-    """Read in the request's own thread, without keeping a connection for the time between two looks."""
-
-    def look() -> T:
-        try:
-            return read()
-        finally:
-            close_old_connections()
-
-    return await sync_to_async(look)()
 
 
 class Every:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
-from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
+from drf_spectacular.views import SpectacularJSONAPIView
 
 from pipelines.api import catalogue, events, lifecycle, pipelines, records, revisions, session
+from pipelines.api.docs import Docs
 
 
 class NameConverter(StringConverter):
@@ -67,5 +68,5 @@ v1 = [
 
 urlpatterns = [
     path("v1/", include(v1)),
-    path("docs", SpectacularSwaggerSplitView.as_view(url_name="schema")),
+    path("docs", Docs.as_view()),
 ]

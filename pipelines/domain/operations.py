@@ -74,16 +74,18 @@ def _set(step: dict[str, Any], state: StepState, message: str, at: str) -> dict[
 
 
 START_MARGIN_SECONDS = 60.0
+END_MARGIN_SECONDS = 30.0
 UNWATCHED_STOP_SECONDS = 600.0
 
 
 def seconds_allowed(kind: OperationKind, limits: Lifecycle, drain: bool) -> float:
     """How long an operation may take. With the watchdog off a stop has no limit of its own, so it gets a long one."""
     start = limits.init_timeout + START_MARGIN_SECONDS
-    stop = (limits.cancel_timeout or UNWATCHED_STOP_SECONDS) + (limits.drain_timeout if drain else 0.0)
+    kill = limits.cancel_timeout or UNWATCHED_STOP_SECONDS
+    stop = kill + (limits.drain_timeout if drain else 0.0) + END_MARGIN_SECONDS
     return {
         OperationKind.START: start,
-        OperationKind.PAUSE: limits.drain_timeout,
+        OperationKind.PAUSE: limits.drain_timeout + END_MARGIN_SECONDS,
         OperationKind.RESUME: START_MARGIN_SECONDS,
         OperationKind.STOP: stop,
         OperationKind.RESTART: stop + start,

@@ -80,8 +80,3 @@ def _act(user: str, key: str, fingerprint: str, act: Callable[[], Answer]) -> An
     row.status, row.headers, row.body = answer.status, answer.headers, answer.body
     row.save(update_fields=["status", "headers", "body"])
     return replace(answer, replayed=False)
-
-
-def forget_expired() -> int:
-    """Remove answers that are no longer kept; returns their number."""
-    return IdempotencyKey.objects.filter(created_at__lt=clock.now() - KEPT_FOR).delete()[0]

@@ -19,7 +19,7 @@ from pipelines.domain.spec import Lifecycle
 from pipelines.domain.states import DesiredState, OperationKind, OperationState
 from pipelines.models import Operation, Pipeline
 from pipelines.selectors.situations import live_run, open_operation, situation
-from pipelines.services import audit, events, placement
+from pipelines.services import audit, events, operations, placement
 from pipelines.services.audit import Actor
 
 ATTEMPTS = 3
@@ -111,8 +111,21 @@ def _change(
         actor=actor.name,
         data={**after, "operation": str(operation.id), "kind": kind.value},
     )
+    if pipeline.host_id is None:
+        return _unplaced(operation)
     dispatch.wake(pipeline.host_id)
     return operation
+
+
+def _unplaced(operation: Operation) -> Operation:
+    """Without a host there is no supervisor: nothing exists that could be stopped, and all else waits for a worker."""
+    if operation.kind == OperationKind.STOP:
+        Pipeline.objects.filter(id=operation.pipeline_id).update(observed_generation=operation.generation)
+        operations.finish(operation_id=operation.id, state=OperationState.SUCCEEDED, now=clock.now())
+    else:
+        waiting = "No worker is running; it begins as soon as there is one."
+        Operation.objects.filter(id=operation.id).update(message=waiting)
+    return Operation.objects.select_related("pipeline").get(id=operation.id)
 
 
 def _wanted(pipeline: Pipeline, kind: OperationKind, drain: bool) -> dict[str, Any]:

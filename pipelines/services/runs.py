@@ -21,7 +21,8 @@ from pipelines.domain.states import (
     RunState,
     StopReason,
 )
-from pipelines.models import Operation, Pipeline, Run, RunNumber
+from pipelines.models import Operation, Pipeline, Run
+from pipelines.selectors.runs import next_number
 from pipelines.services import events, operations
 from pipelines.services.transitions import set_phase
 
@@ -79,9 +80,7 @@ def create_run(*, pipeline: Pipeline, wanted: NextRun, now: datetime) -> Run:
 
 def _next_number(name: str, floor: int) -> int:
     """Numbers grow per name for ever, over deleted pipelines and left directories, so no run meets an old directory."""
-    last = Run.objects.filter(pipeline_name=name).order_by("-number").values_list("number", flat=True).first()
-    kept = RunNumber.objects.filter(pipeline_name=name).values_list("last", flat=True).first()
-    return max(last or 0, kept or 0, floor) + 1
+    return max(next_number(name), floor + 1)
 
 
 def _start_requested(pipeline: Pipeline) -> datetime | None:

@@ -95,11 +95,12 @@ def test_a_list_costs_the_same_number_of_queries_however_long(
 def test_pages_follow_each_other_without_gap_or_repetition(viewer: APIClient) -> None:
     for each in range(7):
         PipelineFactory.create(name=f"p{each}")
-    names, cursor = [], ""
-    while cursor is not None:
-        body = viewer.get(LIST, {"limit": 3, "cursor": cursor}).json()
+    names: list[str] = []
+    following: str | None = LIST + "?limit=3"
+    while following:
+        body = viewer.get(following).json()
         names += [pipeline["name"] for pipeline in body["results"]]
-        cursor = body["next"]
+        following = f"{LIST}?limit=3&cursor={body['next']}" if body["next"] else None
 
     assert names == [f"p{each}" for each in range(7)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,7 +74,11 @@ def listening(server: Server, query: str = "", **headers: str) -> Iterator[Liste
         assert response.headers["Content-Type"] == stream.MEDIA_TYPE
         listener = Listener(response)
         assert "server_time" in listener.next("hello")[0]
-        yield listener
+        try:
+            yield listener
+        finally:  # a mere close would wait for the thread that still reads
+            response.extensions["network_stream"].get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+            assert listener.ended.wait(SECONDS)
 
 
 @pytest.fixture

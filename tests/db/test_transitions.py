@@ -15,9 +15,14 @@ from pipelines.services.transitions import ForbiddenTransition, set_phase
 from tests.factories import PipelineFactory
 
 
-def change(pipeline: Pipeline, expected: Phase, new: Phase, **more: StopReason) -> bool:
+def change(pipeline: Pipeline, expected: Phase, new: Phase, stop_reason: StopReason | None = None) -> bool:
     return set_phase(
-        pipeline_id=pipeline.id, expected=expected, new=new, reason="tested", message="A test asked for it.", **more
+        pipeline_id=pipeline.id,
+        expected=expected,
+        new=new,
+        reason="tested",
+        message="A test asked for it.",
+        stop_reason=stop_reason,
     )
 
 

@@ -21,9 +21,13 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Whose token, what for and how long."""
         parser.add_argument("username")
-        parser.add_argument("--role", choices=ROLE_NAMES, help="give the user this role, and create it where it is missing")
+        parser.add_argument(
+            "--role", choices=ROLE_NAMES, help="give the user this role, and create it where it is missing"
+        )
         parser.add_argument("--name", default="", help="what the token is for")
-        parser.add_argument("--expires-days", type=int, help="days until it expires; without this it holds until revoked")
+        parser.add_argument(
+            "--expires-days", type=int, help="days until it expires; without this it holds until revoked"
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Write the token's hash, print its text."""

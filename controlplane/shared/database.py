@@ -1,0 +1,30 @@
+"""The database from asynchronous code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from asgiref.sync import sync_to_async
+from django.db import connections
+
+T = TypeVar("T")
+
+
+async def in_database(read: Callable[[], T]) -> T:
+    """Call `read` in the request's own thread, and keep no connection for the time until the next call."""
+
+    def look() -> T:
+        try:
+            return read()
+        finally:
+            release_connections()
+
+    return await sync_to_async(look)()
+
+
+def release_connections() -> None:
+    """Close this thread's connections as at the end of a request, but none that is inside a transaction."""
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close_if_unusable_or_obsolete()

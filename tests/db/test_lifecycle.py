@@ -1,0 +1,316 @@
+"""Requests of people, and the operations that they make."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from controlplane.shared.errors import Conflict
+from pipelines.domain.states import DesiredState, OperationKind, OperationState, Phase
+from pipelines.models import AuditRow, Event, Host, Operation, Pipeline
+from pipelines.services import lifecycle, operations
+from pipelines.services.audit import Actor
+from tests.factories import HostFactory, OperationFactory, PipelineFactory, RunFactory, definition_data
+
+pytestmark = pytest.mark.django_db
+ANA = Actor("ana", "10.0.0.1", "r1")
+
+
+def ask(pipeline: Pipeline, action: str, **more: Any) -> Operation:
+    operation = lifecycle.request(pipeline=pipeline, action=action, actor=ANA, **more)
+    pipeline.refresh_from_db()
+    return operation
+
+
+def running(**more: Any) -> Pipeline:
+    pipeline = PipelineFactory.create(phase=Phase.RUNNING, desired_state=DesiredState.RUNNING, **more)
+    RunFactory.create(pipeline=pipeline, number=7)
+    return pipeline
+
+
+@pytest.fixture
+def woken(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+    hosts: list[str | None] = []
+    monkeypatch.setattr("controlplane.shared.dispatch.wake", hosts.append)
+    return hosts
+
+
+def test_a_start_writes_what_is_wanted_an_operation_an_audit_row_and_wakes_the_host(woken: list[str | None]) -> None:
+    pipeline = PipelineFactory.create()
+
+    operation = ask(pipeline, "start")
+
+    assert (pipeline.desired_state, pipeline.generation) == (DesiredState.RUNNING, 2)
+    assert pipeline.phase == Phase.STOPPED
+    assert (operation.state, operation.generation) == (OperationState.PENDING, 2)
+    assert [step["name"] for step in operation.steps] == ["preflight", "starting", "first_batch_or_idle"]
+    assert operation.deadline is not None
+    assert operation.deadline > operation.created_at
+    row = AuditRow.objects.get()
+    assert (row.actor, row.address, row.request_id, row.action) == ("ana", "10.0.0.1", "r1", "pipeline.start")
+    assert row.before == {"desired_state": "STOPPED", "generation": 1}
+    assert row.after == {"desired_state": "RUNNING", "generation": 2, "drain": True}
+    assert [event.kind for event in Event.objects.order_by("id")] == ["operation.updated", "desired.changed"]
+    assert woken == ["alpha"]
+
+
+def test_the_same_request_again_returns_the_open_operation() -> None:
+    pipeline = PipelineFactory.create()
+    first = ask(pipeline, "start")
+    again = ask(pipeline, "start")
+
+    assert again.id == first.id
+    assert pipeline.generation == 2
+
+
+@pytest.mark.parametrize(
+    ("action", "desired", "phase"),
+    [
+        ("start", DesiredState.RUNNING, Phase.RUNNING),
+        ("start", DesiredState.RUNNING, Phase.DEGRADED),
+        ("pause", DesiredState.PAUSED, Phase.PAUSED),
+        ("resume", DesiredState.RUNNING, Phase.RUNNING),
+        ("stop", DesiredState.STOPPED, Phase.STOPPED),
+    ],
+)
+def test_what_is_so_already_succeeds_at_once_and_changes_nothing(
+    action: str, desired: DesiredState, phase: Phase
+) -> None:
+    pipeline = PipelineFactory.create(desired_state=desired, phase=phase)
+
+    operation = ask(pipeline, action)
+
+    assert operation.state == OperationState.SUCCEEDED
+    assert operation.message
+    assert operation.ended_at is not None
+    assert pipeline.generation == 1
+
+
+@pytest.mark.parametrize(
+    ("action", "desired", "phase", "words"),
+    [
+        ("pause", DesiredState.STOPPED, Phase.STOPPED, "It is stopped"),
+        ("resume", DesiredState.STOPPED, Phase.STOPPED, "start it"),
+        ("restart", DesiredState.STOPPED, Phase.STOPPED, "start it"),
+        ("restart", DesiredState.PAUSED, Phase.PAUSED, "resume or stop"),
+        ("start", DesiredState.PAUSED, Phase.PAUSED, "resume it"),
+        ("pause", DesiredState.RUNNING, Phase.FAILED, "No process exists"),
+        ("resume", DesiredState.PAUSED, Phase.BLOCKED, "start it"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_words(action: str, desired: DesiredState, phase: Phase, words: str) -> None:
+    pipeline = PipelineFactory.create(desired_state=desired, phase=phase)
+
+    with pytest.raises(Conflict) as refusal:
+        ask(pipeline, action)
+
+    assert words in refusal.value.detail
+    assert not Operation.objects.exists()
+
+
+def test_a_new_request_supersedes_the_open_operation_and_says_by_what() -> None:
+    pipeline = running()
+    pause = ask(pipeline, "pause")
+    stop = ask(pipeline, "stop")
+
+    pause.refresh_from_db()
+    assert (pause.state, pause.message) == (OperationState.SUPERSEDED, "ana asked for stop instead.")
+    assert (stop.state, pipeline.desired_state) == (OperationState.PENDING, DesiredState.STOPPED)
+
+
+def test_a_stop_without_drain_overtakes_one_with_drain_and_not_the_other_way_round() -> None:
+    pipeline = running()
+    gentle = ask(pipeline, "stop")
+    hard = ask(pipeline, "stop", drain=False)
+    later = ask(pipeline, "stop", drain=True)
+
+    gentle.refresh_from_db()
+    assert gentle.state == OperationState.SUPERSEDED
+    assert later.id == hard.id
+    assert pipeline.drain_on_stop is False
+
+
+def test_a_restart_names_the_run_that_is_to_end() -> None:
+    pipeline = running()
+    operation = ask(pipeline, "restart")
+
+    assert pipeline.restart_run == 7
+    assert pipeline.desired_state == DesiredState.RUNNING
+    assert [step["name"] for step in operation.steps][:2] == ["requested", "draining"]
+
+
+def test_a_failed_pipeline_is_started_again_by_a_new_generation() -> None:
+    pipeline = PipelineFactory.create(phase=Phase.FAILED, desired_state=DesiredState.RUNNING, restart_count=10)
+    assert ask(pipeline, "start").state == OperationState.PENDING
+    assert pipeline.generation == 2
+
+
+def test_a_start_after_a_crash_can_be_awaited_without_a_new_generation() -> None:
+    pipeline = PipelineFactory.create(phase=Phase.STARTING, desired_state=DesiredState.RUNNING)
+    operation = ask(pipeline, "start")
+
+    assert operation.state == OperationState.PENDING
+    assert pipeline.generation == operation.generation == 1
+
+
+def test_a_pipeline_without_a_host_goes_to_the_living_host_with_the_fewest_agents() -> None:
+    RunFactory.create(pipeline__host=HostFactory.create(name="busy"))
+    HostFactory.create(name="idle")
+    HostFactory.create(name="dead", seen_at=timezone.now() - timedelta(minutes=5))
+    pipeline = PipelineFactory.create(host=None)
+
+    ask(pipeline, "start")
+
+    assert pipeline.host_id == "idle"
+
+
+def test_a_pipeline_stays_on_its_host_even_while_that_is_silent() -> None:
+    HostFactory.create(name="idle")
+    silent = HostFactory.create(name="silent", seen_at=timezone.now() - timedelta(minutes=5))
+    pipeline = PipelineFactory.create(host=silent)
+
+    ask(pipeline, "start")
+
+    assert pipeline.host_id == "silent"
+
+
+def test_without_any_worker_a_start_waits_and_a_stop_takes_it_back() -> None:
+    pipeline = PipelineFactory.create(host=None)
+    Host.objects.all().delete()
+
+    start = ask(pipeline, "start")
+    assert "No worker is running" in start.message
+
+    stop = ask(pipeline, "stop")
+    assert stop.state == OperationState.SUCCEEDED
+    assert pipeline.observed_generation == pipeline.generation
+
+
+def test_a_definition_that_names_a_host_that_never_was_cannot_start(operator: APIClient) -> None:
+    wanted = definition_data(placement={"host": "nowhere"})
+    operator.post("/api/v1/pipelines", {"definition": wanted}, format="json")
+    response = operator.post("/api/v1/pipelines/orders/start")
+
+    assert (response.status_code, response.json()["code"]) == (409, "unknown_host")
+    assert "HEADGATE_HOST=nowhere" in response.json()["hint"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_different_requests_at_once_all_are_answered_and_one_operation_stays_open() -> None:
+    pipeline = running()
+    actions = ["pause", "stop", "restart", "pause", "stop", "restart"]
+    together = Barrier(len(actions))
+
+    def race(action: str) -> str:
+        together.wait(timeout=30)
+        try:
+            return lifecycle.request(pipeline=pipeline, action=action, actor=ANA).state
+        except Conflict as conflict:
+            return conflict.code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(actions)) as pool:
+        answers = list(pool.map(race, actions))
+
+    assert set(answers) <= {OperationState.PENDING.value, "action_not_allowed", "busy"}
+    assert Operation.objects.filter(state__in=operations.OPEN).count() == 1
+    pipeline.refresh_from_db()
+    changes = Event.objects.filter(kind="desired.changed").count()
+    assert pipeline.generation == 1 + changes
+
+
+def test_the_api_answers_202_with_the_operations_address(operator: APIClient) -> None:
+    PipelineFactory.create(name="orders")
+    response = operator.post("/api/v1/pipelines/orders/start")
+
+    assert response.status_code == 202
+    body = response.json()
+    assert response.headers["Location"] == f"/api/v1/operations/{body['id']}"
+    assert operator.get(response.headers["Location"]).json() == body
+    assert (body["pipeline"], body["kind"], body["created_by"]) == ("orders", "start", "operator")
+
+
+def test_a_refused_action_says_what_is_possible_instead(operator: APIClient) -> None:
+    PipelineFactory.create(name="orders")
+    problem = operator.post("/api/v1/pipelines/orders/pause").json()
+
+    assert (problem["status"], problem["code"]) == (409, "action_not_allowed")
+    allowed = {each["name"]: each for each in problem["allowed_actions"]}
+    assert allowed["start"]["allowed"]
+    assert allowed["pause"] == {"name": "pause", "allowed": False, "reason": "It is stopped."}
+
+
+def test_a_stop_says_whether_to_drain(operator: APIClient) -> None:
+    pipeline = running(name="orders")
+    response = operator.post("/api/v1/pipelines/orders/stop", {"drain": False}, format="json")
+    pipeline.refresh_from_db()
+
+    assert response.status_code == 202
+    assert pipeline.drain_on_stop is False
+    wrong = operator.post("/api/v1/pipelines/orders/stop", {"drain": "perhaps", "now": 1}, format="json")
+    assert {finding["path"] for finding in wrong.json()["findings"]} == {"drain", "now"}
+
+
+def test_a_cancelled_pause_is_followed_by_a_resume(operator: APIClient) -> None:
+    pipeline = running()
+    pause = ask(pipeline, "pause")
+    response = operator.delete(f"/api/v1/operations/{pause.id}")
+    pipeline.refresh_from_db()
+
+    assert (response.status_code, response.json()["state"]) == (200, "CANCELLED")
+    assert pipeline.desired_state == DesiredState.RUNNING
+    assert Operation.objects.get(state=OperationState.PENDING).kind == OperationKind.RESUME
+    assert operator.delete(f"/api/v1/operations/{pause.id}").json()["code"] == "operation_over"
+
+
+def test_a_stop_cannot_be_cancelled(operator: APIClient) -> None:
+    stop = ask(running(), "stop")
+    assert operator.delete(f"/api/v1/operations/{stop.id}").json()["code"] == "not_cancellable"
+
+
+def test_a_step_that_begins_ends_those_before_it_once() -> None:
+    operation = OperationFactory.create()
+    now = timezone.now()
+
+    def advance(step: str, state: str) -> bool:
+        return operations.advance(operation_id=operation.id, step=step, state=state, message="m", now=now)
+
+    assert advance("starting", "running")
+    assert not advance("starting", "running")
+    operation.refresh_from_db()
+    assert [step["state"] for step in operation.steps] == ["done", "running", "pending"]
+    assert operation.state == OperationState.RUNNING
+    assert Event.objects.filter(kind="operation.updated").count() == 1
+    with pytest.raises(KeyError):
+        advance("no such step", "running")
+
+
+def test_an_operation_ends_once_and_a_failure_marks_the_step_under_way() -> None:
+    operation = OperationFactory.create()
+    now = timezone.now()
+    error = {"code": "init_failed", "message": "No broker.", "hint": "Start it."}
+    operations.advance(operation_id=operation.id, step="preflight", state="running", now=now)
+
+    assert operations.finish(operation_id=operation.id, state=OperationState.FAILED, now=now, error=error)
+    assert not operations.finish(operation_id=operation.id, state=OperationState.SUCCEEDED, now=now)
+    assert not operations.advance(operation_id=operation.id, step="starting", state="running", now=now)
+
+    operation.refresh_from_db()
+    assert (operation.state, operation.error, operation.message) == (OperationState.FAILED, error, "No broker.")
+    assert [step["state"] for step in operation.steps] == ["failed", "pending", "pending"]
+
+
+def test_progress_is_stored_without_an_event() -> None:
+    operation = OperationFactory.create()
+
+    assert operations.report(operation_id=operation.id, progress={"remaining": 5})
+    assert not operations.report(operation_id=operation.id, progress={"remaining": 5})
+    assert not Event.objects.exists()

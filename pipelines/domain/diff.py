@@ -1,17 +1,25 @@
-"""The differences between two definitions."""
+"""What changed between two definitions, in their own terms: not lines of text, but keys and components."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pipelines.domain.findings import PathParts, dotted
+from pipelines.domain.positions import Frozen
+from pipelines.domain.references import REFERENCE
+from pipelines.domain.spec import Definition
+
+HIDDEN = "[hidden]"
+
+_SECRET_KEY = re.compile(r"password|secret|token|credential|keystore\.key", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Change:
-    """One difference; `path` is dotted as in findings."""
+class Change(Frozen):
+    """One difference. `old` is None where something was added, `new` where something was removed."""
 
     path: str
     op: Literal["add", "remove", "change"]
@@ -19,26 +27,71 @@ class Change:
     new: Any = None
 
 
-def diff(old: Any, new: Any) -> list[Change]:
-    """What has to change for `old` to become `new`, both plain JSON data; sorted by path."""
-    return sorted(_changes((), old, new), key=lambda change: change.path)
+def diff(old: Definition | Mapping[str, Any], new: Definition | Mapping[str, Any]) -> list[Change]:
+    """Every difference, sorted by path. Values under keys that name secrets are hidden, references are shown."""
+    changes = _compare(_plain(old), _plain(new), ())
+    return sorted(changes, key=lambda change: (change.path, change.op))
 
 
-def _changes(path: PathParts, old: Any, new: Any) -> Iterator[Change]:
-    if isinstance(old, dict) and isinstance(new, dict):
-        yield from _entries(path, old, new)
-    elif isinstance(old, list) and isinstance(new, list):
-        yield from _entries(path, dict(enumerate(old)), dict(enumerate(new)))
-    elif type(old) is not type(new) or old != new:
-        yield Change(dotted(path), "change", old, new)
+def _plain(definition: Definition | Mapping[str, Any]) -> Any:
+    return definition.plain() if isinstance(definition, Definition) else definition
 
 
-def _entries(path: PathParts, old: dict[Any, Any], new: dict[Any, Any]) -> Iterator[Change]:
-    for key in [*old, *(key for key in new if key not in old)]:
+def _compare(old: Any, new: Any, path: PathParts) -> Iterator[Change]:
+    if old == new and type(old) is type(new):
+        return
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        yield from _compare_mappings(old, new, path)
+    elif _are_components(old) and _are_components(new):
+        yield from _compare_lists(old, new, path)
+    elif old != new:
+        yield _change(path, "change", old, new)
+
+
+def _compare_mappings(old: Mapping[str, Any], new: Mapping[str, Any], path: PathParts) -> Iterator[Change]:
+    for key in sorted(old.keys() | new.keys()):
         here = (*path, key)
         if key not in new:
-            yield Change(dotted(here), "remove", old=old[key])
+            yield _change(here, "remove", old[key], None)
         elif key not in old:
-            yield Change(dotted(here), "add", new=new[key])
+            yield _change(here, "add", None, new[key])
         else:
-            yield from _changes(here, old[key], new[key])
+            yield from _compare(old[key], new[key], here)
+
+
+def _are_components(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, Mapping) for item in value)
+
+
+def _compare_lists(old: list[Any], new: list[Any], path: PathParts) -> Iterator[Change]:
+    """Components in order: an insertion is one change, not a change of everything after it."""
+    matcher = difflib.SequenceMatcher(None, _texts(old), _texts(new), autojunk=False)
+    for op, i1, i2, j1, j2 in matcher.get_opcodes():
+        if op == "equal":
+            continue
+        paired = min(i2 - i1, j2 - j1)
+        for offset in range(paired):
+            yield from _compare(old[i1 + offset], new[j1 + offset], (*path, j1 + offset))
+        for index in range(i1 + paired, i2):
+            yield _change((*path, index), "remove", old[index], None)
+        for index in range(j1 + paired, j2):
+            yield _change((*path, index), "add", None, new[index])
+
+
+def _texts(items: list[Any]) -> list[str]:
+    return [json.dumps(item, sort_keys=True) for item in items]
+
+
+def _change(path: PathParts, op: Literal["add", "remove", "change"], old: Any, new: Any) -> Change:
+    key = str(path[-1]) if path else ""
+    return Change(path=dotted(path), op=op, old=_masked(old, key), new=_masked(new, key))
+
+
+def _masked(value: Any, key: str) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _masked(item, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_masked(item, key) for item in value]
+    if isinstance(value, str) and _SECRET_KEY.search(key) and not REFERENCE.fullmatch(value):
+        return HIDDEN
+    return value

@@ -1,0 +1,147 @@
+"""Definitions: one canonical text, references, queries, and what a form can be drawn from."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import yaml
+
+from pipelines.domain import registry
+from pipelines.domain.component import ComponentSpec, Spec
+from pipelines.domain.references import references
+from pipelines.domain.spec import Definition, Delivery, Errors, Launcher, Lifecycle, Placement, SinkGroup
+from pipelines.domain.text import dump
+from pipelines.domain.validate import validate_data, validate_text
+from tests.unit.definitions import ORDERS, changed
+
+
+def definition(changes: dict[str, Any] | None = None) -> Definition:
+    validation = validate_data(changed(changes or {}))
+    assert validation.definition is not None, validation.findings
+    return validation.definition
+
+
+def backwards(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: backwards(data[key]) for key in reversed(data)}
+    return [backwards(item) for item in data] if isinstance(data, list) else data
+
+
+def test_the_digest_does_not_depend_on_how_a_definition_is_written() -> None:
+    ways = [
+        definition(),
+        definition({"lifecycle/drain_timeout": "1m"}),
+        definition({"lifecycle/drain_timeout": 60}),
+        definition({"lifecycle/drain_timeout": 60.0}),
+        definition({"lifecycle/stall_timeout": "5m"}),
+        definition({"placement": None}),
+        validate_data(backwards(ORDERS)).definition,
+        validate_text(yaml.safe_dump(ORDERS)).definition,
+        validate_text(dump(definition())).definition,
+        Definition.model_validate(json.loads(definition().canonical())),
+    ]
+    assert len({each.digest() for each in ways if each is not None}) == 1
+    assert None not in ways
+
+
+@pytest.mark.parametrize("memory", ["1g", "1G", "1024m"])
+def test_equal_amounts_of_memory_are_one_amount(memory: str) -> None:
+    assert definition({"placement/launcher/driver_memory": memory}).placement.launcher.driver_memory == "1024m"
+
+
+@pytest.mark.parametrize("instant", ["2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00", 1767225600000])
+def test_equal_instants_are_one_instant(instant: str | int) -> None:
+    plain = definition({"sources/shop/start_from": {"timestamp": instant}}).plain()
+    assert plain["sources"]["shop"]["start_from"] == {"timestamp": 1767225600000}
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"), [("250ms", 0.25), ("60s", 60), ("5m", 300), ("1.5h", 5400), ("1d", 86400), (2.5, 2.5)]
+)
+def test_durations_are_seconds(written: str | float, seconds: float) -> None:
+    assert definition({"lifecycle/init_timeout": written}).lifecycle.init_timeout == seconds
+
+
+def test_another_definition_has_another_digest() -> None:
+    assert definition().digest() != definition({"sources/shop/topics": ["other"]}).digest()
+
+
+def test_there_is_one_query_for_each_source_and_channel() -> None:
+    assert definition().queries() == [("shop", "audit"), ("shop", "lake")]
+    assert definition({"sources/shop/selector": None}).queries() == [("shop", "audit"), ("shop", "lake")]
+    assert definition().optional_targets("shop") == {"audit"}
+    assert list(definition().sinks_of("lake")) == ["lake"]
+
+
+def test_references_are_listed_with_their_places() -> None:
+    changes = {"sources/shop/options": {"client.id": "${env:HOST}-${file:id}", "sasl.password": "${secret:shop-kafka}"}}
+    listed = [(each.path, each.kind, each.name) for each in references(definition(changes))]
+    assert listed == [
+        ('sources.shop.options["client.id"]', "env", "HOST"),
+        ('sources.shop.options["client.id"]', "file", "id"),
+        ('sources.shop.options["sasl.password"]', "secret", "shop-kafka"),
+    ]
+
+
+def test_a_regular_expression_holds_no_references() -> None:
+    assert validate_data(changed({"sources/shop/interceptors/2/regex": r"a\$\{x"})).valid
+
+
+def test_the_catalogue_is_found_by_file_name() -> None:
+    assert [(spec.kind, spec.type_name()) for spec in registry.all()] == [
+        ("source", "kafka"),
+        ("interceptor", "regex_filter"),
+        ("interceptor", "static"),
+        ("interceptor", "timestamp"),
+        ("selector", "replicating"),
+        ("channel", "direct"),
+        ("sink", "file"),
+        ("sink", "kafka"),
+        ("sink", "logger"),
+        ("processor", "default"),
+    ]
+    with pytest.raises(registry.UnknownComponentError):
+        registry.get("sink", "postgres")
+
+
+SPECS: list[type[Spec]] = [*registry.all(), Definition, Delivery, Errors, Launcher, Lifecycle, Placement, SinkGroup]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.__name__)
+def test_a_form_can_be_drawn_from_every_key(spec: type[Spec]) -> None:
+    schema = spec.model_json_schema()
+    assert schema["description"]
+    for name, own in schema["properties"].items():
+        facts = schema["$defs"][own["$ref"].rpartition("/")[2]] | own if "$ref" in own else own
+        assert facts["description"].endswith((".", "`.")), name
+        assert facts["title"], name
+        assert "examples" in facts, name
+        assert "default" in facts or name in schema["required"], name
+        if facts.get("type") in ("integer", "number") or name.endswith(("_timeout", "_interval")):
+            assert facts["unit"], name
+
+
+@pytest.mark.parametrize("spec", registry.all(), ids=lambda spec: f"{spec.kind}_{spec.type_name()}")
+def test_the_examples_of_a_component_are_valid(spec: type[ComponentSpec]) -> None:
+    examples = {name: info.examples[0] for name, info in spec.model_fields.items() if info.examples}
+    assert spec.model_validate(examples).type == spec.type_name()
+
+
+def test_schemas_are_json() -> None:
+    for spec in registry.all():
+        text = json.dumps(registry.json_schema(spec.kind, spec.type_name()))
+        assert registry.TAG_MARK not in json.loads(text)
+        assert "\\u0000" not in text
+
+
+def test_agents_import_neither_a_web_framework_nor_spark_nor_yaml() -> None:
+    program = (
+        "import sys, pipelines.domain.spec, pipelines.domain.validate;"
+        "print([m for m in ('django', 'pyspark', 'yaml', 'celery', 'httpx2', 'rich') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert result.stdout.strip() == "[]"

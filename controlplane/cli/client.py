@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -33,15 +34,13 @@ class Client:
         headers = {"Accept": "application/json", "User-Agent": "headgate-cli"}
         if token:
             headers["Authorization"] = f"Token {token}"
-        try:
-            self._http = httpx2.Client(
-                base_url=f"{self.url}/api/v1/",
-                headers=headers,
-                timeout=httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
-                transport=transport,
-            )
-        except (httpx2.InvalidURL, ValueError, UnicodeError) as error:
-            raise self._bad_address(error) from None
+        _check_address(self.url)
+        self._http = httpx2.Client(
+            base_url=f"{self.url}/api/v1/",
+            headers=headers,
+            timeout=httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
+            transport=transport,
+        )
 
     def get(self, path: str, *, wait: float = 0.0, **query: Any) -> Any:
         """Read something, trying again when the server is away for a moment. `wait`: how long the server may take."""
@@ -96,15 +95,6 @@ class Client:
             exit_code=ExitCode.NO_ACCESS,
         )
 
-    def _bad_address(self, error: Exception) -> CommandError:
-        return CommandError(
-            title="HEADGATE_URL is not an address",
-            detail=str(error),
-            hint="Write http://host:port or https://host:port.",
-            code="bad_address",
-            exit_code=ExitCode.USAGE,
-        )
-
     def _get(self, path: str, parameters: dict[str, Any], timeout: float) -> httpx2.Response:
         limits = httpx2.Timeout(timeout, connect=CONNECT_TIMEOUT_S)
         return self._repeated(lambda: self._http.get(path, params=parameters, timeout=limits))
@@ -113,8 +103,6 @@ class Client:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 response: httpx2.Response = send()
-            except (httpx2.UnsupportedProtocol, httpx2.InvalidURL, httpx2.LocalProtocolError) as error:
-                raise self._bad_address(error) from None
             except httpx2.TransportError as error:
                 if attempt == ATTEMPTS:
                     raise self.unreachable(error) from None
@@ -137,6 +125,22 @@ class Client:
                 exit_code=ExitCode.NO_ACCESS,
             )
         return document
+
+
+def _check_address(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise CommandError(
+            title="HEADGATE_URL is not an address",
+            detail=url,
+            hint="Write http://host:port or https://host:port.",
+            code="bad_address",
+            exit_code=ExitCode.USAGE,
+        )
 
 
 def _document(response: httpx2.Response) -> Any:

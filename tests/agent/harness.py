@@ -1,4 +1,4 @@
-"""Drives agents the way a supervisor does, without Django: writes launch.json, starts the keeper, reads what comes back."""
+"""Drives agents as a supervisor does, without Django: writes launch.json, starts the keeper, reads what comes back."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ class Books:
         """The ledger's head for launch.json."""
         return QueryHead(
             source=source, channel=channel, done_batch=self.done[-1].batch if self.done else None,
-            positions=[PartitionPosition(topic=t, partition=p, offset=o) for (t, p), o in sorted(self.positions.items())],
+            positions=[
+                PartitionPosition(topic=t, partition=p, offset=o) for (t, p), o in sorted(self.positions.items())
+            ],
             planned=self.planned.model_dump(mode="json") if self.planned else None,
         )  # fmt: skip
 
@@ -79,7 +81,9 @@ class Run:
     def obey(self, command: Command, timeout: float = 60.0) -> Status:
         """Give an order and wait until the agent has carried it out."""
         seq = self.order(command)
-        return self.wait_status(lambda s: s.command_seq == seq and s.command_state == "done", f"{command} done", timeout)
+        return self.wait_status(
+            lambda s: s.command_seq == seq and s.command_state == "done", f"{command} done", timeout
+        )
 
     @property
     def status(self) -> Status | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from pipelines.domain.spec import Definition
 from workers.agent.checkpoint import Offsets
@@ -12,8 +12,6 @@ from workers.agent.event import Event
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-B = TypeVar("B", bound=Builder)
 
 
 @dataclass(frozen=True)
@@ -44,15 +42,11 @@ def build(definition: Definition, lineage: int) -> Graph:
     for name, sink in definition.sinks.items():
         part(f"sinks.{name}", sink)
     return Graph(
-        sources=_of(parts, SourceBuilder, {f"sources.{name}": name for name in definition.sources}),
+        sources={n: p for n in definition.sources if isinstance(p := parts[f"sources.{n}"], SourceBuilder)},
         interceptors={name: _interceptors(parts, name, definition) for name in definition.sources},
-        sinks=_of(parts, SinkBuilder, {f"sinks.{name}": name for name in definition.sinks}),
+        sinks={n: p for n in definition.sinks if isinstance(p := parts[f"sinks.{n}"], SinkBuilder)},
         parts=parts,
     )
-
-
-def _of(parts: dict[str, Builder], kind: type[B], names: dict[str, str]) -> dict[str, B]:
-    return {name: part for path, name in names.items() if isinstance(part := parts[path], kind)}
 
 
 def _interceptors(parts: dict[str, Builder], source: str, definition: Definition) -> list[InterceptorBuilder]:

@@ -70,6 +70,7 @@ class Driver:
         self._ending_lock = threading.Lock()
         self._phase: AgentPhase | None = None
         self._wake = threading.Event()
+        self._leaving = False
         self._terms = 0
         self._idle_since: float | None = None
         self._collected = False
@@ -110,8 +111,8 @@ class Driver:
             findings = self._launcher.prepare()
             if findings:
                 self._end(_code_for(findings), "preflight found reasons not to start", findings)
-            elif self._gate.position is not Position.STOPPED:
-                self._launcher.start(self._query_ended)
+            elif self._gate.position is not Position.STOPPED and (spark := self._launcher.spark):
+                self._launcher.start(spark, self._query_ended)
         except BaseException as error:
             if self._jvm.process.poll() is None:
                 finding = AgentFinding(
@@ -131,7 +132,8 @@ class Driver:
         self._wake.set()
 
     def _jvm_lost(self, status: int) -> None:
-        self._end(Exit.JVM_LOST, f"the JVM ended with {status}", within=0)
+        if not self._leaving:
+            self._end(Exit.JVM_LOST, f"the JVM ended with {status}", within=0)
 
     def _end(self, code: int, reason: str, findings: Sequence[AgentFinding] = (), within: float = float("inf")) -> None:
         """Turn away every further batch, and end once nothing is in hand. The first reason counts; a JVM that is gone
@@ -253,6 +255,7 @@ class Driver:
 
     def _leave(self) -> int:
         """End in order: queries, JVM, journal, status. Every step is bounded."""
+        self._leaving = True
         ending = self._ending or Ending(Exit.CLEAN, "")
         self._set_phase(AgentPhase.STOPPING)
         if self._jvm.process.poll() is None:

@@ -1,7 +1,7 @@
 """The gate at the top of every batch: the exact boundary at which consumption pauses and stops.
 
-A batch that has entered is finished; one that has not entered has touched nothing. While the gate is closed a batch waits
-there, warm; once it is stopped, every batch that comes is turned away, for good.
+A batch that has entered is finished; one that has not entered has touched nothing. While the gate is closed a batch
+waits there, warm; once it is stopped, every batch that comes is turned away, for good.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The guard: ledger head, checkpoint and log range must agree before a query starts. Pure comparisons.
 
-Agreement is: the checkpoint's last committed batch is the ledger's last done one, or the one before it (Spark's commit of a
-done batch was lost; the batch returns without writing), with equal ends; and at most one batch beyond it that is planned
-and not committed. Anything else is a finding: nothing is guessed.
+Agreement is: the checkpoint's last committed batch is the ledger's last done one, or the one before it (Spark's commit
+of a done batch was lost; the batch returns without writing), with equal ends; and at most one batch beyond it that is
+planned and not committed. Anything else is a finding: nothing is guessed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ def _disagreements(head: Head, checkpoint: View) -> Iterator[tuple[str, str]]:
     elif planned not in {done, done + 1} or committed < done - 1:
         yield (
             "CHECKPOINT_DISAGREES",
-            f"The checkpoint planned batch {_number(planned)} and finished {_number(committed)}; the ledger finished {_number(done)}.",
+            (
+                f"The checkpoint planned batch {_number(planned)} and finished {_number(committed)}; "
+                f"the ledger finished {_number(done)}."
+            ),
         )
     else:
         yield from _different_ends(head, checkpoint, done)
@@ -101,7 +104,10 @@ def _different_plan(head: Head, checkpoint: View, planned: int) -> Iterator[tupl
         if ends.get(item.key) != item.end:
             yield (
                 "CHECKPOINT_DISAGREES",
-                f"{_name(item.key)}: batch {planned} ends at {item.end} in the ledger and at {ends.get(item.key)} in the checkpoint.",
+                (
+                    f"{_name(item.key)}: batch {planned} ends at {item.end} in the ledger "
+                    f"and at {ends.get(item.key)} in the checkpoint."
+                ),
             )
 
 
@@ -121,7 +127,10 @@ def _outside(position: PartitionPosition, log: LogRange | None) -> Iterator[tupl
     elif at < log.start:
         yield (
             "BELOW_LOG_START",
-            f"{name}: the position {at} is gone; the log starts at {log.start}: {log.start - at} records cannot be read any more.",
+            (
+                f"{name}: the position {at} is gone; the log starts at {log.start}: "
+                f"{log.start - at} records cannot be read any more."
+            ),
         )
     elif at > log.end:
         yield (

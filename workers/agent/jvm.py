@@ -1,7 +1,7 @@
 """The agent's JVM: the one place with its flags and class path. Standard library only.
 
-The JVM runs Spark's Py4J gateway directly, without the spark-submit scripts: one JVM start less, and the class path is the
-JVM's own, which is what a class-data archive needs. It ends when its standard input closes, that is, with the driver.
+The JVM runs Spark's Py4J gateway directly, without the spark-submit scripts: one JVM start less, and the class path is
+the JVM's own, which is what a class-data archive needs. It ends when its standard input closes, so with the driver.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ FLAGS = (
 _OPENED = (
     "java.base/java.lang", "java.base/java.lang.invoke", "java.base/java.lang.reflect", "java.base/java.io",
     "java.base/java.net", "java.base/java.nio", "java.base/java.util", "java.base/java.util.concurrent",
-    "java.base/java.util.concurrent.atomic", "java.base/jdk.internal.ref", "java.base/sun.nio.ch", "java.base/sun.nio.cs",
-    "java.base/sun.security.action", "java.base/sun.util.calendar", "java.security.jgss/sun.security.krb5",
+    "java.base/java.util.concurrent.atomic", "java.base/jdk.internal.ref", "java.base/sun.nio.ch",
+    "java.base/sun.nio.cs", "java.base/sun.security.action", "java.base/sun.util.calendar",
+    "java.security.jgss/sun.security.krb5",
 )  # fmt: skip
 _GATEWAY_TIMEOUT = 60.0
 
@@ -79,7 +80,7 @@ def recording_flags(archive: str) -> list[str]:
 
 
 class Jvm:
-    """A running JVM in a process group of its own, so that a SIGTERM for the driver does not abort the batch in hand."""
+    """A running JVM, in a process group of its own: a SIGTERM for the driver must not abort the batch in hand."""
 
     def __init__(self, argv: list[str], tmp: Path) -> None:
         tmp.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from pipelines.domain.positions import PartitionPosition
 from workers.agent.checkpoint import Key, Offsets
@@ -141,8 +141,20 @@ class Cluster:
             )
         return refuse(path, "KAFKA_ERROR", f"Kafka at {servers} refused: {_text(reason)}.", "", retryable=True)
 
-    def offsets(self, partitions: Iterable[Key], spec: OffsetSpec, timeout: float = TIMEOUT) -> Offsets:
-        """The offset that `spec` stands for, per partition; a negative answer (nothing found) is left out."""
+    def earliest(self, partitions: Iterable[Key]) -> Offsets:
+        """The first offset of each partition that can still be read."""
+        return self._offsets(partitions, OffsetSpec.earliest(), TIMEOUT)  # type: ignore[no-untyped-call]
+
+    def latest(self, partitions: Iterable[Key], timeout: float = TIMEOUT) -> Offsets:
+        """The end of each partition."""
+        return self._offsets(partitions, OffsetSpec.latest(), timeout)  # type: ignore[no-untyped-call]
+
+    def at(self, partitions: Iterable[Key], milliseconds: int) -> Offsets:
+        """The first record at or after an instant; partitions without one are left out."""
+        return self._offsets(partitions, OffsetSpec.for_timestamp(milliseconds), TIMEOUT)
+
+    def _offsets(self, partitions: Iterable[Key], spec: OffsetSpec, timeout: float) -> Offsets:
+        """A negative answer means that nothing was found; it is no offset and never leaves this method."""
         wanted = {TopicPartition(topic, number): spec for topic, number in partitions}
         if not wanted:
             return {}

@@ -77,10 +77,10 @@ class Launcher:
         cores = self._definition.placement.launcher.cores
         self.spark = sessions.connect(self._jvm, name=self._definition.name, cores=cores, tmp=self._tmp)
 
-    def start(self, on_end: OnEnd) -> None:
+    def start(self, spark: SparkSession, on_end: OnEnd) -> None:
         """Start all queries side by side, then the watches. Raises whatever keeps one from starting."""
         with ThreadPoolExecutor(max_workers=min(8, len(self.queries))) as pool:
-            for future in [pool.submit(self._start, query, on_end) for query in self.queries]:
+            for future in [pool.submit(self._start, spark, query, on_end) for query in self.queries]:
                 future.result()
         for name, source in self._graph.sources.items():
             own = [query for query in self.queries if query.source == name]
@@ -89,11 +89,10 @@ class Launcher:
             Mirror(source, [query for query in own if query.channel not in optional]).start()
         self.started = True
 
-    def _start(self, query: ChannelQuery, on_end: OnEnd) -> None:
-        assert self.spark is not None
+    def _start(self, spark: SparkSession, query: ChannelQuery, on_end: OnEnd) -> None:
         delivery = self._definition.delivery
         frame = compiler.frame(
-            self.spark, self._graph.sources[query.source], self._graph.interceptors[query.source],
+            spark, self._graph.sources[query.source], self._graph.interceptors[query.source],
             self._starts[query.name], delivery.max_events_per_batch,
         )  # fmt: skip
         query.start(frame, delivery.trigger_interval_ms, on_end)

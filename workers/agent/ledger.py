@@ -1,4 +1,4 @@
-"""The journal's writer: `planned` before the sink is touched, `done` after its acknowledgement, both on disk at once."""
+"""The journal's writer: `planned` before the sink is touched, `done` after its acknowledgement, on disk at once."""
 
 from __future__ import annotations
 

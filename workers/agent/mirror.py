@@ -1,4 +1,4 @@
-"""What happens beside the records, in threads of their own: looks at the source's ends, and the mirror for lag tools."""
+"""Beside the records, in threads of their own: looks at the source's ends, and the mirror for lag tools."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from workers.agent.query import ChannelQuery
 
 _INTERVAL = 1.0
 _FAILURES_BEFORE_AWAY = 3
+_FAILURES_BETWEEN_COMPLAINTS = 30
 
 
 def slowest(cursors: Sequence[Offsets]) -> Offsets:
@@ -60,12 +61,13 @@ class SourceWatch:
 
 
 class Mirror:
-    """Commits the minimum over the required channels to the declared group. Nobody recovers from it; failing is fine."""
+    """Commits the minimum over the required channels to the declared group. Nobody recovers from it."""
 
     def __init__(self, source: SourceBuilder, required: list[ChannelQuery]) -> None:
         self._source = source
         self._required = required
         self._written: Offsets = {}
+        self._failures = 0
 
     def start(self) -> None:
         """Begin, in a daemon thread."""
@@ -81,8 +83,11 @@ class Mirror:
         try:
             self._source.mirror(positions(moved))
         except Exception as error:
-            print(f"driver: the mirror of the positions could not be written: {error}", flush=True)
+            self._failures += 1
+            if self._failures % _FAILURES_BETWEEN_COMPLAINTS == 0:
+                print(f"driver: the mirror of the positions could not be written: {error}", flush=True)
         else:
+            self._failures = 0
             self._written.update(moved)
 
 

@@ -101,7 +101,7 @@ class Starts:
 
 
 def check_positions(launch: Launch, graph: Graph, queries: list[ChannelQuery], journal: Journal) -> Starts:
-    """Compare ledger, checkpoint and log of every query; where all agree, write down first positions and open batches."""
+    """Compare ledger, checkpoint and log of every query; where all agree, note first positions and open batches."""
     starts = Starts()
     heads = {(head.source, head.channel): head for head in launch.heads}
     checked: list[tuple[ChannelQuery, Head, Positions | None]] = []

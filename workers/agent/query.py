@@ -24,7 +24,7 @@ from workers.agent.sink_processors import DefaultProcessor, Delivery, Failure
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _RATE_WINDOW = 5.0
 _SINK_ENDS_AGE = 1.0
@@ -178,7 +178,7 @@ class ChannelQuery:
             self._journal.append(entry)
 
     def _plan(self, number: int, ends: Offsets) -> Planned:
-        """A batch that comes again keeps the sink's ends of its first attempt, so that all of its copies are counted."""
+        """A batch that comes again keeps the sink's ends of its first attempt: all of its copies are counted."""
         return Planned(
             source=self.source, channel=self.channel, batch=number, ranges=ranges(self.positions, ends),
             sink_ends=self._open[0].sink_ends if self._open else self._ends_of_sink(number),

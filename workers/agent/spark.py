@@ -25,6 +25,9 @@ _SETTINGS = {
     "spark.sql.artifact.isolation.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    "spark.redaction.regex": "(?i)secret|password|token|jaas|ssl[.]key|keystore[.]key",
+    "spark.sql.redaction.options.regex": "(?i)secret|password|token|jaas|ssl[.]key|keystore[.]key",
     "spark.sql.adaptive.enabled": "false",
     # The second version of the Kafka sink reports observed counts; the first does not.
     "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
@@ -55,7 +58,7 @@ def connect(jvm: Jvm, *, name: str, cores: int, tmp: Path) -> SparkSession:
     port, secret = jvm.gateway()
     os.environ.update(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret)
     try:
-        gateway = launch_gateway()
+        gateway = launch_gateway()  # type: ignore[no-untyped-call]
     finally:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
     jconf = SparkConf(_jvm=gateway.jvm)

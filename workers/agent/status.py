@@ -18,7 +18,7 @@ _BETWEEN_BATCH_WRITES = 0.5
 
 
 class PauseWatch:
-    """Proves a pause: the gate closed, nothing in hand, every cursor the same at two looks, the last batches balanced."""
+    """Proves a pause: gate closed, nothing in hand, every cursor the same at two looks, the last batches balanced."""
 
     def __init__(self, gate: Gate, queries: Sequence[ChannelQuery]) -> None:
         self._gate = gate
@@ -50,8 +50,8 @@ class PauseWatch:
 
 
 class StatusFile:
-    """status.json: written at every change of phase, command or held batch, for finished batches twice a second at most,
-    and otherwise once per heartbeat."""
+    """status.json: written at every change of phase, command or held batch, twice a second at most for finished
+    batches, and otherwise once per heartbeat."""
 
     def __init__(self, path: Path, token: str, heartbeat: float) -> None:
         self._path = path
@@ -62,6 +62,7 @@ class StatusFile:
         self._written_key: object = None
         self._progress = 0
         self._progress_beat = boottime()
+        self._written_beat = 0.0
 
     def update(
         self, *, phase: AgentPhase, detail: str, command_seq: int, command_done: bool, proof: PauseProof | None,
@@ -72,22 +73,21 @@ class StatusFile:
         held = [query.progress.holding or query.source_away for query in queries]
         key = (phase, detail, command_seq, command_done, proof is not None and proof.holds, held, len(findings))
         age = time.monotonic() - self._written_at
-        moved = self._progress_beat > self._written_beat if self._written_at else True
+        moved = self._progress_beat > self._written_beat
         if key == self._written_key and age < self._heartbeat and not (moved and age >= _BETWEEN_BATCH_WRITES):
             return
         state: Literal["accepted", "done"] = "done" if command_done else "accepted"
         status = Status(
             token=self._token, boot_id=self._boot_id, beat=boottime(), at=time.time(), phase=phase, detail=detail,
             progress=self._progress, progress_beat=self._progress_beat, command_seq=command_seq, command_state=state,
-            pause_proof=proof, queries=[query.status() for query in queries], components=components(), findings=findings,
+            pause_proof=proof, queries=[query.status() for query in queries], components=components(),
+            findings=findings,
         )  # fmt: skip
         try:
             status.store(self._path)
         except OSError as error:
             print(f"driver: status.json cannot be written: {error}", flush=True)
         self._written_at, self._written_key, self._written_beat = time.monotonic(), key, status.beat
-
-    _written_beat = 0.0
 
     def _note_progress(self, queries: Sequence[ChannelQuery]) -> None:
         progress = sum(query.progress.finished + query.progress.idle_looks for query in queries)

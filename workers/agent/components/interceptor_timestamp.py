@@ -1,6 +1,6 @@
 """Flume's TimestampInterceptor: the time of processing, in milliseconds since 1970.
 
-The time is that of the batch, which Spark keeps in its offset log, so that a batch that is run again gives the same value.
+The time is that of the batch, which Spark keeps in its offset log: a batch that is run again gives the same value.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
-from confluent_kafka.admin import OffsetSpec
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, TopicPartition
 from pyspark.sql import functions as f
 
 from pipelines.domain.journal import Planned
@@ -36,19 +35,22 @@ class Builder(SinkBuilder):
 
     def ends(self) -> list[PartitionPosition]:
         """End offsets of the topic."""
-        return positions(self._cluster.offsets(self._partitions, OffsetSpec.latest()))
+        return positions(self._cluster.latest(self._partitions))
 
     def write(self, attempt: Attempt) -> Counts:
         """Spark writes and waits for all acknowledgements."""
         planned = attempt.planned
-        origin = [
-            ("pipeline", f.lit(self.place.pipeline)), ("source", f.lit(planned.source)), ("channel", f.lit(planned.channel)),
-            ("topic", f.col("topic")), ("partition", f.col("partition").cast("string")),
-            ("offset", f.col("offset").cast("string")),
-        ]  # fmt: skip
+        origin = {
+            "pipeline": f.lit(self.place.pipeline),
+            "source": f.lit(planned.source),
+            "channel": f.lit(planned.channel),
+            "topic": f.col("topic"),
+            "partition": f.col("partition").cast("string"),
+            "offset": f.col("offset").cast("string"),
+        }
         pairs = [
             f.struct(f.lit(f"headgate.{name}").alias("key"), value.cast("binary").alias("value"))
-            for name, value in origin
+            for name, value in origin.items()
         ]
         headers = f.concat(f.col("headers"), f.array(*pairs).cast(HEADERS_TYPE)).alias("headers")
         records = attempt.events.select("key", f.col("body").alias("value"), headers)
@@ -80,7 +82,7 @@ class Builder(SinkBuilder):
         if not noted:
             return Resolution(delivered_before=bound, complete=False)
         try:
-            now = self._cluster.offsets(noted, OffsetSpec.latest())
+            now = self._cluster.latest(noted)
             count, complete = self._count(planned, noted, now)
         except KafkaException:
             return Resolution(delivered_before=bound, complete=False)
@@ -101,8 +103,7 @@ class Builder(SinkBuilder):
                 for message in consumer.consume(_CONSUME, timeout=0.2):
                     if message.error():
                         raise KafkaException(message.error())
-                    key = (message.topic(), message.partition())
-                    count += message.offset() < ends[key] and own.covers(message)
+                    count += own.covers(message, before=ends)
                 todo = {at for at in todo if not _reached(consumer, at, ends[at])}
         finally:
             consumer.close()
@@ -128,9 +129,11 @@ class _Origin:
         }
         self._ranges = {(item.topic.encode(), str(item.partition).encode()): item for item in planned.ranges}
 
-    def covers(self, message: Message) -> bool:
-        """Compare one record; only recovery does this."""
-        headers = dict(message.headers() or [])
+    def covers(self, message: Any, before: Offsets) -> bool:
+        """Compare one record that lies before the given ends; only recovery does this."""
+        if message.offset() >= before[message.topic(), message.partition()]:
+            return False
+        headers: dict[str, bytes] = {name: value or b"" for name, value in message.headers() or []}
         if any(headers.get(name) != value for name, value in self._own.items()):
             return False
         item = self._ranges.get((headers.get("headgate.topic", b""), headers.get("headgate.partition", b"")))

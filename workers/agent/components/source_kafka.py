@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import OffsetSpec
 from pyspark.sql import functions as f
 
 from pipelines.domain.positions import PartitionPosition
@@ -52,8 +51,8 @@ class Builder(SourceBuilder):
         """First and end offset of every partition. Raises Refused where the cluster is away."""
         try:
             partitions = self._partitions()
-            starts = self._cluster.offsets(partitions, OffsetSpec.earliest())
-            ends = self._cluster.offsets(partitions, OffsetSpec.latest())
+            starts = self._cluster.earliest(partitions)
+            ends = self._cluster.latest(partitions)
             return {key: LogRange(starts[key], ends[key]) for key in partitions}
         except KafkaException as error:
             raise self._cluster.refusal(self.place.path, self.spec.topics[0], error) from error
@@ -69,7 +68,7 @@ class Builder(SourceBuilder):
         if start == "latest":
             return {key: log[key].end for key in partitions}, "start_from: latest"
         if hasattr(start, "timestamp"):
-            found = self._cluster.offsets(partitions, OffsetSpec.for_timestamp(start.timestamp))
+            found = self._cluster.at(partitions, start.timestamp)
             return {key: found.get(key, log[key].end) for key in partitions}, f"start_from: timestamp {start.timestamp}"
         return self._explicit(partitions), "start_from: offsets"
 
@@ -90,7 +89,7 @@ class Builder(SourceBuilder):
 
     def ends(self, partitions: list[Key]) -> Offsets:
         """End offsets, asked of the brokers."""
-        return self._cluster.offsets(partitions, OffsetSpec.latest(), _LOOK_TIMEOUT)
+        return self._cluster.latest(partitions, _LOOK_TIMEOUT)
 
     def mirror(self, positions: list[PartitionPosition]) -> None:
         """Commit to the declared group."""

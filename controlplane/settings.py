@@ -11,7 +11,8 @@ from controlplane import environment, logs
 HEADGATE = environment.load()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-FRONTEND_DIST = BASE_DIR / "frontend" / "dist"
+PACKAGED_PAGE = BASE_DIR / "controlplane" / "page"
+FRONTEND_DIST = PACKAGED_PAGE if PACKAGED_PAGE.is_dir() else BASE_DIR / "frontend" / "dist"
 
 SECRET_KEY = HEADGATE.signing_key()
 DEBUG = HEADGATE.debug

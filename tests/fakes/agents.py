@@ -1,0 +1,247 @@
+"""Keepers and drivers of a `FakeHost`, moved step by step. They obey the run directory protocol and read an endless topic.
+
+A driver delivers ten records of partition 0 with each step. Its troubles can be set: `deaf` (ignores every command and
+SIGTERM), `silent` (no heartbeat), `slow` (its batch does not end), `fate` (an exit code that it takes next).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pipelines.domain import journal, protocol
+from pipelines.domain.journal import Entry, EntryKind
+from pipelines.domain.ledger import Counts
+from pipelines.domain.positions import Frozen, PartitionRange
+from pipelines.domain.protocol import (
+    AgentFinding,
+    Control,
+    Cursor,
+    Exit,
+    ExitRecord,
+    Identity,
+    Launch,
+    PauseProof,
+    QueryStatus,
+    Status,
+)
+from pipelines.domain.states import STOP_COMMANDS, AgentPhase, Command
+from tests.fakes.host import FakeHost, FakeProcess
+
+BATCH = 10
+TOPIC = "orders-in"
+SIGKILL, SIGTERM = 9, 15
+
+
+@dataclass
+class Agent:
+    """A keeper and its driver."""
+
+    host: FakeHost
+    keeper: FakeProcess
+    run_dir: Path
+    driver: FakeProcess | None = None
+    phase: AgentPhase = AgentPhase.PREFLIGHT
+    deaf: bool = False
+    silent: bool = False
+    slow: bool = False
+    fate: int | None = None
+    findings: list[AgentFinding] = field(default_factory=list)
+    code: int | None = None
+    signal: int | None = None
+    rung: str | None = None
+    entries: int = 0
+    batch: int = 0
+    position: int = 0
+    in_hand: bool = False
+    delivered: int = 0
+
+    @property
+    def launch(self) -> Launch:
+        launch = self.host.launch(self.run_dir)
+        assert launch is not None
+        return launch
+
+    @property
+    def control(self) -> Control:
+        control = self.host.control(self.run_dir)
+        assert control is not None
+        return control
+
+    @property
+    def over(self) -> bool:
+        """Whether neither process lives."""
+        return not self.keeper.alive and (self.driver is None or not self.driver.alive)
+
+    def step(self) -> None:
+        """One step of the keeper, then one of the driver."""
+        if self.keeper.alive:
+            self._keep()
+        if self.driver is not None and self.driver.alive:
+            self._drive()
+
+    def _keep(self) -> None:
+        if self.driver is None:
+            self._start_driver()
+        elif not self.driver.alive:
+            self._record_exit()
+        else:
+            self._climb()
+
+    def _start_driver(self) -> None:
+        token = self.launch.token
+        known = self.host.identity(self.run_dir)
+        if known is None:
+            self._write(protocol.IDENTITY, Identity(token=token, keeper=self.keeper.identity))
+            return
+        self.driver = self.host.start(token, self.run_dir)
+        identity = Identity(token=token, keeper=self.keeper.identity, driver=self.driver.identity)
+        self._write(protocol.IDENTITY, identity)
+        (head,) = self.launch.heads
+        self.position = head.positions[0].offset if head.positions else 0
+        self.batch = 0 if head.done_batch is None else head.done_batch + 1
+
+    def _climb(self) -> None:
+        control = self.control
+        if control.command not in STOP_COMMANDS or control.boot_id != self.host.boot_id:
+            return
+        self.rung = self.rung or "token"
+        if control.kill_at is not None and self.host.boottime >= control.kill_at:
+            self.rung = "sigkill"
+            self._die(SIGKILL)
+        elif control.term_at is not None and self.host.boottime >= control.term_at and not self.deaf:
+            self.rung = "sigterm"
+            self._die(SIGTERM)
+
+    def _die(self, number: int) -> None:
+        assert self.driver is not None
+        self.driver.alive, self.signal = False, number
+
+    def _record_exit(self) -> None:
+        assert self.driver is not None
+        if self.code is None and self.signal is None:
+            self.signal = SIGKILL
+        by_keeper = self.signal == SIGKILL and self.rung == "sigkill"
+        record = ExitRecord(
+            token=self.launch.token, exit_code=self.code, signal=self.signal, boottime=self.host.boottime, at=0.0,
+            killed_by="keeper" if by_keeper else None, rung=self.rung,
+        )  # fmt: skip
+        self._write(protocol.EXIT, record)
+        self.keeper.alive = False
+
+    def _drive(self) -> None:
+        if self.deaf:
+            if not self.silent:
+                self._report()
+            return
+        if self.fate is not None:
+            self._exit(self.fate)
+        elif not self.keeper.alive:
+            self._exit(Exit.KEEPER_LOST)
+        else:
+            self._obey(self.control.command)
+        if not self.silent:
+            self._report()
+
+    def _obey(self, command: Command) -> None:
+        if self.slow and self.in_hand:
+            return
+        if command in STOP_COMMANDS:
+            self._finish_batch()
+            self._exit(Exit.CLEAN)
+        elif command is Command.PAUSE:
+            self._pause()
+        else:
+            self._move()
+
+    def _pause(self) -> None:
+        if self.in_hand:
+            self.phase = AgentPhase.PAUSING
+            self._finish_batch()
+        else:
+            self.phase = AgentPhase.PAUSED if self.phase is not AgentPhase.PREFLIGHT else AgentPhase.STARTING
+
+    def _move(self) -> None:
+        if self.phase is AgentPhase.PREFLIGHT:
+            self.phase = AgentPhase.STARTING
+        elif self.in_hand:
+            self._finish_batch()
+            self.phase = AgentPhase.RUNNING
+        else:
+            self._plan()
+
+    def _ranges(self) -> list[PartitionRange]:
+        return [PartitionRange(topic=TOPIC, partition=0, start=self.position, end=self.position + BATCH)]
+
+    def _plan(self) -> None:
+        planned = journal.Planned(source="shop", channel="main", batch=self.batch, ranges=self._ranges())
+        self.append(EntryKind.PLANNED, planned)
+        self.in_hand = True
+
+    def _finish_batch(self) -> None:
+        if not self.in_hand:
+            return
+        counts = Counts(read=BATCH, delivered=BATCH)
+        done = journal.Done(
+            source="shop", channel="main", batch=self.batch, ranges=self._ranges(), counts=counts, sink="out"
+        )
+        self.append(EntryKind.DONE, done)
+        self.position, self.batch, self.in_hand = self.position + BATCH, self.batch + 1, False
+        self.delivered += BATCH
+
+    def _exit(self, code: int) -> None:
+        assert self.driver is not None
+        self.append(EntryKind.EXIT, journal.Exited(code=code, reason=f"exit {code}"))
+        self.phase = AgentPhase.STOPPED if code == Exit.CLEAN else AgentPhase.FAILED
+        self.code = code
+        self.driver.alive = False
+
+    def append(self, kind: EntryKind, payload: Frozen) -> None:
+        """Write one entry of the journal."""
+        self.entries += 1
+        data = payload.model_dump(mode="json")
+        entry = Entry(n=self.entries, epoch=self.launch.epoch, at=0.0, kind=kind, data=data)
+        self.host.directories[self.run_dir].journal += journal.encode(entry)
+
+    def _report(self) -> None:
+        paused = self.phase is AgentPhase.PAUSED
+        proof = PauseProof(gate_closed=True, batches_in_flight=0, cursor_still=True, balanced=True, proven_at=0.0)
+        cursor = Cursor(topic=TOPIC, partition=0, next_offset=self.position, end_offset=self.position + 1000)
+        query = QueryStatus(
+            source="shop", channel="main", batch=self.batch, in_flight=self.in_hand, delivered=self.delivered,
+            cursor=[cursor], first_delivered_at=1.0 if self.delivered else None,
+        )  # fmt: skip
+        status = Status(
+            token=self.launch.token, boot_id=self.host.boot_id, beat=self.host.boottime, at=0.0, phase=self.phase,
+            progress=self.batch, progress_beat=self.host.boottime, command_seq=0 if self.deaf else self.control.seq,
+            command_state="done", pause_proof=proof if paused else None, queries=[query], findings=self.findings,
+        )  # fmt: skip
+        self._write(protocol.STATUS, status)
+
+    def _write(self, name: str, document: protocol.Document) -> None:
+        self.host.directories[self.run_dir].documents[name] = document
+
+
+@dataclass
+class Agents:
+    """Every agent of a host."""
+
+    host: FakeHost
+    all: dict[int, Agent] = field(default_factory=dict)
+
+    def step(self) -> None:
+        """Find new keepers, then move every agent that is not over."""
+        for pid, process in list(self.host.processes.items()):
+            if process.run_dir is not None and pid not in self.all and not self._is_driver(process):
+                self.all[pid] = Agent(self.host, process, process.run_dir)
+        for agent in self.all.values():
+            if not agent.over:
+                agent.step()
+
+    def _is_driver(self, process: FakeProcess) -> bool:
+        return any(agent.driver is process for agent in self.all.values())
+
+    @property
+    def living(self) -> list[Agent]:
+        """Agents with at least one living process."""
+        return [agent for agent in self.all.values() if not agent.over]

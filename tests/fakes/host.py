@@ -1,0 +1,187 @@
+"""A host in memory: clocks, processes, run directories and a lock, behind the supervisor's ports.
+
+`point` is called with a name before and after everything that the supervisor does to the host; a test makes it raise, to kill
+the worker there. `boottime` moves only when a test moves it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pipelines.domain import protocol
+from pipelines.domain.protocol import Control, Document, ExitRecord, Identity, Launch, ProcessIdentity, Status
+from workers.ports import JournalChunk, Now, TokenHolders
+
+TICKS = os.sysconf("SC_CLK_TCK")
+D = TypeVar("D", bound=Document)
+
+
+class WorkerKilled(BaseException):
+    """SIGKILL of the worker: nothing catches it."""
+
+
+@dataclass
+class FakeProcess:
+    """A process; `run_dir` is set for a keeper and its driver."""
+
+    identity: ProcessIdentity
+    token: str | None = None
+    run_dir: Path | None = None
+    alive: bool = True
+    killed: bool = False
+
+
+@dataclass
+class FakeDirectory:
+    """A run directory."""
+
+    documents: dict[str, Document] = field(default_factory=dict)
+    journal: bytearray = field(default_factory=bytearray)
+
+
+@dataclass
+class FakeHost:
+    """Clock, Processes and RunDirs at once."""
+
+    state_dir: Path = Path("/state")
+    boottime: float = 1000.0
+    boot_id: str = "boot-1"
+    wall: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+    processes: dict[int, FakeProcess] = field(default_factory=dict)
+    directories: dict[Path, FakeDirectory] = field(default_factory=lambda: defaultdict(FakeDirectory))
+    signals: list[tuple[ProcessIdentity, str]] = field(default_factory=list)
+    point: Callable[[str], None] = lambda _name: None
+    spawn_error: OSError | None = None
+    worker: FakeProcess | None = None
+    next_pid: int = 100
+
+    # Clock
+
+    def now(self) -> Now:
+        return Now(wall=self.wall, boottime=self.boottime, boot_id=self.boot_id)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass on every clock."""
+        self.boottime += seconds
+        self.wall += timedelta(seconds=seconds)
+
+    # Processes
+
+    def holders(self) -> TokenHolders:
+        found: dict[str, list[ProcessIdentity]] = defaultdict(list)
+        for process in self.processes.values():
+            if process.alive and process.token:
+                found[process.token].append(process.identity)
+        return {token: tuple(identities) for token, identities in found.items()}
+
+    def kill(self, process: ProcessIdentity, token: str) -> bool:
+        with self._at("kill"):
+            target = self.processes.get(process.pid)
+            if target is None or not target.alive or target.identity != process or target.token != token:
+                return False
+            self.signals.append((process, token))
+            target.alive, target.killed = False, True
+            return True
+
+    def is_alive(self, process: ProcessIdentity) -> bool:
+        target = self.processes.get(process.pid)
+        return target is not None and target.alive and target.identity == process
+
+    def current(self) -> ProcessIdentity:
+        if self.worker is None:
+            self.worker = self.start()
+        return self.worker.identity
+
+    def spawn_keeper(self, run_dir: Path, token: str) -> None:
+        with self._at("spawn"):
+            if self.spawn_error is not None:
+                raise self.spawn_error
+            self.start(token, run_dir)
+
+    def start(self, token: str | None = None, run_dir: Path | None = None) -> FakeProcess:
+        """A new process."""
+        self.next_pid += 1
+        identity = ProcessIdentity(pid=self.next_pid, start_time=int(self.boottime * TICKS), boot_id=self.boot_id)
+        process = FakeProcess(identity, token, run_dir)
+        self.processes[identity.pid] = process
+        return process
+
+    def reboot(self) -> None:
+        """Every process ends, the boot clock begins anew."""
+        for process in self.processes.values():
+            process.alive = False
+        self.boottime, self.boot_id, self.worker = 10.0, f"{self.boot_id}'", None
+
+    # RunDirs
+
+    def path(self, pipeline: str, run: int) -> Path:
+        return protocol.run_dir(self.state_dir, pipeline, run)
+
+    def last_number(self, pipeline: str) -> int:
+        parent = self.path(pipeline, 0).parent
+        return max((int(path.name) for path in self.directories if path.parent == parent), default=0)
+
+    def prepare(self, run_dir: Path, launch: Launch, control: Control) -> None:
+        with self._at("prepare"):
+            documents = self.directories[run_dir].documents
+            documents.setdefault(protocol.LAUNCH, launch)
+            documents.setdefault(protocol.CONTROL, control)
+
+    def launch(self, run_dir: Path) -> Launch | None:
+        return self._document(run_dir, protocol.LAUNCH, Launch)
+
+    def identity(self, run_dir: Path) -> Identity | None:
+        return self._document(run_dir, protocol.IDENTITY, Identity)
+
+    def control(self, run_dir: Path) -> Control | None:
+        return self._document(run_dir, protocol.CONTROL, Control)
+
+    def status(self, run_dir: Path) -> Status | None:
+        return self._document(run_dir, protocol.STATUS, Status)
+
+    def exit_record(self, run_dir: Path) -> ExitRecord | None:
+        return self._document(run_dir, protocol.EXIT, ExitRecord)
+
+    def write_control(self, run_dir: Path, control: Control) -> None:
+        with self._at("write_control"):
+            self.directories[run_dir].documents[protocol.CONTROL] = control
+
+    def journal(self, run_dir: Path, offset: int, limit: int) -> JournalChunk:
+        data = bytes(self.directories[run_dir].journal) if run_dir in self.directories else b""
+        return JournalChunk(offset=offset, data=data[offset : offset + limit], size=len(data))
+
+    def _document(self, run_dir: Path, name: str, kind: type[D]) -> D | None:
+        found: Any = self.directories[run_dir].documents.get(name) if run_dir in self.directories else None
+        return found if isinstance(found, kind) else None
+
+    @contextmanager
+    def _at(self, name: str) -> Iterator[None]:
+        self.point(f"before {name}")
+        yield
+        self.point(f"after {name}")
+
+
+@dataclass
+class FakeLock:
+    """A lock that ends with its process."""
+
+    host: FakeHost
+    holders: list[FakeProcess]
+    owner: FakeProcess
+
+    def acquire(self) -> bool:
+        self.holders[:] = [process for process in self.holders if process.alive]
+        if self.owner not in self.holders and not self.holders:
+            self.holders.append(self.owner)
+        return self.owner in self.holders
+
+    def release(self) -> None:
+        if self.owner in self.holders:
+            self.holders.remove(self.owner)

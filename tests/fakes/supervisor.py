@@ -1,0 +1,32 @@
+"""A supervisor over a `FakeHost`, with the real database services."""
+
+from __future__ import annotations
+
+from pipelines.domain.protocol import SparkSettings
+from pipelines.services.observations import HostFacts
+from tests.fakes.host import FakeHost, FakeLock, FakeProcess
+from workers.supervisor.act import Actor
+from workers.supervisor.launch import Launcher
+from workers.supervisor.lease import HostLease
+from workers.supervisor.memory import Memory
+from workers.supervisor.observe import Observer
+from workers.supervisor.references import References
+from workers.supervisor.tick import Supervisor
+
+HOST = "alpha"
+
+
+def supervisor(host: FakeHost, lock_holders: list[FakeProcess], name: str = HOST) -> Supervisor:
+    """A supervisor in a worker process of its own."""
+    memory, owner = Memory(), host.start()
+    facts = HostFacts(name, str(host.state_dir), "0", 2, 1024, owner.identity.model_dump())
+    launcher = Launcher(name, host.state_dir, References({}, None), lambda: SparkSettings(classpath=[]))
+    host.worker = owner
+    return Supervisor(
+        host=name,
+        clock=host,
+        processes=host,
+        lease=HostLease(facts, FakeLock(host, lock_holders, owner), host),
+        observer=Observer(host, host, memory),
+        actor=Actor(host, host, launcher, memory),
+    )

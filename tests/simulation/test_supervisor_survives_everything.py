@@ -1,0 +1,245 @@
+"""Hypothesis drives people, time and faults in any order; what must hold holds at every instant, and things come right."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+
+from pipelines.domain.states import DesiredState, OperationKind, Phase
+from pipelines.models import Event, Host, LedgerBatch, Operation, Pipeline, Position, Run
+from tests.fakes.supervisor import supervisor
+from tests.simulation.world import World
+from workers.supervisor import observe
+
+KINDS = st.sampled_from(list(OperationKind))
+
+
+class Supervision(RuleBasedStateMachine):
+    """Anything may happen between two steps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        _clean()
+        self.world = World()
+
+    @initialize(seconds=st.integers(0, 12))
+    def it_was_started_some_time_ago(self, seconds: int) -> None:
+        if seconds:
+            self.world.ask(OperationKind.START)
+        for _ in range(seconds):
+            self.world.pass_time()
+
+    @rule(seconds=st.sampled_from([0.2, 1.0, 1.0, 1.0, 4.0]), times=st.integers(1, 6), worker_first=st.booleans())
+    def time_passes(self, seconds: float, times: int, worker_first: bool) -> None:
+        for _ in range(times):
+            self.world.pass_time(seconds, worker_first=worker_first)
+            self.world.check()
+
+    @rule(kind=KINDS, drain=st.booleans())
+    def a_person_asks(self, kind: OperationKind, drain: bool) -> None:
+        self.world.ask(kind, drain=drain)
+
+    @rule(points=st.integers(0, 8))
+    def the_worker_will_be_killed(self, points: int) -> None:
+        self.world.points_left = points
+
+    @rule(rarely=st.integers(0, 2))
+    def the_worker_is_killed(self, rarely: int) -> None:
+        if not rarely:
+            self.world.kill_worker()
+
+    @rule()
+    def a_worker_is_started(self) -> None:
+        self.world.start_worker()
+
+    @rule()
+    def a_tick_comes_twice(self) -> None:
+        self.world.tick()
+        self.world.tick()
+
+    @precondition(lambda self: self.world.agents.living)
+    @rule(who=st.sampled_from(["keeper", "driver", "both"]))
+    def processes_are_killed(self, who: str) -> None:
+        for agent in self.world.agents.living:
+            if who in ("keeper", "both"):
+                agent.keeper.alive = False
+            if who in ("driver", "both") and agent.driver is not None:
+                agent.driver.alive = False
+
+    @precondition(lambda self: self.world.agents.living)
+    @rule(trouble=st.sampled_from(["deaf", "silent", "slow"]), value=st.booleans())
+    def an_agent_is_in_trouble(self, trouble: str, value: bool) -> None:
+        for agent in self.world.agents.living:
+            setattr(agent, trouble, value)
+
+    @precondition(lambda self: self.world.agents.living)
+    @rule(code=st.sampled_from([0, 1, 12, 13]))
+    def an_agent_ends_by_itself(self, code: int) -> None:
+        for agent in self.world.agents.living:
+            agent.fate = code
+
+    @rule(hours=st.sampled_from([-1, 1]))
+    def the_wall_clock_jumps(self, hours: int) -> None:
+        self.world.host.wall += timedelta(hours=hours)
+
+    @rule(rarely=st.integers(0, 4))
+    def the_host_is_started_anew(self, rarely: int) -> None:
+        if not rarely:
+            self.world.host.reboot()
+            self.world.supervisor = None
+
+    @invariant()
+    def what_must_hold_holds(self) -> None:
+        self.world.check()
+
+    def teardown(self) -> None:
+        world = self.world
+        for agent in world.agents.living:
+            agent.deaf = agent.silent = agent.slow = False
+            agent.fate = None
+        world.points_left = None
+        world.start_worker()
+        world.run_until(world.settled)
+        world.check()
+        world.ask(OperationKind.STOP)
+        world.run_until(lambda: world.phase is Phase.STOPPED)
+        world.run_until(world.settled)
+        assert not world.agents.living
+        world.check_books()
+
+
+def _clean() -> None:
+    for model in (Event, LedgerBatch, Position, Operation, Run):
+        model.objects.all().delete()
+    Pipeline.objects.update(current_revision=None)
+    Pipeline.objects.all().delete()
+    Host.objects.all().delete()
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A journal takes several ticks to be taken in."""
+    monkeypatch.setattr(observe, "JOURNAL_CHUNK", 1000)
+
+
+@pytest.mark.django_db
+def test_whatever_happens_there_is_one_agent_at_most_and_the_desired_state_is_reached() -> None:
+    run_state_machine_as_test(
+        Supervision,
+        settings=settings(
+            max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    world = World()
+    world.ask(OperationKind.START)
+    world.run_until(lambda: world.phase is Phase.RUNNING)
+    return world
+
+
+@pytest.mark.parametrize("points", range(12))
+def test_a_start_survives_the_death_of_the_worker_at_every_point(db: None, points: int) -> None:
+    world = World()
+    world.ask(OperationKind.START)
+    world.points_left = points
+    for _ in range(5):
+        world.pass_time()
+    world.kill_worker()
+    world.start_worker()
+    world.run_until(world.settled)
+    world.check()
+    assert world.pipeline.desired_state == DesiredState.RUNNING
+    assert Run.objects.filter(pipeline_id=world.pipeline_id).count() == 1
+
+
+def test_a_stop_is_never_blocked_by_a_driver_that_ignores_everything(world: World) -> None:
+    world.agent.deaf = world.agent.silent = True
+    operation = world.ask(OperationKind.STOP, drain=False)
+    world.run_until(lambda: world.phase is Phase.STOPPED, within=30)
+    assert operation is not None
+    run = Run.objects.get(pipeline_id=world.pipeline_id)
+    assert (run.outcome, run.rung) == ("KILLED", "sigkill")
+    assert world.pipeline.stop_reason == "WATCHDOG"
+
+
+def test_a_stop_is_enforced_by_the_supervisor_when_keeper_and_driver_ignore_it(world: World) -> None:
+    agent = world.agent
+    agent.deaf = True
+    agent.step = lambda: None  # type: ignore[method-assign]
+    world.ask(OperationKind.STOP, drain=False)
+    world.run_until(lambda: world.phase is Phase.STOPPED, within=40)
+    assert {identity.pid for identity, _ in world.host.signals} == {
+        agent.keeper.identity.pid,
+        agent.driver.identity.pid if agent.driver else 0,
+    }
+
+
+def test_everything_a_dead_agent_wrote_is_in_the_books_before_the_next_one_starts(world: World) -> None:
+    world.kill_worker()
+    for _ in range(30):
+        world.host.advance(1)
+        world.agents.step()
+    world.agent.fate = 1
+    world.agents.step()
+    world.agents.step()
+    world.start_worker()
+    world.run_until(lambda: Run.objects.filter(pipeline_id=world.pipeline_id).count() == 2)
+    world.run_until(world.settled)
+    world.ask(OperationKind.STOP)
+    world.run_until(world.settled)
+    world.check_books()
+
+
+def test_deadlines_of_a_stop_survive_the_worker(world: World) -> None:
+    world.agent.deaf = True
+    world.ask(OperationKind.STOP, drain=False)
+    world.pass_time()
+    before = world.agent.control
+    for _ in range(5):
+        world.kill_worker()
+        world.start_worker()
+        world.pass_time()
+    assert world.agent.control == before
+
+
+def test_a_pause_that_cannot_be_proven_is_given_up_and_the_pipeline_goes_on(world: World) -> None:
+    world.agent.slow = True
+    world.run_until(lambda: world.agent.in_hand)
+    operation = world.ask(OperationKind.PAUSE)
+    assert operation is not None
+    world.run_until(lambda: Operation.objects.get(id=operation.id).state == "FAILED", within=15)
+    operation.refresh_from_db()
+    assert operation.error is not None
+    assert operation.error["code"] == "drain_timeout"
+    assert world.pipeline.desired_state == DesiredState.RUNNING
+    world.agent.slow = False
+    world.run_until(world.settled)
+    assert world.phase is Phase.RUNNING
+
+
+def test_a_keeper_that_cannot_be_started_costs_restarts_and_then_fails(db: None) -> None:
+    world = World()
+    world.host.spawn_error = OSError("no space left on device")
+    operation = world.ask(OperationKind.START)
+    world.run_until(lambda: world.phase is Phase.FAILED)
+    world.pass_time()
+    assert operation is not None
+    operation.refresh_from_db()
+    assert operation.state == "FAILED"
+    assert Run.objects.filter(pipeline_id=world.pipeline_id).count() == 5
+
+
+def test_a_second_worker_waits_for_the_first_and_takes_over_when_it_is_dead(world: World) -> None:
+    owner = world.host.worker
+    second = supervisor(world.host, world.lock)
+    assert not second.tick().supervising
+    assert owner is not None
+    owner.alive = False
+    assert second.tick().supervising

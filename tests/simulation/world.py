@@ -1,0 +1,163 @@
+"""One pipeline on one simulated host: people, a worker that can be killed anywhere, agents that can fail anyhow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+from django.db.models import Sum
+
+from controlplane.shared.errors import Conflict
+from pipelines.domain.states import DesiredState, OperationKind, Phase, RunState
+from pipelines.models import Event, LedgerBatch, Operation, Pipeline, Position, Run
+from pipelines.services import lifecycle
+from pipelines.services.audit import Actor
+from tests.factories import HostFactory, PipelineFactory
+from tests.fakes.agents import Agent, Agents
+from tests.fakes.host import FakeHost, FakeProcess, WorkerKilled
+from tests.fakes.supervisor import supervisor
+from workers.supervisor.tick import Supervisor, Ticked
+
+QUICK = {
+    "init_timeout": 20, "drain_timeout": 5, "cancel_interval": 3, "cancel_timeout": 10, "stall_timeout": 30,
+    "heartbeat_timeout": 6, "max_restarts": 4,
+}  # fmt: skip
+HEALED_WITHIN = 400
+"""Virtual seconds in which everything must come right once nothing fails any more."""
+
+
+@dataclass
+class World:
+    """The simulated installation."""
+
+    host: FakeHost = field(default_factory=FakeHost)
+    lock: list[FakeProcess] = field(default_factory=list)
+    supervisor: Supervisor | None = None
+    points_left: int | None = None
+    bystander: FakeProcess = field(init=False)
+    agents: Agents = field(init=False)
+    pipeline_id: object = field(init=False)
+
+    def __post_init__(self) -> None:
+        HostFactory.create(name="alpha")
+        pipeline = PipelineFactory.create(name=f"p-{uuid4().hex[:8]}")
+        revision = pipeline.current_revision
+        revision.definition["lifecycle"] |= QUICK
+        revision.save()
+        self.pipeline_id = pipeline.id
+        self.agents = Agents(self.host)
+        self.host.point = self._point
+        self.bystander = self.host.start()
+        self.start_worker()
+
+    @property
+    def pipeline(self) -> Pipeline:
+        return Pipeline.objects.get(id=self.pipeline_id)
+
+    @property
+    def phase(self) -> Phase:
+        return Phase(self.pipeline.phase)
+
+    # people
+
+    def ask(self, kind: OperationKind, *, drain: bool = True) -> Operation | None:
+        """Ask for an action; None where it is refused."""
+        try:
+            return lifecycle.request(pipeline=self.pipeline, action=kind, actor=Actor("ana"), drain=drain)
+        except Conflict:
+            return None
+
+    # the worker
+
+    def start_worker(self) -> None:
+        """A new worker process."""
+        if self.supervisor is None:
+            self.points_left = None
+            self.supervisor = supervisor(self.host, self.lock)
+
+    def kill_worker(self) -> None:
+        """SIGKILL of the worker."""
+        if self.supervisor is not None and self.host.worker is not None:
+            self.host.worker.alive = False
+            self.supervisor = None
+
+    def _point(self, _name: str) -> None:
+        if self.points_left is None:
+            return
+        self.points_left -= 1
+        if self.points_left < 0:
+            raise WorkerKilled
+
+    def tick(self) -> Ticked | None:
+        """One tick, if there is a worker; it may die in it."""
+        if self.supervisor is None:
+            return None
+        try:
+            return self.supervisor.tick()
+        except WorkerKilled:
+            self.kill_worker()
+            return None
+
+    # time
+
+    def pass_time(self, seconds: float = 1.0, *, worker_first: bool = False) -> None:
+        """A second of everybody's work: agents move, and the worker ticks after or before them."""
+        self.host.advance(seconds)
+        for work in (self.tick, self.agents.step) if worker_first else (self.agents.step, self.tick):
+            work()
+
+    def run_until(self, done: Callable[[], bool], within: float = HEALED_WITHIN) -> None:
+        """Let time pass until `done()`; fails where that takes longer than `within` virtual seconds."""
+        end = self.host.boottime + within
+        while not done():
+            assert self.host.boottime < end, self.story()
+            self.pass_time()
+
+    # what is true
+
+    @property
+    def agent(self) -> Agent:
+        """The one living agent."""
+        (agent,) = self.agents.living
+        return agent
+
+    def settled(self) -> bool:
+        """Whether the desired state is reached, or given up for a reason that is shown."""
+        pipeline = self.pipeline
+        if pipeline.phase == Phase.FAILED:
+            return pipeline.restart_count >= QUICK["max_restarts"] and not self.agents.living
+        wanted = {
+            DesiredState.RUNNING: Phase.RUNNING,
+            DesiredState.PAUSED: Phase.PAUSED,
+            DesiredState.STOPPED: Phase.STOPPED,
+        }[DesiredState(pipeline.desired_state)]
+        waiting = Operation.objects.filter(pipeline=pipeline, state__in=["PENDING", "RUNNING"]).exists()
+        return pipeline.phase == wanted and not waiting and pipeline.generation == pipeline.observed_generation
+
+    def check(self) -> None:
+        """What must hold at every instant."""
+        tokens = self.host.holders()
+        assert len(tokens) <= 1, self.story()
+        assert self.bystander.alive or self.host.boot_id != "boot-1"
+        assert not [s for s in self.host.signals if s[0] == self.bystander.identity]
+        assert not Event.objects.filter(kind__in=["supervisor.error", "journal.corrupt"]).exists(), self.story()
+        runs = Run.objects.filter(pipeline_id=self.pipeline_id).exclude(state=RunState.ENDED)
+        assert set(tokens) <= {run.token for run in runs}, "a process outlived its run's end"
+
+    def check_books(self) -> None:
+        """Everything that agents wrote down is in the books exactly once, and every batch begins where the last ended."""
+        batches = LedgerBatch.objects.filter(pipeline_id=self.pipeline_id, state="done")
+        sums = batches.aggregate(read=Sum("read"), gaps=Sum("gaps"), overlaps=Sum("overlaps"))
+        written = sum(agent.delivered for agent in self.agents.all.values())
+        position = Position.objects.filter(pipeline_id=self.pipeline_id).first()
+        assert (sums["read"] or 0) == written, self.story()
+        assert (position.next_offset if position else 0) == written, self.story()
+        assert not sums["gaps"] and not sums["overlaps"], self.story()
+        assert LedgerBatch.objects.filter(pipeline_id=self.pipeline_id, state="planned").count() <= 1
+
+    def story(self) -> str:
+        """What happened, for a failed test."""
+        lines = [f"{event.kind}: {event.message}" for event in Event.objects.order_by("id")]
+        pipeline = self.pipeline
+        return "\n".join([*lines[-40:], f"now {pipeline.phase}, wanted {pipeline.desired_state}"])

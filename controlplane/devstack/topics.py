@@ -16,7 +16,7 @@ POLL_SIZE = 10_000
 
 
 def admin(servers: str) -> AdminClient:
-    return AdminClient({"bootstrap.servers": servers, "log_level": 3})
+    return AdminClient({"bootstrap.servers": servers, "log_level": 0})
 
 
 def create(servers: str, topics: list[str], *, partitions: int, config: dict[str, str]) -> None:

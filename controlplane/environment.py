@@ -31,8 +31,8 @@ class Environment(BaseSettings):
     """Every setting that is not the same in each installation.
 
     `state`: directory of run directories, checkpoints and, embedded, the database. `database_url`: SQLite below `state`
-    unless given. `https`: the page is reached by HTTPS, so cookies are sent over it alone. `env_references`: variables that
-    definitions may refer to by `${env:NAME}`; `file_references`: the directory of `${file:NAME}`.
+    unless given. `https`: the page is reached by HTTPS, so cookies are sent over it alone. `env_references`: variables
+    that definitions may refer to by `${env:NAME}`; `file_references`: the directory of `${file:NAME}`.
     """
 
     model_config = SettingsConfigDict(env_prefix="HEADGATE_", extra="ignore", frozen=True)

@@ -1,7 +1,7 @@
 """The tick: hold the lease, then observe, record, decide and act for every pipeline of the host.
 
 One thread ticks, so ticks neither overlap nor pile up. An error of one pipeline is reported and leaves the others alone;
-a database that is away ends the tick, and the next one tries again, beginning with the pipelines that were not reached.
+a database that is away ends the tick, and the next one begins with the pipelines that were not reached.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Supervisor:
 
     def _attend_all(self, rows: Sequence[Row], holders: TokenHolders, now: Now) -> bool:
         hurry = False
-        for row, following in zip(rows, [*rows[1:], None], strict=True):
+        for row, following in zip(rows, [*rows[1:], None], strict=False):
             self._first = following.pipeline.name if following else None
             hurry |= self._attend(row, holders, now)
             if self._first is not None and self._clock.now().boottime - now.boottime > BUDGET:

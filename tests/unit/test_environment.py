@@ -1,0 +1,89 @@
+"""The environment is parsed once, and what is wrong with it is told all at once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controlplane import environment
+
+
+def load(monkeypatch: pytest.MonkeyPatch, **variables: str) -> environment.Environment:
+    for name in list(os.environ):
+        if name.startswith("HEADGATE_"):
+            monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(f"HEADGATE_{name}", value)
+    return environment.load()
+
+
+def test_nothing_needs_to_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = load(monkeypatch)
+
+    assert found.state == tmp_path / "var"
+    assert found.database["NAME"] == str(tmp_path / "var" / "headgate.sqlite3")
+    assert found.database["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
+    assert environment.HOST_NAME.match(found.host)
+
+
+def test_every_problem_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(environment.InvalidEnvironment) as refusal:
+        load(
+            monkeypatch, WEB_PORT="99999", HOST="Not A Name", REDIS_URL="http://x", DATABASE_URL="mysql://x", DEBUG="x"
+        )
+
+    text = str(refusal.value)
+    for name in ("WEB_PORT", "HOST", "REDIS_URL", "DATABASE_URL", "DEBUG"):
+        assert f"HEADGATE_{name}: " in text
+
+
+def test_a_database_server_needs_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(environment.InvalidEnvironment, match="HEADGATE_SECRET_KEY"):
+        load(monkeypatch, DATABASE_URL="postgres://db/headgate")
+    assert load(monkeypatch, DATABASE_URL="postgres://db/headgate", SECRET_KEY="k" * 50).signing_key() == "k" * 50
+
+
+def test_a_database_url_is_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    url = "postgresql://ana:p%40ss@db.example:5433/head%20gate?sslmode=require"
+    found: dict[str, Any] = load(monkeypatch, DATABASE_URL=url, SECRET_KEY="k" * 50).database
+
+    assert (found["USER"], found["PASSWORD"], found["HOST"], found["PORT"]) == ("ana", "p@ss", "db.example", "5433")
+    assert found["NAME"] == "head gate"
+    assert found["OPTIONS"]["sslmode"] == "require"
+
+
+def test_secrets_are_not_shown_with_the_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = load(
+        monkeypatch,
+        STATE=str(tmp_path),
+        DATABASE_URL="postgres://ana:swordfish@db/x",
+        REDIS_URL="redis://:swordfish@r/0",
+        SECRET_KEY="swordfish" * 6,
+    )
+    assert "swordfish" not in repr(found)
+    assert "swordfish" not in str(found.model_dump())
+
+
+def test_a_problem_does_not_repeat_the_secret_that_caused_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(environment.InvalidEnvironment) as refusal:
+        load(monkeypatch, REDIS_URL="http://:swordfish@r/0")
+    assert "swordfish" not in str(refusal.value)
+    assert refusal.value.__cause__ is None
+
+
+def test_an_embedded_installation_keeps_a_key_that_others_cannot_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first = load(monkeypatch, STATE=str(tmp_path)).signing_key()
+
+    assert load(monkeypatch, STATE=str(tmp_path)).signing_key() == first
+    assert len(first) > 40
+    assert (tmp_path / "secret_key").stat().st_mode & 0o777 == 0o600
+
+
+def test_lists_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load(monkeypatch, ALLOWED_HOSTS="a.example, b.example").allowed_hosts == ["a.example", "b.example"]

@@ -1,0 +1,76 @@
+"""Conditions, headlines, and the steps of operations."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from pipelines.domain.conditions import Condition, ConditionStatus, ConditionType, Known, completed, headline
+from pipelines.domain.operations import STEPS, StepState, closed, moved, seconds_allowed, steps_of
+from pipelines.domain.spec import Lifecycle
+from pipelines.domain.states import DesiredState, OperationKind, Phase
+
+THEN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def known(phase: Phase, desired: DesiredState = DesiredState.RUNNING, **changes: Any) -> Known:
+    facts = {"phase_message": "Because.", "supervised": True, "host": "alpha", "host_seen_at": THEN, **changes}
+    return Known(desired=desired, phase=phase, phase_since=THEN, **facts)
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_every_phase_has_a_headline_and_a_silent_supervisor_is_named_in_it(phase: Phase) -> None:
+    assert headline(known(phase), 0)
+    assert "alpha is silent" in headline(known(phase, supervised=False), 0)
+
+
+def test_a_pause_says_what_is_in_flight_and_a_failure_says_why() -> None:
+    assert headline(known(Phase.PAUSED), 0) == "Paused; nothing is being read. 0 in flight."
+    assert headline(known(Phase.FAILED), 0).endswith("Because.")
+
+
+def test_recorded_conditions_are_kept_and_missing_ones_are_unknown() -> None:
+    recorded = Condition(ConditionType.STABLE, ConditionStatus.TRUE, "as_desired", "So it is.", THEN)
+    found = {each.type: each for each in completed([recorded], known(Phase.RUNNING))}
+
+    assert list(found) == list(ConditionType)
+    assert found[ConditionType.STABLE] is recorded
+    assert found[ConditionType.LEDGER_BALANCED].status == ConditionStatus.UNKNOWN
+
+
+def test_a_silent_supervisor_overrules_what_it_once_recorded() -> None:
+    recorded = Condition(ConditionType.SUPERVISED, ConditionStatus.TRUE, "ticking", "It looks.", THEN)
+    found = {each.type: each for each in completed([recorded], known(Phase.RUNNING, supervised=False))}
+    assert found[ConditionType.SUPERVISED].status == ConditionStatus.FALSE
+
+
+@pytest.mark.parametrize(
+    ("desired", "status"),
+    [(DesiredState.STOPPED, ConditionStatus.TRUE), (DesiredState.RUNNING, ConditionStatus.FALSE)],
+)
+def test_a_pipeline_without_a_host_is_stable_only_where_it_is_meant_to_be_stopped(
+    desired: DesiredState, status: ConditionStatus
+) -> None:
+    found = {each.type: each for each in completed([], known(Phase.STOPPED, desired, host=None, host_seen_at=None))}
+    assert found[ConditionType.STABLE].status == status
+    assert found[ConditionType.SUPERVISED].status == ConditionStatus.UNKNOWN
+
+
+@pytest.mark.parametrize("kind", OperationKind)
+def test_the_steps_of_every_kind_move_forward_and_close(kind: OperationKind) -> None:
+    steps = steps_of(kind)
+    for name in STEPS[kind]:
+        steps = moved(steps, name, StepState.RUNNING, "now", "t1")
+    assert [step["state"] for step in steps] == ["done"] * (len(steps) - 1) + ["running"]
+    assert {step["state"] for step in closed(steps, True, "t2")} == {"done"}
+    assert [step["state"] for step in closed(steps, False, "t2")][-1] == "failed"
+    assert moved(steps, STEPS[kind][-1], StepState.RUNNING, "now", "t3") == steps
+
+
+@pytest.mark.parametrize("kind", OperationKind)
+def test_every_operation_has_an_end_in_time_even_without_a_watchdog(kind: OperationKind) -> None:
+    unwatched = Lifecycle(cancel_timeout=0)
+    assert 0 < seconds_allowed(kind, Lifecycle(), True) < 3600
+    assert seconds_allowed(kind, unwatched, False) > 0

@@ -23,6 +23,7 @@ def _jars() -> None:
 
 COMMANDS: dict[str, tuple[str, Callable[[], None]]] = {
     "setup": ("everything that running Headgate needs", setup.setup),
+    "runtime": ("what agents need alone: Java, jars, start-up archive", setup.runtime),
     "browser": ("a Chromium for the end-to-end tests", setup.browser),
     "jars": ("check and download the locked jars", _jars),
     "lock-jars": ("maintainers: write jars.lock.json anew", lambda: lock.write_lock(find_java())),

@@ -17,12 +17,17 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 def setup() -> None:
     """Make this machine able to run Headgate. Raises SetupError at the first step that cannot be done."""
-    step("java", _java)
-    step("jars", _jars)
+    runtime()
     step("redis", lambda: str(server_binary()))
-    step("start-up archive", lambda: "built" if archive.ensure(find_java()) else "fits this Java and these jars")
     step("dashboard packages", lambda: "installed" if frontend.ensure_dependencies(find_node()) else "unchanged")
     step("dashboard", lambda: "built" if frontend.ensure_build(find_node()) else "unchanged")
+
+
+def runtime() -> None:
+    """What agents need: Java, jars and the start-up archive. Raises SetupError."""
+    step("java", _java)
+    step("jars", _jars)
+    step("start-up archive", lambda: "built" if archive.ensure(find_java()) else "fits this Java and these jars")
 
 
 def browser() -> None:

@@ -1,0 +1,30 @@
+FROM node:24-slim AS page
+WORKDIR /src/frontend
+COPY frontend/package.json frontend/package-lock.json ./
+RUN npm ci --no-audit --no-fund
+COPY frontend ./
+RUN npm run build
+
+FROM python:3.11-slim-bookworm
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends openjdk-17-jre-headless \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --uid 10001 --create-home headgate \
+    && install -d -o headgate /app /var/lib/headgate /opt/headgate
+USER headgate
+WORKDIR /app
+ENV PATH=/app/.venv/bin:$PATH HEADGATE_CACHE=/opt/headgate/cache PYTHONUNBUFFERED=1
+COPY --chown=headgate pyproject.toml uv.lock README.md ./
+RUN python -m venv .venv \
+    && .venv/bin/pip install --no-cache-dir uv==0.13.8 \
+    && uv sync --frozen --no-dev --inexact --no-install-project --no-cache
+COPY --chown=headgate manage.py ./
+COPY --chown=headgate controlplane controlplane
+COPY --chown=headgate pipelines pipelines
+COPY --chown=headgate workers workers
+# The jars and the agents' start-up archive belong to this Java, so they are part of the image.
+RUN uv sync --frozen --no-dev --inexact --no-cache && python -m controlplane.provision runtime
+COPY --from=page --chown=headgate /src/frontend/dist frontend/dist
+VOLUME /var/lib/headgate
+EXPOSE 8000
+CMD ["uvicorn", "controlplane.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--lifespan", "off"]

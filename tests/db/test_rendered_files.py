@@ -11,7 +11,7 @@ from pipelines.domain.states import TRANSITIONS
 from tests.settings import BASE_DIR
 
 
-@pytest.mark.parametrize("command", ["render_states", "render_schema"])
+@pytest.mark.parametrize("command", ["render_states", "render_schema", "render_definition", "render_cli"])
 def test_what_is_committed_is_what_would_be_written(command: str) -> None:
     call_command(command, "--check")
 

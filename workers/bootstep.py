@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -43,7 +44,9 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
         self._ticker: Ticker | None = None
 
     def start(self, parent: Any) -> None:
-        """Begin to tick."""
+        """Begin to tick. What a launch needs is looked up before, so that no tick waits for it."""
+        with suppress(NotProvisioned):
+            spark_settings()
         self._ticker = Ticker(supervisor(), WAKE)
         self._ticker.start()
 

@@ -75,7 +75,7 @@ class HostProcesses:
             child = subprocess.Popen(
                 [*self._keeper, str(run_dir)],
                 cwd=_PROJECT,
-                env={**environment, TOKEN_VARIABLE: token},
+                env={**environment, TOKEN_VARIABLE: token, "PYTHONPATH": str(_PROJECT)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -96,6 +96,7 @@ REST_FRAMEWORK = {
     "URL_FORMAT_OVERRIDE": None,
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
+MIGRATION_MODULES = {"knox": None}  # its only table is replaced by KNOX_TOKEN_MODEL
 KNOX_TOKEN_MODEL = "pipelines.AccessToken"  # noqa: S105 - the name of a table
 REST_KNOX = {"TOKEN_TTL": None, "TOKEN_PREFIX": "hg_"}
 

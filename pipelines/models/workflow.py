@@ -33,7 +33,7 @@ class Operation(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["pipeline"],
-                condition=Q(state__in=[state.value for state in OPEN_OPERATION_STATES]),
+                condition=Q(state__in=sorted(state.value for state in OPEN_OPERATION_STATES)),
                 name="one_open_operation_per_pipeline",
             ),
         ]

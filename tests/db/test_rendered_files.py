@@ -30,3 +30,8 @@ def test_the_diagram_has_every_arrow_of_the_table() -> None:
     for old, following in TRANSITIONS.items():
         for new in following:
             assert f"{old} --> {new}\n" in drawn or old == "UNKNOWN"
+
+
+@pytest.mark.django_db
+def test_the_migrations_say_what_the_models_say() -> None:
+    call_command("makemigrations", "--check", "--dry-run")

@@ -1,0 +1,91 @@
+"""The command line against the real API, over HTTP: its fake must not be the only thing it was ever tried with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from controlplane.cli.app import app
+from controlplane.cli.errors import ExitCode
+from pipelines.domain.roles import Role
+from pipelines.services import access
+from tests.db.conftest import Server
+from tests.factories import UserFactory, definition_data
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(server: Server, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A command line that may act."""
+    operator = UserFactory.create(username="operator", role=Role.OPERATOR)
+    monkeypatch.setenv("HEADGATE_URL", server.url)
+    monkeypatch.setenv("HEADGATE_TOKEN", access.create_token(user=operator, name="test", expires=None))
+    return lambda *arguments, text=None: CliRunner().invoke(app, list(arguments), input=text)
+
+
+ORDERS = yaml.safe_dump(definition_data("orders"))
+
+
+def test_a_definition_is_created_then_unchanged_then_revised(run: Run) -> None:
+    assert run("apply", "-f", "-", text=ORDERS).stdout == "orders: created\n"
+    assert run("apply", "-f", "-", text=ORDERS).stdout == "orders: unchanged (revision 1)\n"
+    changed = yaml.safe_dump(definition_data("orders", description="Other orders"))
+    assert run("apply", "-f", "-", "--note", "words", text=changed).stdout == "orders: revision 2\n"
+    shown = run("show", "orders", "--definition").stdout
+    assert run("validate", "-f", "-", text=shown).exit_code == 0
+    assert run("apply", "-f", "-", text=shown).stdout == "orders: unchanged (revision 2)\n"
+
+
+def test_every_look_works_on_a_new_pipeline(run: Run) -> None:
+    run("apply", "-f", "-", text=ORDERS)
+    for command in (
+        ["list"], ["list", "--phase", "stopped"], ["show", "orders"], ["status", "orders"], ["ledger", "orders"],
+        ["ledger", "orders", "--balance"], ["runs", "orders"], ["events"], ["components"], ["components", "kafka"],
+    ):  # fmt: skip
+        plain, as_json = run(*command), run(*command, "--json")
+        assert plain.exit_code == as_json.exit_code == 0, (command, plain.output)
+        assert plain.stdout.strip()
+        json.loads(as_json.stdout)
+    assert "orders" in run("list").stdout
+    assert run("logs", "orders").exit_code == ExitCode.FAILED
+    assert "pipeline.created" in run("events", "--pipeline", "orders").stdout
+
+
+def test_a_pipeline_that_is_wanted_running_takes_no_revision(run: Run) -> None:
+    run("apply", "-f", "-", text=ORDERS)
+    assert run("start", "orders").exit_code == 0
+    refused = run("apply", "-f", "-", text=yaml.safe_dump(definition_data("orders", description="Other")))
+    assert refused.exit_code == ExitCode.REFUSED
+    assert "headgate stop" in refused.stderr
+
+
+def test_waiting_without_a_supervisor_times_out_and_cancels_nothing(run: Run) -> None:
+    run("apply", "-f", "-", text=ORDERS)
+    result = run("start", "orders", "--wait", "--timeout", "1")
+    assert result.exit_code == ExitCode.TIMED_OUT
+    operation = json.loads(run("status", "orders", "--json").stdout)["pipeline"]["operation"]
+    assert operation["kind"] == "start"
+
+
+def test_what_is_impossible_is_refused_with_the_reason(run: Run) -> None:
+    run("apply", "-f", "-", text=ORDERS)
+    result = run("pause", "orders")
+    assert result.exit_code == ExitCode.REFUSED
+    assert result.stderr.strip()
+    assert run("stop", "orders", "--wait").exit_code == 0, "it is stopped already"
+
+
+def test_a_viewer_and_a_stranger_have_no_access(run: Run, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("apply", "-f", "-", text=ORDERS)
+    monkeypatch.setenv("HEADGATE_TOKEN", server.token)
+    assert run("list").exit_code == 0
+    assert run("start", "orders").exit_code == ExitCode.NO_ACCESS
+    monkeypatch.setenv("HEADGATE_TOKEN", "nobody")
+    assert run("list").exit_code == ExitCode.NO_ACCESS
+    monkeypatch.delenv("HEADGATE_TOKEN")
+    assert "HEADGATE_TOKEN" in run("list").stderr

@@ -90,7 +90,49 @@ _CLASSES = {
 }  # fmt: skip
 _UNICODE_AWARE = "dswDSW"
 _CATEGORIES = frozenset(
-    ["Cn", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Me", "Mc", "Nd", "Nl", "No", "Zs", "Zl", "Zp", "Cc", "Cf", "Co", "Cs", "Pd", "Ps", "Pe", "Pc", "Po", "Sm", "Sc", "Sk", "So", "Pi", "Pf", "L", "M", "N", "Z", "C", "P", "S", "LC", "LD", "L1", "all"]
+    [
+        "Cn",
+        "Lu",
+        "Ll",
+        "Lt",
+        "Lm",
+        "Lo",
+        "Mn",
+        "Me",
+        "Mc",
+        "Nd",
+        "Nl",
+        "No",
+        "Zs",
+        "Zl",
+        "Zp",
+        "Cc",
+        "Cf",
+        "Co",
+        "Cs",
+        "Pd",
+        "Ps",
+        "Pe",
+        "Pc",
+        "Po",
+        "Sm",
+        "Sc",
+        "Sk",
+        "So",
+        "Pi",
+        "Pf",
+        "L",
+        "M",
+        "N",
+        "Z",
+        "C",
+        "P",
+        "S",
+        "LC",
+        "LD",
+        "L1",
+        "all",
+    ]
 )
 _PROPERTY = re.compile(
     r"(?:Is|In|java)[A-Za-z0-9_ -]+|(?:sc|script|blk|block|gc|general_category)=[A-Za-z0-9_ -]+", re.IGNORECASE
@@ -404,12 +446,18 @@ def _single(charset: CharSet) -> bool:
 
 def _unlimited(node: Node) -> bool:
     if isinstance(node, Repeat):
-        return node.most is None or _unlimited(node.body)
+        return (node.most is None and not _is_empty(node.body)) or _unlimited(node.body)
     if isinstance(node, Sequence):
         return any(map(_unlimited, node.items))
     if isinstance(node, Choice):
         return any(map(_unlimited, node.branches))
     return isinstance(node, BackReference)
+
+
+def _is_empty(node: Node) -> bool:
+    if isinstance(node, Sequence):
+        return all(map(_is_empty, node.items))
+    return isinstance(node, Assertion | Look)
 
 
 def unquoted(pattern: str) -> str:

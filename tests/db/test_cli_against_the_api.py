@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from controlplane.cli import following, reports
 from controlplane.cli.app import app
+from controlplane.cli.client import Client
 from controlplane.cli.errors import ExitCode
 from pipelines.domain.roles import Role
 from pipelines.services import access
@@ -89,3 +92,23 @@ def test_a_viewer_and_a_stranger_have_no_access(run: Run, server: Server, monkey
     assert run("list").exit_code == ExitCode.NO_ACCESS
     monkeypatch.delenv("HEADGATE_TOKEN")
     assert "HEADGATE_TOKEN" in run("list").stderr
+
+
+def test_the_stream_of_events_goes_on_after_the_last_one_seen(
+    run: Run, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("apply", "-f", "-", text=ORDERS)
+    run("start", "orders")
+    ids = [event["id"] for event in json.loads(run("events", "--json").stdout)]
+    assert len(ids) > 1
+    seen: list[int] = []
+
+    def see(event: dict[str, Any], *, as_json: bool) -> None:
+        seen.append(event["id"])
+        if seen == ids[1:]:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(reports, "event", see)
+    with pytest.raises(KeyboardInterrupt):
+        following.follow_events(Client(server.url, server.token), pipeline=None, last_id=str(ids[0]), as_json=True)
+    assert seen == ids[1:]

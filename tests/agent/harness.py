@@ -62,9 +62,13 @@ class Run:
         self.token = token
         self._seq = 0
 
-    def start(self) -> Run:
-        """Start the keeper, which detaches."""
+    def start(self, crash_at: str | None = None) -> Run:
+        """Start the keeper, which detaches. `crash_at`: a point of `crashing.py` at which the driver kills itself."""
         argv = [sys.executable, "-m", "workers.keeper", str(self.dir)]
+        if crash_at:
+            driver = [sys.executable, "-P", "-m", "tests.agent.crashing", str(self.dir), crash_at]
+            code = "import sys; from pathlib import Path; from workers.keeper.keeper import main; "
+            argv = [sys.executable, "-c", f"{code}sys.exit(main(Path({str(self.dir)!r}), {driver!r}))"]
         subprocess.run(argv, cwd=ROOT, check=True, timeout=20, start_new_session=True)
         return self
 
@@ -213,9 +217,9 @@ class Pipeline:
         self.current = Run(directory, token)
         return self.current
 
-    def start(self) -> Run:
+    def start(self, crash_at: str | None = None) -> Run:
         """Prepare and start the next run."""
-        return self.prepare().start()
+        return self.prepare().start(crash_at)
 
     def ingest(self) -> None:
         """Take the whole journal of the run that has ended into the books."""

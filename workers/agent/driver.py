@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _POLL = 0.075
 _FINISH_BATCH = 8.0
 """Seconds that a batch in hand gets when the run ends although nobody asked for it."""
+_JVM_ENDS = 0.5
+"""Seconds in which a JVM that took its queries with it is seen to have ended."""
 _QUERY_STOP = 3.0
 _JVM_STOP = 3.0
 _GRACE = 2.0
@@ -123,6 +125,8 @@ class Driver:
             self._wake.set()
 
     def _query_ended(self, query: ChannelQuery, error: BaseException | None) -> None:
+        if self._jvm.is_gone(within=_JVM_ENDS):
+            return
         if self._ending is None or query.failure is not None:
             cause = cause_of(query.failure or error or RuntimeError("it ended by itself"))
             finding = AgentFinding(

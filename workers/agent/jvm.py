@@ -109,6 +109,14 @@ class Jvm:
         port, length = struct.unpack(">ii", content[:8])
         return port, content[8 : 8 + length].decode()
 
+    def is_gone(self, within: float) -> bool:
+        """Whether it has ended, or ends within so many seconds."""
+        try:
+            self.process.wait(within)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def stop(self, timeout: float) -> None:
         """Close its standard input, which ends it; kill it where it does not end in `timeout` seconds."""
         if self.process.stdin:

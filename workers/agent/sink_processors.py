@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+
 from pipelines.domain.ledger import Counts
 from pipelines.domain.positions import PartitionPosition
 from workers.agent.batch import Batch
@@ -81,7 +83,8 @@ class DefaultProcessor:
     def deliver(self, batch: Batch, failed: Callable[[Failure], None]) -> Delivery:
         """Write the batch; `failed` hears of every attempt that did not work.
 
-        Raises Cancelled where a stop gives the batch up, SourceLost where its records are gone.
+        Raises Cancelled where a stop gives the batch up, SourceLost where its records are gone, Py4JNetworkError where
+        the JVM is gone.
         """
         counts, attempts = self._hold(lambda: self.sink.write(batch.attempt()), failed)
         return Delivery(counts, self.name, attempts)
@@ -91,6 +94,8 @@ class DefaultProcessor:
         for attempt, pause in enumerate(pauses(), start=1):
             try:
                 return action(), attempt
+            except Py4JNetworkError:
+                raise
             except Exception as error:
                 self._gate.check()
                 if _SOURCE_LOST.search(str(error)):

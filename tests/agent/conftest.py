@@ -1,0 +1,58 @@
+"""One embedded broker for the whole tier; agents are real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controlplane.devstack.kafka import running_kafka
+from controlplane.provision.archive import archive_path
+from controlplane.provision.jars import SPARK_KAFKA, jar_paths
+from pipelines.domain.protocol import SparkSettings
+from tests.agent.harness import Pipeline
+from tests.agent.topics import Topics
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_kafka(tmp_path_factory.mktemp("kafka")) as servers:
+        yield servers
+
+
+@pytest.fixture(scope="session")
+def spark_settings() -> SparkSettings:
+    archive = archive_path()
+    return SparkSettings(classpath=[str(path) for path in jar_paths(SPARK_KAFKA)], archive=archive and str(archive))
+
+
+@pytest.fixture
+def topics(broker: str) -> Topics:
+    return Topics(broker)
+
+
+MakePipeline = Callable[..., Pipeline]
+
+
+@pytest.fixture
+def make_pipeline(tmp_path: Path, topics: Topics, spark_settings: SparkSettings) -> Iterator[MakePipeline]:
+    """A pipeline from the topic `topics.source` to `topics.sink` or another sink; its processes end with the test."""
+    made: list[Pipeline] = []
+
+    def make(*, sink: dict[str, Any] | None = None, source: dict[str, Any] | None = None, **delivery: Any) -> Pipeline:
+        definition = {
+            "api_version": "headgate/v1",
+            "name": topics.name,
+            "sources": {"shop": topics.as_source() | (source or {})},
+            "channels": {"lake": {"type": "direct"}},
+            "sinks": {"lake": {"channel": "lake"} | (sink or topics.as_sink())},
+            "delivery": delivery,
+        }
+        made.append(Pipeline(tmp_path / "state", definition, spark_settings))
+        return made[-1]
+
+    yield make
+    for pipeline in made:
+        pipeline.kill_all()

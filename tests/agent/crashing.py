@@ -1,0 +1,49 @@
+"""An agent that kills itself at a named point: `python -m tests.agent.crashing RUNDIR POINT`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pipelines.domain.journal import Done, Planned
+from workers.agent.__main__ import main
+from workers.agent.components import sink_file
+from workers.agent.ledger import Journal
+from workers.agent.sink_processors import DefaultProcessor
+
+
+def die_after(owner: Any, name: str, when: Callable[..., bool] = lambda *_: True) -> None:
+    """Let the call happen, then die."""
+    real = getattr(owner, name)
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        result = real(*arguments, **named)
+        if when(*arguments):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    setattr(owner, name, call)
+
+
+def is_second(payload: type) -> Callable[..., bool]:
+    """Whether a journal entry is that of the second batch."""
+    return lambda _journal, entry: isinstance(entry, payload) and entry.batch == 1  # type: ignore[attr-defined]
+
+
+POINTS: dict[str, Callable[[], None]] = {
+    "planned": lambda: die_after(Journal, "append", is_second(Planned)),
+    "delivered": lambda: die_after(DefaultProcessor, "deliver", lambda _self, batch, _failed: batch.planned.batch == 1),
+    "done": lambda: die_after(Journal, "append", is_second(Done)),
+    "staged": lambda: die_after(sink_file, "_keep_parts", lambda staging: "-1.staging" in str(staging)),
+    "manifest": lambda: die_after(sink_file, "write_atomically", lambda path, _: "-1.manifest" in str(path)),
+}
+
+if __name__ == "__main__":
+    POINTS[sys.argv[2]]()
+    code = main(Path(sys.argv[1]))
+    sys.stdout.flush()
+    os._exit(code)

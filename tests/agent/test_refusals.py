@@ -1,0 +1,94 @@
+"""What keeps an agent from starting: zero records are read, and every reason is named."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.journal import Done, Planned
+from pipelines.domain.protocol import AgentFinding, Exit
+from pipelines.domain.states import AgentPhase
+from tests.agent.conftest import MakePipeline
+from tests.agent.harness import Pipeline
+from tests.agent.topics import Topics
+
+
+def refused(pipeline: Pipeline, code: Exit) -> dict[str, AgentFinding]:
+    """Start; the run must end with `code` and without a batch. Returns its findings by code."""
+    run = pipeline.start()
+    assert run.wait_exit(60).exit_code == code
+    assert not run.of_kind(Planned)
+    status = run.status
+    assert status is not None
+    assert status.phase is AgentPhase.FAILED
+    return {finding.code: finding for finding in status.findings}
+
+
+def test_everything_that_is_wrong_is_found_at_once(topics: Topics, make_pipeline: MakePipeline) -> None:
+    pipeline = make_pipeline(source={"topics": [topics.source, "nobody-made-this"]})
+    pipeline.definition["sinks"]["lake"] = {"type": "file", "channel": "lake", "path": "/proc/headgate"}
+    pipeline.definition["channels"]["away"] = {"type": "direct"}
+    pipeline.definition["sinks"]["away"] = {
+        "type": "kafka", "channel": "away", "bootstrap_servers": "127.0.0.1:1", "topic": "t",
+    }  # fmt: skip
+    topics.produce(10)
+    findings = refused(pipeline, Exit.INIT_FAILED)
+    assert findings.keys() == {"TOPIC_MISSING", "DIRECTORY_UNWRITABLE", "BROKER_UNREACHABLE"}
+    assert "nobody-made-this" in findings["TOPIC_MISSING"].message
+    assert findings["TOPIC_MISSING"].path == "sources.shop"
+    assert findings["DIRECTORY_UNWRITABLE"].path == "sinks.lake.path"
+    assert findings["BROKER_UNREACHABLE"].retryable
+    assert not findings["TOPIC_MISSING"].retryable
+    run = pipeline.current
+    assert run is not None
+    assert run.status is not None
+    states = {component.name: component.state for component in run.status.components}
+    assert states["sources.shop"] == states["sinks.lake"] == states["sinks.away"] == "failed"
+
+
+@pytest.fixture
+def moved(topics: Topics, make_pipeline: MakePipeline) -> Pipeline:
+    """A pipeline that has moved 1,000 records and was stopped."""
+    topics.produce(1000)
+    pipeline = make_pipeline()
+    run = pipeline.start()
+    run.wait_delivered(1000)
+    assert run.stop().exit_code == 0
+    pipeline.ingest()
+    return pipeline
+
+
+def test_positions_that_disagree_are_refused_with_exact_numbers(topics: Topics, moved: Pipeline) -> None:
+    checkpoint = moved.checkpoint("shop", "lake")
+    kept = checkpoint.with_name("kept")
+    book = moved.books["shop", "lake"]
+
+    checkpoint.rename(kept)
+    assert "CHECKPOINT_LOST" in refused(moved, Exit.PREFLIGHT_BLOCKED)
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    kept.rename(checkpoint)
+
+    last = book.done.pop()
+    assert "LEDGER_BEHIND" in refused(moved, Exit.PREFLIGHT_BLOCKED)
+    book.done.append(last)
+
+    (checkpoint / "offsets" / str(last.batch)).write_text("")
+    assert "CHECKPOINT_DISAGREES" in refused(moved, Exit.PREFLIGHT_BLOCKED)
+
+
+def test_records_that_retention_took_are_counted(topics: Topics, moved: Pipeline) -> None:
+    topics.produce(400)
+    topics.trim(partition=2, before=320)
+    finding = refused(moved, Exit.PREFLIGHT_BLOCKED)["BELOW_LOG_START"]
+    assert "70 records" in finding.message
+    assert f"{topics.source}/2" in finding.message
+
+
+def test_a_launch_that_makes_no_sense_has_an_exit_of_its_own(make_pipeline: MakePipeline, tmp_path: Path) -> None:
+    run = make_pipeline().prepare()
+    launch = run.dir / "launch.json"
+    launch.write_text(launch.read_text().replace('"headgate/v1"', '"headgate/v9"'))
+    assert run.start().wait_exit(30).exit_code == Exit.BAD_LAUNCH
+    assert not run.of_kind(Done)

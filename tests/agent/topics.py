@@ -1,0 +1,144 @@
+"""Topics of one test: numbered records in, and what came out."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+_PARTITIONS = 4
+
+
+@dataclass
+class Out:
+    """What a sink holds: how often each number, and one record of each with its headers."""
+
+    numbers: Counter[int] = field(default_factory=Counter)
+    headers: dict[int, dict[str, bytes]] = field(default_factory=dict)
+    keys: dict[int, bytes | None] = field(default_factory=dict)
+
+    @property
+    def duplicates(self) -> int:
+        """Records that are there more often than once."""
+        return sum(self.numbers.values()) - len(self.numbers)
+
+    def missing(self, count: int) -> set[int]:
+        """Numbers below `count` that never arrived."""
+        return set(range(count)) - self.numbers.keys()
+
+
+class Topics:
+    """A fresh input and output topic."""
+
+    def __init__(self, servers: str) -> None:
+        self.servers = servers
+        self.name = f"t-{uuid.uuid4().hex[:8]}"
+        self.source, self.sink = f"{self.name}-in", f"{self.name}-out"
+        self.produced = 0
+        self._admin = AdminClient({"bootstrap.servers": servers})
+        self._producer = Producer({
+            "bootstrap.servers": servers, "linger.ms": 20, "batch.size": 500_000, "compression.type": "lz4",
+            "queue.buffering.max.messages": 1_000_000,
+        })  # fmt: skip
+        self.create(self.source)
+        self.create(self.sink)
+
+    def create(self, topic: str) -> None:
+        """Make a topic."""
+        for future in self._admin.create_topics([NewTopic(topic, _PARTITIONS, 1)]).values():
+            future.result(10)
+
+    def delete(self, topic: str) -> None:
+        """Remove a topic."""
+        for future in self._admin.delete_topics([topic]).values():
+            future.result(10)
+
+    def trim(self, partition: int, before: int) -> None:
+        """Do what retention does."""
+        for future in self._admin.delete_records([TopicPartition(self.source, partition, before)]).values():
+            future.result(10)
+
+    def as_source(self) -> dict[str, Any]:
+        """The source of a definition."""
+        return {
+            "type": "kafka", "bootstrap_servers": self.servers, "topics": [self.source],
+            "group_id": f"headgate.{self.name}", "start_from": "earliest",
+        }  # fmt: skip
+
+    def as_sink(self) -> dict[str, Any]:
+        """The sink of a definition."""
+        return {"type": "kafka", "channel": "lake", "bootstrap_servers": self.servers, "topic": self.sink}
+
+    def produce(self, count: int, *, size: int = 20, **extra: Any) -> None:
+        """Append `count` numbered records, spread over the partitions."""
+        filler = b"x" * max(0, size - 11)
+        for number in range(self.produced, self.produced + count):
+            self._append(number, filler, extra)
+        self.produced += count
+        assert self._producer.flush(60) == 0
+
+    def _append(self, number: int, filler: bytes, extra: dict[str, Any]) -> None:
+        while True:
+            try:
+                self._producer.produce(
+                    self.source, b"%010d " % number + filler, partition=number % _PARTITIONS, **extra
+                )
+                return
+            except BufferError:
+                self._producer.poll(0.1)
+
+    def read(self, topic: str | None = None) -> Out:
+        """Everything that the sink's topic holds now."""
+        topic = topic or self.sink
+        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "read", "enable.auto.commit": False})
+        partitions = [TopicPartition(topic, number, 0) for number in range(_PARTITIONS)]
+        ends = {p.partition: consumer.get_watermark_offsets(p, timeout=10)[1] for p in partitions}
+        left, out = sum(ends.values()), Out()
+        consumer.assign(partitions)
+        while left > 0:
+            for message in consumer.consume(10_000, timeout=1):
+                if message.error():
+                    raise KafkaException(message.error())
+                left -= 1
+                number = int((message.value() or b"")[:10])
+                out.numbers[number] += 1
+                out.headers[number] = dict(message.headers() or [])  # type: ignore[arg-type]
+                out.keys[number] = message.key()
+        consumer.close()
+        return out
+
+    def mirrored(self) -> dict[int, int]:
+        """What the declared group's commits say."""
+        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": f"headgate.{self.name}"})
+        committed = consumer.committed([TopicPartition(self.source, n) for n in range(_PARTITIONS)], timeout=10)
+        consumer.close()
+        return {at.partition: at.offset for at in committed}
+
+
+class Pacer(threading.Thread):
+    """Produces `rate` records a second until it is told to end."""
+
+    def __init__(self, topics: Topics, rate: int) -> None:
+        super().__init__(daemon=True)
+        self._topics, self._rate = topics, rate
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Append a tenth of a second's worth at a time."""
+        due = time.monotonic()
+        while not self._ended.is_set():
+            self._topics.produce(self._rate // 10)
+            due += 0.1
+            self._ended.wait(max(0.0, due - time.monotonic()))
+
+    def end(self) -> int:
+        """Stop; returns how many records were produced in all."""
+        self._ended.set()
+        self.join()
+        return self._topics.produced

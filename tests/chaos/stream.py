@@ -1,0 +1,163 @@
+"""A pipeline in mid-stream: numbered records from a paced producer, and a look at its processes every 50 ms."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from controlplane.devstack import topics
+from controlplane.devstack.books import Readback, read_back
+from controlplane.devstack.child import Child
+from controlplane.devstack.demo import Demo
+from pipelines.domain.protocol import IDENTITY, LAUNCH, Identity, Launch
+from tests.chaos.installation import Installation, wait_for
+from workers.adapters.processes import HostProcesses
+
+RATE = 1000.0
+LOOK_EVERY = 0.05
+MOVING_WITHIN = 90.0
+GONE_ON = 2000
+"""Records that must be read after a fault before the stream counts as going on."""
+
+
+@dataclass
+class Watch(threading.Thread):
+    """Looks for two agents at once: run tokens of the pipeline that living processes carry at the same time."""
+
+    runs: Path
+    seen: set[str] = field(default_factory=set)
+    together: list[set[str]] = field(default_factory=list)
+    looks: int = 0
+
+    def __post_init__(self) -> None:
+        super().__init__(daemon=True)
+        self._over = threading.Event()
+        self._processes = HostProcesses()
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def run(self) -> None:
+        while not self._over.wait(LOOK_EVERY):
+            launches = (Launch.load(path) for path in self.runs.glob(f"*/{LAUNCH}"))
+            ours = {launch.token for launch in launches if launch is not None}
+            alive = ours & set(self._processes.holders())
+            self.looks += 1
+            self.seen |= alive
+            if len(alive) > 1:
+                self.together.append(alive)
+
+    def end(self) -> None:
+        self._over.set()
+        self.join()
+
+
+@dataclass
+class Stream:
+    """The pipeline, its producer and the watch."""
+
+    installation: Installation
+    demo: Demo
+    watch: Watch
+    producer: Child
+
+    @property
+    def pipeline(self) -> dict[str, Any]:
+        return self.installation.api.get(f"/pipelines/{self.demo.name}")
+
+    @property
+    def runs(self) -> list[dict[str, Any]]:
+        """Newest first."""
+        found: list[dict[str, Any]] = self.installation.api.get(f"/pipelines/{self.demo.name}/runs")["results"]
+        return found
+
+    @property
+    def books(self) -> dict[str, Any]:
+        return self.installation.api.get(f"/pipelines/{self.demo.name}/ledger/summary")
+
+    @property
+    def read(self) -> int:
+        return int(self.books["read"])
+
+    @property
+    def identity(self) -> Identity:
+        identity = Identity.load(Path(self.runs[0]["run_dir"]) / IDENTITY)
+        assert identity is not None
+        return identity
+
+    def tells_the_truth(self) -> bool:
+        """Whether what the API shows agrees with the processes of this host."""
+        pipeline, runs = self.pipeline, self.runs
+        alive = self._driver_lives(runs[0])
+        moving = pipeline["phase"] in {"RUNNING", "DEGRADED", "STALLED", "PAUSED"}
+        return bool(pipeline["supervised"]) and (alive or not moving)
+
+    def _driver_lives(self, run: dict[str, Any]) -> bool:
+        identity = Identity.load(Path(run["run_dir"]) / IDENTITY)
+        known = identity is not None and identity.driver is not None and identity.driver.pid == run["driver_pid"]
+        return known and identity is not None and identity.driver in HostProcesses().holders().get(identity.token, ())
+
+    def goes_on(self, since: int) -> None:
+        """Wait until the stream moves again."""
+        wait_for(lambda: self.read > since + GONE_ON, MOVING_WITHIN, f"reading goes on after {since}")
+        wait_for(lambda: self.pipeline["phase"] == "RUNNING", MOVING_WITHIN, "the phase is RUNNING")
+
+    def jvm(self) -> int:
+        """The pid of the agent's JVM."""
+        for process in HostProcesses().holders()[self.identity.token]:
+            if Path(f"/proc/{process.pid}/comm").read_text().strip() == "java":
+                return process.pid
+        raise AssertionError("there is no JVM")
+
+    @property
+    def cursor(self) -> list[dict[str, Any]]:
+        """Where the agent says that it stands."""
+        status = self.installation.api.get(f"/pipelines/{self.demo.name}/status")
+        return [place for query in status["queries"] for place in query["cursor"]]
+
+    @property
+    def produced(self) -> int:
+        """Records in the source's topic."""
+        return sum(topics.end_offsets(self.demo.servers, self.demo.source).values())
+
+    def act(self, action: str, **body: Any) -> dict[str, Any]:
+        return self.installation.api.act(self.demo.name, action, timeout=MOVING_WITHIN, **body)
+
+    def finish(self) -> tuple[int, Readback]:
+        """Stop the producer, wait for the last record, stop, read back; returns how many were produced."""
+        self.producer.stop()
+        produced = self.produced
+        wait_for(lambda: self.read >= produced, MOVING_WITHIN, "the last record is read")
+        self.act("stop", drain=True)
+        return produced, read_back(topics.read_all(self.demo.servers, self.demo.sink), produced)
+
+
+def kill(pid: int) -> None:
+    """SIGKILL."""
+    os.kill(pid, signal.SIGKILL)
+
+
+@contextmanager
+def streaming(installation: Installation) -> Iterator[Stream]:
+    """Start the pipeline and its producer; both are stopped at the end."""
+    demo = Demo("stream", installation.servers, batch=2000)
+    demo.create_topics()
+    installation.api.post("/pipelines", {"definition": demo.definition()})
+    watch = Watch(installation.state / "runs" / demo.name)
+    watch.start()
+    producer = Child(demo.producer(rate=RATE), output=subprocess.DEVNULL)
+    stream = Stream(installation, demo, watch, producer)
+    try:
+        stream.act("start")
+        stream.goes_on(0)
+        yield stream
+    finally:
+        producer.stop()
+        watch.end()

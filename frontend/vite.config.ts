@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
-import { mockApi } from './mock/plugin'
+import { mockApi } from './mock/plugin.ts'
 
 const backend = process.env.HEADGATE_URL ?? 'http://127.0.0.1:8000'
 

@@ -1,6 +1,6 @@
 import type { Condition, Finding, LedgerSummary, OperationKind, PipelineStatus } from '../src/api/types'
-import { iso, type Simulated } from './seed'
-import { World, yamlOf } from './world'
+import { iso, type Simulated } from './seed.ts'
+import { World, yamlOf } from './world.ts'
 
 const json = (body: unknown, code = 200) => Response.json(body, { status: code })
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Plugin } from 'vite'
-import { handle, World } from './handle'
+import { handle, World } from './handle.ts'
 
 const TICK_MS = 1_000
 

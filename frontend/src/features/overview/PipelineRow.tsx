@@ -1,7 +1,7 @@
-import { Checkbox } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
 import { memo, useCallback, useEffect, useSyncExternalStore } from 'react'
 import type { Phase, Pipeline } from '@/api/types'
+import { Check } from '@/components/ui/Check'
 import { PhaseBadge } from '@/components/ui/PhaseBadge'
 import { Sparkline } from '@/components/ui/Sparkline'
 import { StaleMark } from '@/components/ui/Stat'
@@ -33,7 +33,7 @@ export const PipelineRow = memo(function PipelineRow({
   return (
     <tr className={classes.row} aria-rowindex={index + 2} data-selected={selected || undefined}>
       <td className={classes.check}>
-        <Checkbox aria-label={`Choose ${name}`} checked={selected} onChange={() => onToggle(name)} />
+        <Check label={`Choose ${name}`} checked={selected} onChange={() => onToggle(name)} />
       </td>
       <td className={classes.name}>
         <Link to="/pipelines/$name" params={{ name }} title={description || name} preload={false}>

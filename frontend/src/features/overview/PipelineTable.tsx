@@ -1,8 +1,17 @@
-import { Button, Checkbox } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { IconArrowDown, IconArrowUp } from '@tabler/icons-react'
-import { useLayoutEffect, useRef, useState, type ReactNode } from 'react'
+import {
+  useCallback,
+  useLayoutEffect,
+  useRef,
+  useState,
+  type Dispatch,
+  type ReactNode,
+  type SetStateAction,
+} from 'react'
 import type { Pipeline } from '@/api/types'
+import { Check } from '@/components/ui/Check'
 import { Empty } from '@/components/ui/Feedback'
 import type { OverviewSearch, SortKey } from './filter'
 import { PipelineRow } from './PipelineRow'
@@ -17,7 +26,7 @@ interface PipelineTableProps {
   search: OverviewSearch
   onSort: (next: OverviewSearch) => void
   selected: ReadonlySet<string>
-  onSelect: (next: ReadonlySet<string>) => void
+  onSelect: Dispatch<SetStateAction<ReadonlySet<string>>>
   filtered: boolean
   onClearFilter: () => void
 }
@@ -36,7 +45,7 @@ export function PipelineTable(props: PipelineTableProps) {
   const rows = virtual.getVirtualItems()
   const before = (rows[0]?.start ?? offset) - offset
   const after = virtual.getTotalSize() - (rows.at(-1)?.end ?? offset) + offset
-  const toggle = (name: string) => onSelect(toggled(selected, name))
+  const toggle = useCallback((name: string) => onSelect((old) => toggled(old, name)), [onSelect])
   return (
     <div className={classes.frame}>
       <table className={classes.table} aria-rowcount={pipelines.length + 1}>
@@ -80,10 +89,10 @@ function Head({ pipelines, selected, onSelect, search, onSort }: PipelineTablePr
     <thead>
       <tr aria-rowindex={1}>
         <th className={classes.check}>
-          <Checkbox
-            aria-label="Choose every pipeline that is listed"
+          <Check
+            label="Choose every pipeline that is listed"
             checked={all}
-            indeterminate={chosen > 0 && !all}
+            mixed={chosen > 0 && !all}
             onChange={() => onSelect(all ? new Set() : new Set(pipelines.map(({ name }) => name)))}
           />
         </th>

@@ -1,6 +1,6 @@
-import { ActionIcon, Menu } from '@mantine/core'
+import { Menu } from '@mantine/core'
 import { IconDots } from '@tabler/icons-react'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import type { OperationKind, Pipeline } from '@/api/types'
 import { refusal } from '@/components/actions/allowed'
 import { ACTION_ICONS } from '@/components/actions/icons'
@@ -8,38 +8,56 @@ import { StopDialog } from '@/components/actions/StopDialog'
 import { useAction } from '@/components/actions/useAction'
 import { ACTION_KINDS, ACTION_WORDS } from '@/components/actions/words'
 import { ReasonItem } from '@/components/ui/ReasonItem'
+import classes from './table.module.css'
 
-/** The actions of one row. What may not be done now is listed with the reason. */
+/**
+ * The actions of one row. What may not be done now is listed with the reason. The menu is made only when it is opened:
+ * one in every row would make scrolling heavy.
+ */
 export function RowActions({ pipeline }: { pipeline: Pipeline }) {
   const action = useAction(pipeline.name)
+  const button = useRef<HTMLButtonElement>(null)
+  const [open, setOpen] = useState(false)
   const [stopping, setStopping] = useState(false)
   const ask = (kind: OperationKind) => (kind === 'stop' ? setStopping(true) : action.mutate({ kind }))
+  const close = () => {
+    setOpen(false)
+    requestAnimationFrame(() => button.current?.focus())
+  }
+  const dots = (
+    <button
+      ref={button}
+      type="button"
+      className={classes.dots}
+      aria-label={`Actions for ${pipeline.name}`}
+      aria-haspopup="menu"
+      aria-expanded={open}
+      aria-busy={action.isPending}
+      onClick={() => setOpen(true)}
+    >
+      <IconDots size={16} aria-hidden />
+    </button>
+  )
   return (
     <>
-      <Menu position="bottom-end" width={240}>
-        <Menu.Target>
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            size={28}
-            loading={action.isPending}
-            aria-label={`Actions for ${pipeline.name}`}
-          >
-            <IconDots size={16} aria-hidden />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          {ACTION_KINDS.map((kind) => (
-            <ReasonItem
-              key={kind}
-              icon={ACTION_ICONS[kind]}
-              label={ACTION_WORDS[kind].verb}
-              reason={refusal(pipeline, kind)}
-              onClick={() => ask(kind)}
-            />
-          ))}
-        </Menu.Dropdown>
-      </Menu>
+      {open ? (
+        <Menu opened onClose={close} position="bottom-end" width={250} returnFocus={false}>
+          <Menu.Target>{dots}</Menu.Target>
+          <Menu.Dropdown>
+            {ACTION_KINDS.map((kind) => (
+              <ReasonItem
+                key={kind}
+                icon={ACTION_ICONS[kind]}
+                label={ACTION_WORDS[kind].verb}
+                reason={refusal(pipeline, kind)}
+                onClick={() => ask(kind)}
+              />
+            ))}
+          </Menu.Dropdown>
+        </Menu>
+      ) : (
+        dots
+      )}
       {stopping && (
         <StopDialog
           name={pipeline.name}

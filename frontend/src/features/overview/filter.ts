@@ -65,8 +65,11 @@ function searchText(pipeline: Pipeline): string {
     .toLowerCase()
 }
 
+/** Made once: `localeCompare` with options makes a collator for every comparison. */
+const byName = new Intl.Collator('en', { numeric: true })
+
 const COMPARE: Record<SortKey, (a: Pipeline, b: Pipeline) => number> = {
-  name: (a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }),
+  name: (a, b) => byName.compare(a.name, b.name),
   phase: (a, b) =>
     urgency(a.phase) - urgency(b.phase) || PHASE_ORDER.indexOf(a.phase) - PHASE_ORDER.indexOf(b.phase),
   rate: (a, b) => (a.live.records_per_second ?? -1) - (b.live.records_per_second ?? -1),

@@ -1,5 +1,5 @@
 import { Button, PasswordInput, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient, type Query } from '@tanstack/react-query'
 import { useEffect, type SubmitEvent } from 'react'
 import { keys } from '@/api/keys'
 import { logIn } from '@/api/session'
@@ -13,9 +13,10 @@ export function LoginScreen({ lastUser }: { lastUser: string | null }) {
   const login = useMutation({
     mutationFn: ({ username, password }: { username: string; password: string }) => logIn(username, password),
     onSuccess: (session) => {
-      if (session.user === lastUser) void client.invalidateQueries()
-      else client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== keys.session[0] })
+      const everythingElse = { predicate: ({ queryKey }: Query) => queryKey[0] !== keys.session[0] }
       client.setQueryData(keys.session, session)
+      if (session.user === lastUser) void client.invalidateQueries(everythingElse)
+      else client.removeQueries(everythingElse)
     },
   })
   useEffect(() => {

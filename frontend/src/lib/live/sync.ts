@@ -1,7 +1,7 @@
-import type { QueryClient } from '@tanstack/react-query'
+import type { QueryClient, QueryKey } from '@tanstack/react-query'
 import { keys } from '@/api/keys'
-import { fetchPipeline, pipelineQuery, pipelinesQuery, statusQuery } from '@/api/pipelines'
-import type { HeadgateEvent, LiveFrame, Pipeline, SeriesPoint } from '@/api/types'
+import { fetchPipeline, pipelinesQuery } from '@/api/pipelines'
+import type { HeadgateEvent, LiveFrame, Pipeline, PipelineStatus, SeriesPoint } from '@/api/types'
 import { appendPoint, applyFrame, applyFrames, applyToStatus, changesMeaning, pointOf } from './reducer'
 import { samples } from './samples'
 
@@ -51,19 +51,25 @@ export class LiveSync {
     this.timer = undefined
     this.noteMeaning()
     this.applyToList()
-    this.frames.forEach((frame) => this.applyToPipeline(frame))
+    this.applyToPipelines()
+    this.keepSamples()
     this.frames.clear()
     this.readAgain()
   }
 
   private noteMeaning(): void {
     const list = this.client.getQueryData<Pipeline[]>(pipelinesQuery.queryKey) ?? []
-    const known = new Map(list.map((pipeline) => [pipeline.name, pipeline]))
-    for (const frame of this.frames.values()) {
-      const pipeline =
-        this.client.getQueryData(pipelineQuery(frame.pipeline).queryKey) ?? known.get(frame.pipeline)
-      if (pipeline && changesMeaning(pipeline, frame)) this.changed.add(frame.pipeline)
+    for (const pipeline of [...list, ...this.openDetails()]) {
+      const frame = this.frames.get(pipeline.name)
+      if (frame && changesMeaning(pipeline, frame)) this.changed.add(pipeline.name)
     }
+  }
+
+  private openDetails(): Pipeline[] {
+    const details = this.client.getQueriesData<Pipeline>({
+      predicate: ({ queryKey }) => queryKey[2] === 'detail',
+    })
+    return details.flatMap(([, pipeline]) => pipeline ?? [])
   }
 
   private applyToList(): void {
@@ -73,23 +79,32 @@ export class LiveSync {
     )
   }
 
-  private applyToPipeline(frame: LiveFrame): void {
-    const name = frame.pipeline
-    this.client.setQueryData(pipelineQuery(name).queryKey, (old) => old && applyFrame(old, frame))
-    this.client.setQueryData(statusQuery(name).queryKey, (old) => old && applyToStatus(old, frame))
-    const point = pointOf(frame)
-    if (!point) return
-    samples.add(name, point)
-    this.appendToCharts(name, point)
+  /** Goes over the few queries that are cached, not over the many frames. */
+  private applyToPipelines(): void {
+    for (const { queryKey } of this.client.getQueryCache().getAll()) {
+      const [kind, name, part] = queryKey
+      const frame = typeof name === 'string' ? this.frames.get(name) : undefined
+      if (!frame) continue
+      if (kind === 'series') this.appendToChart(queryKey, frame)
+      else if (part === 'detail') this.update<Pipeline>(queryKey, (old) => applyFrame(old, frame))
+      else if (part === 'status') this.update<PipelineStatus>(queryKey, (old) => applyToStatus(old, frame))
+    }
   }
 
-  private appendToCharts(name: string, point: SeriesPoint): void {
-    for (const query of this.client.getQueryCache().findAll({ queryKey: ['series', name] })) {
-      const windowMs = (query.queryKey[2] as number) * 60_000
-      this.client.setQueryData<SeriesPoint[]>(
-        query.queryKey,
-        (old) => old && appendPoint(old, point, windowMs),
-      )
+  private appendToChart(queryKey: QueryKey, frame: LiveFrame): void {
+    const point = pointOf(frame)
+    const windowMs = Number(queryKey[2]) * 60_000
+    if (point) this.update<SeriesPoint[]>(queryKey, (old) => appendPoint(old, point, windowMs))
+  }
+
+  private update<T>(queryKey: QueryKey, change: (old: T) => T): void {
+    this.client.setQueryData<T>(queryKey, (old) => old && change(old))
+  }
+
+  private keepSamples(): void {
+    for (const [name, frame] of this.frames) {
+      const point = pointOf(frame)
+      if (point) samples.add(name, point)
     }
   }
 

@@ -1,0 +1,70 @@
+import { screen, waitFor } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { vi } from 'vitest'
+import { operation, pipeline } from '@/testing/factories'
+import { show } from '@/testing/render'
+import { given, problem } from '@/testing/server'
+import { ActionButtons } from './ActionButtons'
+import { DeleteDialog } from './DeleteDialog'
+
+describe('the action buttons', () => {
+  it('keep a refused action reachable and say why', async () => {
+    show(<ActionButtons pipeline={pipeline({}, ['pause'])} />)
+    const start = screen.getByRole('button', { name: 'Start' })
+    expect(start).toHaveAttribute('aria-disabled', 'true')
+    expect(start).toHaveAccessibleDescription('No start now.')
+    expect(start).not.toBeDisabled()
+    await userEvent.click(start)
+  })
+
+  it('send a pause at once, with a key that makes a repeat harmless', async () => {
+    const asked = vi.fn()
+    given.post('/pipelines/orders/pause', (request) => {
+      asked(request.headers.get('idempotency-key'))
+      return operation()
+    })
+    show(<ActionButtons pipeline={pipeline()} />)
+    await userEvent.click(screen.getByRole('button', { name: 'Pause' }))
+    await waitFor(() => expect(asked).toHaveBeenCalledWith(expect.stringMatching(/^[0-9a-f]{32}$/)))
+  })
+
+  it('ask once before a stop and send how it shall be done', async () => {
+    const asked = vi.fn()
+    given.post('/pipelines/orders/stop', async (request) => {
+      asked(await request.json())
+      return operation({ kind: 'stop' })
+    })
+    show(<ActionButtons pipeline={pipeline()} />)
+    await userEvent.click(screen.getByRole('button', { name: 'Stop' }))
+    expect(asked).not.toHaveBeenCalled()
+    await userEvent.click(await screen.findByRole('radio', { name: /Stop now/ }))
+    await userEvent.click(screen.getByRole('button', { name: 'Stop now' }))
+    await waitFor(() => expect(asked).toHaveBeenCalledWith({ drain: false }))
+  })
+
+  it('show the reason of a refusal that came while the page was out of date', async () => {
+    given.post('/pipelines/orders/pause', () => problem(409, 'not_possible', 'It is being restarted.'))
+    show(<ActionButtons pipeline={pipeline()} />)
+    await userEvent.click(screen.getByRole('button', { name: 'Pause' }))
+    expect(await screen.findByText(/It is being restarted\./)).toBeInTheDocument()
+  })
+})
+
+describe('deleting', () => {
+  it('needs the typed name and sends the version that was seen', async () => {
+    const deleted = vi.fn()
+    const done = vi.fn()
+    given.delete('/pipelines/orders', (request) => {
+      deleted(request.headers.get('if-match'))
+      return new Response(null, { status: 204 })
+    })
+    show(<DeleteDialog pipeline={pipeline()} onDeleted={done} onClose={() => {}} />)
+    const button = await screen.findByRole('button', { name: 'Delete' })
+    await userEvent.click(button)
+    expect(deleted).not.toHaveBeenCalled()
+    await userEvent.type(screen.getByLabelText('Type orders to confirm'), 'orders')
+    await userEvent.click(screen.getByRole('button', { name: 'Delete' }))
+    await waitFor(() => expect(done).toHaveBeenCalled())
+    expect(deleted).toHaveBeenCalledWith('"3"')
+  })
+})

@@ -1,0 +1,92 @@
+import { pipeline, T0 } from '@/testing/factories'
+import type { Condition } from '@/api/types'
+import { actionCall, applyCall, editCall } from './calls'
+import { freshness } from './freshness'
+import { headline } from './headline'
+import { isUnsupervised, needsAttention, wanted } from './phases'
+
+const balanced = (status: Condition['status']): Condition[] => [
+  { type: 'LedgerBalanced', status, reason: '', message: '', last_transition_time: T0 },
+]
+
+describe('the headline', () => {
+  it('says what a paused pipeline proves', () => {
+    const paused = pipeline({ phase: 'PAUSED', live: { ...pipeline().live, in_flight: 0 } })
+    expect(headline(paused, balanced('True'), '12:04')).toBe(
+      'Paused on alpha since 12:04; nothing is being read; 0 in flight; the books balance.',
+    )
+  })
+
+  it('names the rate, and says so when nothing moves', () => {
+    expect(headline(pipeline(), [], '12:04')).toBe('Running on alpha since 12:04; 1,000 records a second.')
+    const idle = pipeline({ live: { ...pipeline().live, records_per_second: 0 } })
+    expect(headline(idle, [], '12:04')).toContain('no records at the moment')
+  })
+
+  it('never calls books balanced that are not known to be', () => {
+    expect(headline(pipeline(), balanced('Unknown'), 'x')).not.toContain('books')
+    expect(headline(pipeline(), balanced('False'), 'x')).toContain('the books do not balance')
+  })
+
+  it('says who stopped it, and that it never ran', () => {
+    const stopped = pipeline({ phase: 'STOPPED', stop_reason: 'WATCHDOG' })
+    expect(headline(stopped, [], '12:04')).toBe('Stopped since 12:04 by the watchdog; no process exists.')
+    expect(headline(pipeline({ phase: 'STOPPED', host: null }), [], 'x')).toBe(
+      'Never started yet; no process exists.',
+    )
+  })
+})
+
+describe('attention', () => {
+  it('goes to trouble and to what nobody supervises, not to what is stopped on purpose', () => {
+    expect(needsAttention(pipeline({ phase: 'BLOCKED' }))).toBe(true)
+    expect(needsAttention(pipeline({ supervised: false }))).toBe(true)
+    expect(needsAttention(pipeline())).toBe(false)
+    expect(isUnsupervised(pipeline({ supervised: false, phase: 'STOPPED', desired_state: 'STOPPED' }))).toBe(
+      false,
+    )
+  })
+
+  it('says what is wanted only where it differs from what is', () => {
+    expect(wanted(pipeline())).toBeNull()
+    expect(wanted(pipeline({ phase: 'DEGRADED' }))).toBeNull()
+    expect(wanted(pipeline({ phase: 'PAUSING', desired_state: 'PAUSED' }))).toBe('should be paused')
+  })
+})
+
+describe('freshness', () => {
+  const at = (seconds: number) => Date.parse(T0) + seconds * 1_000
+
+  it('marks figures of a living agent that are older than five seconds', () => {
+    expect(freshness(pipeline(), at(5)).stale).toBe(false)
+    expect(freshness(pipeline(), at(6))).toEqual({ stale: true, ageMs: 6_000 })
+    expect(freshness(pipeline({ phase: 'UNKNOWN' }), at(6)).stale).toBe(true)
+  })
+
+  it('does not call a stopped pipeline stale, nor one that never reported', () => {
+    expect(freshness(pipeline({ phase: 'STOPPED' }), at(999)).stale).toBe(false)
+    expect(freshness(pipeline({ live: { ...pipeline().live, as_of: null } }), at(999)).stale).toBe(false)
+  })
+})
+
+describe('the call behind a button', () => {
+  it('is a POST with the body, the same command and the same Python', () => {
+    const call = actionCall('orders', 'stop', { drain: false })
+    expect(call.curl).toContain(`curl -X POST ${window.location.origin}/api/v1/pipelines/orders/stop`)
+    expect(call.curl).toContain(`-d '{"drain":false}'`)
+    expect(call.python).toContain('json={"drain": False}')
+  })
+
+  it('quotes for the shell and takes the token from the environment', () => {
+    const call = editCall('orders', '"7"', { description: "it's" })
+    expect(call.curl).toContain(`-H 'If-Match: "7"'`)
+    expect(call.curl).toContain(`it'\\''s`)
+    expect(call.curl).toContain('$HEADGATE_TOKEN')
+    expect(call.python).toContain("os.environ['HEADGATE_TOKEN']")
+  })
+
+  it('names a file where a definition is sent', () => {
+    expect(applyCall('orders', false).cli).toBe('headgate apply -f orders.yaml')
+    expect(applyCall('orders', true).curl).toContain('/api/v1/pipelines/orders/revisions')
+  })
+})

@@ -1,0 +1,71 @@
+import { books } from '@/testing/factories'
+import { appendText, EMPTY_LOG, levelOf, MAX_LINES } from './log/buffer'
+import { inWords } from './books/words'
+import { parseLabels, printLabels } from './labels'
+import { toColumns } from './live/series'
+
+describe('the books in words', () => {
+  it('say that every record is accounted for', () => {
+    expect(inWords(books())).toBe(
+      '1,000 read, 990 delivered, 10 filtered; every record is accounted for, no duplicates.',
+    )
+    expect(inWords(books({ duplicates_max: 1 }))).toContain('at most 1 duplicate.')
+  })
+
+  it('name the fault', () => {
+    expect(inWords(books({ balanced: false, gaps: 2 }))).toContain('the offset ranges show 2 gaps.')
+    expect(inWords(books({ balanced: false, gaps: 1, overlaps: 1 }))).toContain('1 gap and 1 overlap.')
+    expect(inWords(books({ balanced: false }))).toContain('the two sides do not agree.')
+  })
+
+  it('do not praise books in which nothing stands', () => {
+    expect(inWords(books({ read: 0, delivered: 0, filtered: 0 }))).toBe('Nothing has been read yet.')
+  })
+})
+
+describe('a chart', () => {
+  it('draws nothing over a time of which nothing is known', () => {
+    const at = (second: number) => new Date(second * 1_000).toISOString()
+    const point = (second: number) => ({ at: at(second), records_per_second: second, lag_records: 1 })
+    const { times, rates } = toColumns([point(10), point(12), point(60)])
+    expect(times).toEqual([10, 12, 13, 60])
+    expect(rates).toEqual([10, 12, null, 60])
+  })
+})
+
+describe('a log', () => {
+  const chunk = (text: string) => ({ text, offset: text.length, size: text.length, rotated: false })
+
+  it('joins a line that came in two pieces', () => {
+    const state = appendText(appendText(EMPTY_LOG, chunk('one\ntw')), chunk('o\nthree\n'))
+    expect(state.lines.map(({ text }) => text)).toEqual(['one', 'two', 'three'])
+    expect(state.lines.map(({ number }) => number)).toEqual([1, 2, 3])
+  })
+
+  it('keeps a bounded number of lines and says that it dropped some', () => {
+    const state = appendText(EMPTY_LOG, chunk('x\n'.repeat(MAX_LINES + 5)))
+    expect(state.lines).toHaveLength(MAX_LINES)
+    expect(state.lines[0]?.number).toBe(6)
+    expect(state.dropped).toBe(true)
+  })
+
+  it('knows the level of a line by its word', () => {
+    expect([levelOf('26/11/21 ERROR Task'), levelOf('WARN x'), levelOf('errors=0 warned')]).toEqual([
+      'error',
+      'warn',
+      'plain',
+    ])
+  })
+})
+
+describe('labels as text', () => {
+  it('go there and back', () => {
+    const labels = { team: 'payments', url: 'a:b' }
+    expect(parseLabels(printLabels(labels))).toEqual({ value: labels, error: null })
+    expect(parseLabels('  a:1,  b:2 ')).toEqual({ value: { a: '1', b: '2' }, error: null })
+  })
+
+  it('say which part is wrong', () => {
+    expect(parseLabels('a:1 oops').error).toBe('“oops” is not of the form key:value.')
+  })
+})

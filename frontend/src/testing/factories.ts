@@ -1,0 +1,98 @@
+import type { Action, LedgerSummary, LiveFrame, Operation, Pipeline, PipelineDetail } from '@/api/types'
+
+export const T0 = '2026-11-21T12:00:00Z'
+
+const ACTIONS: Action[] = ['start', 'pause', 'resume', 'stop', 'restart', 'edit', 'delete']
+
+/** A pipeline that runs; `allowed` names the actions it may take. */
+export function pipeline(
+  fields: Partial<Pipeline> = {},
+  allowed: Action[] = ['pause', 'stop', 'restart'],
+): Pipeline {
+  return {
+    name: 'orders',
+    description: '',
+    labels: {},
+    headline: 'Running.',
+    desired_state: 'RUNNING',
+    phase: 'RUNNING',
+    phase_since: T0,
+    phase_reason: '',
+    phase_message: '',
+    stop_reason: null,
+    generation: 3,
+    observed_generation: 3,
+    revision: 1,
+    host: 'alpha',
+    created_at: T0,
+    updated_at: T0,
+    etag: '"3"',
+    live: { records_per_second: 1_000, lag_records: 200, last_batch_at: T0, in_flight: 0, as_of: T0 },
+    restart_count: 0,
+    next_restart_at: null,
+    supervised: true,
+    operation: null,
+    allowed_actions: ACTIONS.map((name) => {
+      const ok = allowed.includes(name)
+      return { name, allowed: ok, reason: ok ? '' : `No ${name} now.` }
+    }),
+    ...fields,
+  }
+}
+
+export function detail(fields: Partial<PipelineDetail> = {}): PipelineDetail {
+  return { ...pipeline(), definition: {}, definition_yaml: 'name: orders\n', ...fields }
+}
+
+export function frame(fields: Partial<LiveFrame> = {}): LiveFrame {
+  return {
+    pipeline: 'orders',
+    phase: 'RUNNING',
+    desired_state: 'RUNNING',
+    generation: 3,
+    observed_generation: 3,
+    live: {
+      records_per_second: 1_500,
+      lag_records: 90,
+      last_batch_at: T0,
+      in_flight: 1,
+      as_of: '2026-11-21T12:00:01Z',
+    },
+    queries: [],
+    updated_at: '2026-11-21T12:00:01Z',
+    ...fields,
+  }
+}
+
+export function operation(fields: Partial<Operation> = {}): Operation {
+  return {
+    id: 'op-1',
+    pipeline: 'orders',
+    kind: 'pause',
+    state: 'PENDING',
+    steps: [],
+    created_by: 'admin',
+    created_at: T0,
+    ended_at: null,
+    deadline: null,
+    message: '',
+    error: null,
+    progress: {},
+    ...fields,
+  }
+}
+
+export function books(fields: Partial<LedgerSummary> = {}): LedgerSummary {
+  return {
+    channels: [],
+    read: 1_000,
+    delivered: 990,
+    filtered: 10,
+    duplicates_max: 0,
+    gaps: 0,
+    overlaps: 0,
+    balanced: true,
+    positions: [],
+    ...fields,
+  }
+}

@@ -13,6 +13,18 @@ from typing import NoReturn
 
 from pipelines.domain import charsets
 from pipelines.domain.charsets import CharSet
+from pipelines.domain.regex_tree import (
+    NOTHING,
+    Assertion,
+    BackReference,
+    Choice,
+    Look,
+    Node,
+    One,
+    Repeat,
+    Sequence,
+    is_unlimited,
+)
 
 MAX_GROUP_DEPTH = 40
 _LARGEST_COUNT = 2**31 - 1
@@ -26,61 +38,6 @@ class RegexSyntaxError(ValueError):
         self.reason = reason
         self.position = position
 
-
-@dataclass(frozen=True)
-class One:
-    """One character out of a set. `position` is where the pattern says so."""
-
-    charset: CharSet
-    position: int
-
-
-@dataclass(frozen=True)
-class Sequence:
-    """One after the other; empty: nothing."""
-
-    items: tuple[Node, ...]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of several."""
-
-    branches: tuple[Node, ...]
-
-
-@dataclass(frozen=True)
-class Repeat:
-    """`body` from `least` to `most` times; None is without limit. Greedy, lazy and possessive look alike here."""
-
-    body: Node
-    least: int
-    most: int | None
-
-
-@dataclass(frozen=True)
-class Assertion:
-    """Matches no character but may fail: an anchor, a boundary. `start`: the beginning of the whole text."""
-
-    start: bool = False
-
-
-@dataclass(frozen=True)
-class Look:
-    """A look ahead or behind: a pattern of its own that matches no character here."""
-
-    body: Node
-
-
-@dataclass(frozen=True)
-class BackReference:
-    """The text of a group again."""
-
-    position: int
-
-
-Node = One | Sequence | Choice | Repeat | Assertion | Look | BackReference
-NOTHING = Sequence(())
 
 _FLAGS = "imsducxU"
 _ANCHORS = "bBAGZz"
@@ -285,7 +242,7 @@ class Parser:
 
     def _look_behind(self, flags_after: set[str]) -> Node:
         body = self._group_body(flags_after)
-        if _unlimited(body):
+        if is_unlimited(body):
             self._fail("a look-behind has no greatest length")
         return Look(body)
 
@@ -442,22 +399,6 @@ class Parser:
 
 def _single(charset: CharSet) -> bool:
     return len(charset) == 1 and charset[0][0] == charset[0][1]
-
-
-def _unlimited(node: Node) -> bool:
-    if isinstance(node, Repeat):
-        return (node.most is None and not _is_empty(node.body)) or _unlimited(node.body)
-    if isinstance(node, Sequence):
-        return any(map(_unlimited, node.items))
-    if isinstance(node, Choice):
-        return any(map(_unlimited, node.branches))
-    return isinstance(node, BackReference)
-
-
-def _is_empty(node: Node) -> bool:
-    if isinstance(node, Sequence):
-        return all(map(_is_empty, node.items))
-    return isinstance(node, Assertion | Look)
 
 
 def unquoted(pattern: str) -> str:

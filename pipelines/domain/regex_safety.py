@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from pipelines.domain import ambiguity, java_regex
 from pipelines.domain.findings import quote
+from pipelines.domain.regex_automaton import UnsafeRegexError
 from pipelines.domain.values import refuse
 
-LONGEST_PATTERN = 2000
+LONGEST_PATTERN = 1000
 
 _CHANGE = (
     "Let neighbouring repetitions match different characters, remove nested ones, or use [^…]* instead of .*; "
@@ -28,7 +29,7 @@ def safe_regex(pattern: str) -> str:
         refuse(
             "regex_syntax", f"Java does not accept {quote(pattern)}: {error.reason} ({where}).", "Repair the pattern."
         )
-    except ambiguity.UnsafeRegexError as error:
+    except UnsafeRegexError as error:
         where = f"near character {error.position + 1}"
         refuse("regex_unsafe", f"The pattern {quote(pattern)} can take too long: {error.reason} ({where}).", _CHANGE)
     return pattern

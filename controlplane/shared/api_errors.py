@@ -57,6 +57,7 @@ def problem(
         "hint": hint or HINTS.get(status, ""),
         "findings": [],
         "request_id": request_id(),
+        "allowed_actions": None,
         **more,
     }
 

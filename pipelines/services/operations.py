@@ -65,6 +65,17 @@ def finish(
     )
 
 
+def expire(*, now: datetime) -> int:
+    """End every operation whose deadline has passed as FAILED; returns their number. What is wanted stays wanted."""
+    late = Operation.objects.filter(state__in=OPEN, deadline__lt=now).values_list("id", flat=True)
+    error = {
+        "code": "deadline_passed",
+        "message": "It did not end in the time allowed for it.",
+        "hint": "The status of the pipeline says what it waits for; what was asked for is still being tried.",
+    }
+    return sum(finish(operation_id=each, state=OperationState.FAILED, now=now, error=error) for each in list(late))
+
+
 def _open(operation_id: UUID) -> Operation | None:
     return Operation.objects.select_related("pipeline").filter(id=operation_id, state__in=OPEN).first()
 

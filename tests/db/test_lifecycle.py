@@ -314,3 +314,18 @@ def test_progress_is_stored_without_an_event() -> None:
     assert operations.report(operation_id=operation.id, progress={"remaining": 5})
     assert not operations.report(operation_id=operation.id, progress={"remaining": 5})
     assert not Event.objects.exists()
+
+
+def test_an_operation_past_its_deadline_fails_and_others_go_on() -> None:
+    now = timezone.now()
+    late = OperationFactory.create(deadline=now - timedelta(seconds=1))
+    OperationFactory.create(deadline=now + timedelta(seconds=60))
+
+    assert operations.expire(now=now) == 1
+    assert operations.expire(now=now) == 0
+
+    late.refresh_from_db()
+    assert late.state == OperationState.FAILED
+    assert late.error is not None
+    assert late.error["code"] == "deadline_passed"
+    assert late.pipeline.desired_state == DesiredState.STOPPED

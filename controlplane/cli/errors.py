@@ -67,6 +67,11 @@ class CommandError(Exception):
             status=status,
         )
 
+    @property
+    def may_pass(self) -> bool:
+        """Whether it may go away by itself: the server is away, or has an error of its own."""
+        return self.code == "unreachable" or (self.status is not None and self.status >= 500)
+
     def document(self) -> dict[str, Any]:
         """The failure as data, for --json."""
         names = ("code", "title", "detail", "hint", "findings", "status")

@@ -34,16 +34,11 @@ class Patience:
     def failed(self, error: CommandError) -> None:
         """Wait before the next attempt; raises the error where another attempt has no point."""
         self.failures += 1
-        if self.failures > MAX_FAILURES or not _may_pass(error):
+        if self.failures > MAX_FAILURES or not error.may_pass:
             raise error
         if self.failures == 1:
             output.note(f"{error.title}. Trying again…")
         time.sleep(min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (self.failures - 1)))
-
-
-def _may_pass(error: CommandError) -> bool:
-    """Whether the failure may go away by itself: the server is away, or has an error of its own."""
-    return error.code == "unreachable" or (error.status is not None and error.status >= 500)
 
 
 def repeat(step: Callable[[], bool], patience: Patience) -> None:

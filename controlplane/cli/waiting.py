@@ -15,6 +15,9 @@ OPEN_STATES = {"PENDING", "RUNNING"}
 LOOK_S = 1.0
 """How long one look may wait at the server: short, so that steps are shown as they change."""
 
+SHORTEST_LOOK_S = 0.2
+"""A server that has too many callers answers at once; it is not to be asked without a pause."""
+
 Operation = dict[str, Any]
 Show = Callable[[Operation], None]
 
@@ -28,8 +31,21 @@ def wait_for(client: Client, operation: Operation, *, timeout: float, quiet: boo
             left = deadline - time.monotonic()
             if left <= 0:
                 raise _timed_out(operation, timeout)
-            operation = client.get(f"operations/{operation['id']}", wait=round(max(0.1, min(LOOK_S, left)), 2))
+            operation = _look(client, operation, wait=min(LOOK_S, left))
             show(operation)
+    return operation
+
+
+def _look(client: Client, operation: Operation, *, wait: float) -> Operation:
+    """The operation as it is now, after at most `wait` seconds. A server that is away for a while changes nothing."""
+    begin = time.monotonic()
+    try:
+        operation = client.get(f"operations/{operation['id']}", wait=round(max(0.1, wait), 2))
+    except CommandError as error:
+        if not error.may_pass:
+            raise
+    if operation["state"] in OPEN_STATES:
+        time.sleep(max(0.0, min(wait, SHORTEST_LOOK_S) - (time.monotonic() - begin)))
     return operation
 
 

@@ -154,6 +154,23 @@ def test_wait_shows_the_steps_and_ends_when_it_is_done(orders: FakeApi) -> None:
     assert "done" in result.stdout
 
 
+def test_waiting_outlives_a_server_that_is_away_for_a_while(orders: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "wait_for", _failing_first(waiting.wait_for, orders))
+    orders.looks = [operation("start", "SUCCEEDED")]
+    assert run("start", "orders", "--wait").exit_code == 0
+    assert len([request for request in orders.requests if request["path"].startswith("operations/")]) == 6
+
+
+def _failing_first(wait_for: Any, api: FakeApi) -> Any:
+    """The server begins to fail when the waiting begins: once more than a single read is repeated."""
+
+    def waiting_for(*arguments: Any, **options: Any) -> Any:
+        api.failures = [503] * 5
+        return wait_for(*arguments, **options)
+
+    return waiting_for
+
+
 def test_a_failed_operation_ends_with_1_and_its_reason(orders: FakeApi) -> None:
     error = {"code": "drain_timeout", "message": "The batch in hand took too long.", "hint": "Raise drain_timeout."}
     orders.looks = [operation("pause", "FAILED", error=error)]

@@ -10,7 +10,12 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    from controlplane.environment import InvalidEnvironment
+
+    try:
+        execute_from_command_line(sys.argv)
+    except InvalidEnvironment as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

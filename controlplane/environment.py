@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 HOST_NAME = re.compile(r"^[a-z0-9][a-z0-9-]{0,62}$")
@@ -40,7 +40,6 @@ class Environment(BaseSettings):
     state: Path = Path("var")
     database_url: SecretStr | None = None
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
-    secret_key: SecretStr | None = None
     host: str = Field(default_factory=default_host)
     allowed_hosts: Annotated[list[str], NoDecode] = ["localhost", "127.0.0.1", "[::1]"]
     trusted_origins: Annotated[list[str], NoDecode] = []
@@ -52,6 +51,7 @@ class Environment(BaseSettings):
     cache: Path = Field(default_factory=lambda: Path.home() / ".cache" / "headgate")
     log_format: Literal["plain", "json"] = "plain"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    secret_key: SecretStr | None = Field(default=None, validate_default=True)
 
     @field_validator("allowed_hosts", "trusted_origins", "env_references", mode="before")
     @classmethod
@@ -84,18 +84,17 @@ class Environment(BaseSettings):
             raise ValueError("must begin with sqlite:///, postgres:// or postgresql://")
         return value
 
-    @model_validator(mode="after")
-    def _production_brings_its_key(self) -> Environment:
-        if self.secret_key is None and not self.embedded and not self.debug:
-            raise ValueError(
-                "secret_key: is required with a database server; set HEADGATE_SECRET_KEY to 50 random characters"
-            )
-        return self
+    @field_validator("secret_key")
+    @classmethod
+    def _production_brings_its_key(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        if value is None and not info.data.get("debug") and not is_embedded(info.data.get("database_url")):
+            raise ValueError("is required with a database server: 50 random characters")
+        return value
 
     @property
     def embedded(self) -> bool:
         """Whether the database is a file of this machine."""
-        return self.database_url is None or urlsplit(self.database_url.get_secret_value()).scheme == "sqlite"
+        return is_embedded(self.database_url)
 
     @cached_property
     def database(self) -> dict[str, Any]:
@@ -110,6 +109,11 @@ class Environment(BaseSettings):
         if self.secret_key is not None:
             return self.secret_key.get_secret_value()
         return own_secret(self.state / "secret_key")
+
+
+def is_embedded(database_url: SecretStr | None) -> bool:
+    """Whether the database is a file of this machine."""
+    return database_url is None or urlsplit(database_url.get_secret_value()).scheme == "sqlite"
 
 
 DATABASE_ENGINES = {"sqlite", "postgres", "postgresql"}

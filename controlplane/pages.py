@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.db import connection
-from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
@@ -17,12 +17,12 @@ NOT_BUILT = "The page has not been built yet. Run `make setup` in the project's 
 
 @require_safe
 @ensure_csrf_cookie
-def index(request: HttpRequest) -> HttpResponseBase:
+def index(request: HttpRequest) -> HttpResponse:
     """The single-page application; it carries no data and asks for a login itself."""
     document = settings.FRONTEND_DIST / "index.html"
     if not document.is_file():
         return HttpResponse(NOT_BUILT, status=503, content_type="text/plain; charset=utf-8")
-    response = FileResponse(document.open("rb"), content_type="text/html; charset=utf-8")
+    response = HttpResponse(document.read_bytes(), content_type="text/html; charset=utf-8")
     response.headers["Cache-Control"] = "no-cache"
     return response
 

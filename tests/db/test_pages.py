@@ -60,4 +60,6 @@ def test_the_documentation_of_the_api_brings_its_own_scripts(admin_client: Clien
     assert "https://" not in page
     assert "<script>" not in page
     asset = page.split('src="')[1].split('"')[0]
-    assert admin_client.get(asset).status_code == 200
+    response = admin_client.get(asset)
+    assert response.status_code == 200
+    assert "Access-Control-Allow-Origin" not in response.headers

@@ -33,6 +33,7 @@ class Client:
         self.url = url.rstrip("/")
         headers = {"Accept": "application/json", "User-Agent": "headgate-cli"}
         if token:
+            _check_token(token)
             headers["Authorization"] = f"Token {token}"
         _check_address(self.url)
         self._http = httpx2.Client(
@@ -139,6 +140,18 @@ def _check_address(url: str) -> None:
             detail=url,
             hint="Write http://host:port or https://host:port.",
             code="bad_address",
+            exit_code=ExitCode.USAGE,
+        )
+
+
+def _check_token(token: str) -> None:
+    """A token with other characters would end up in the message of an exception."""
+    if not (token.isascii() and token.isprintable() and " " not in token):
+        raise CommandError(
+            title="HEADGATE_TOKEN is not a token",
+            detail="It has spaces or characters that no token has.",
+            hint="Copy it again; `manage.py create_token` makes a new one.",
+            code="bad_token",
             exit_code=ExitCode.USAGE,
         )
 

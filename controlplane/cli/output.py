@@ -76,16 +76,24 @@ def style(word: str) -> str:
 
 
 def grid(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """A table to print."""
+    """A table to print; figures are set to the right."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
-    for row in rows:
+    body = list(rows)
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, name in enumerate(columns):
+        made.add_column(name, justify="right" if _are_figures(row[index] for row in body) else "left")
+    for row in body:
         texts = map(cell, row)
         made.add_row(*(Text(text, style=style(text), overflow="fold") for text in texts))
     return made
+
+
+def _are_figures(values: Iterable[object]) -> bool:
+    known = [value for value in values if value is not None]
+    return bool(known) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str, stderr: bool = False) -> None:

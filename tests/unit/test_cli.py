@@ -227,6 +227,14 @@ def test_a_wrong_token_ends_with_3(orders: FakeApi, monkeypatch: pytest.MonkeyPa
     assert "wrong" not in result.stderr
 
 
+@pytest.mark.parametrize("token", ["two words", "line\nbreak", "žluť"])
+def test_a_token_that_is_none_is_not_repeated(orders: FakeApi, monkeypatch: pytest.MonkeyPatch, token: str) -> None:
+    monkeypatch.setenv("HEADGATE_TOKEN", token)
+    result = run("list")
+    assert result.exit_code == ExitCode.USAGE
+    assert token not in result.stderr
+
+
 def test_an_unreachable_server_ends_with_3() -> None:
     result = run("--url", "http://127.0.0.1:1", "list")
     assert result.exit_code == ExitCode.NO_ACCESS

@@ -158,6 +158,18 @@ class Cluster:
         wanted = {TopicPartition(topic, number): spec for topic, number in partitions}
         if not wanted:
             return {}
+        try:
+            return self._ask(wanted, timeout)
+        except KafkaException:
+            self._forget_leaders()
+            raise
+
+    def _forget_leaders(self) -> None:
+        """After a broker's restart librdkafka's admin client goes on asking with the old leader epoch, for ever."""
+        with self._client_lock:
+            self._client = None
+
+    def _ask(self, wanted: dict[TopicPartition, OffsetSpec], timeout: float) -> Offsets:
         futures = self._admin.list_offsets(wanted, request_timeout=timeout)
         answers = {(at.topic, at.partition): future.result(timeout + 1).offset for at, future in futures.items()}
         return {key: offset for key, offset in answers.items() if offset >= 0}

@@ -1,7 +1,7 @@
 """The class-data archive: what makes an agent's JVM start in half the time.
 
 A dynamic archive (JEP 350) holds the classes of a real run, parsed and verified. It fits one JVM, one class path and
-one set of flags, a digest of which is its file name; where none fits, agents start without it.
+one set of flags; a digest of these and of the training is its file name; where none fits, agents start without it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def _forget_old(directory: Path) -> None:
 
 def _place(java: Java) -> Path:
     files = (Path(entry) for entry in jvm.class_path(jar_paths(SPARK_KAFKA)).split(os.pathsep))
-    parts = [java.banner, str(java.executable), *jvm.FLAGS, *(_print(file) for file in files)]
+    training = Path(__file__).with_name("training_job.py").read_text()
+    parts = [training, java.banner, str(java.executable), *jvm.FLAGS, *(_print(file) for file in files)]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     return cache_dir() / "archive" / f"agent-{key}.jsa"
 
@@ -74,9 +75,9 @@ def _print(file: Path) -> str:
 
 def _train(archive: Path, work: Path) -> None:
     with running_kafka(work / "kafka") as servers:
-        _fill(servers, "training-input", ["training-output"])
+        fill(servers, "training-input", ["training-output"])
         command = [sys.executable, "-m", "controlplane.provision.training_job", str(archive)]
-        command += [servers, "training-input", "training-output", str(work)]
+        command += [servers, "training-input", "training-output", str(TRAINING_RECORDS), str(work)]
         output = _run(command)
     if not archive.is_file():
         raise SetupError(f"The training run left no class-data archive:\n{output[-2000:]}", "Run `make setup` again.")
@@ -95,7 +96,7 @@ def _run(command: list[str]) -> str:
     return output
 
 
-def _fill(servers: str, source: str, others: Iterable[str]) -> None:
+def fill(servers: str, source: str, others: Iterable[str]) -> None:
     admin = AdminClient({"bootstrap.servers": servers})
     for created in admin.create_topics([NewTopic(name, 2, 1) for name in (source, *others)]).values():
         created.result(30)

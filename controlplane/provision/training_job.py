@@ -1,76 +1,133 @@
-"""A small Spark job that does what agents do, run once at set-up so that the JVM can archive the classes they load.
+"""An agent that runs once at set-up so that its JVM can archive the classes it has loaded.
 
-`python -m controlplane.provision.training_job ARCHIVE BOOTSTRAP_SERVERS INPUT OUTPUT DIRECTORY`: one streaming query
-from the topic INPUT to the topic OUTPUT and to JSON files, through foreachBatch, until everything that was in INPUT has
-been written. The JVM is an agent's own and writes ARCHIVE when it ends.
+`python -m controlplane.provision.training_job ARCHIVE BOOTSTRAP_SERVERS INPUT OUTPUT RECORDS DIRECTORY`: a real agent
+moves the RECORDS of the topic INPUT to the topic OUTPUT and to JSON files below DIRECTORY, then stops; its JVM writes
+ARCHIVE as it ends.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
+import time
 from pathlib import Path
-
-from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql import functions as f
 
 from controlplane.provision.jars import SPARK_KAFKA, jar_paths
 from controlplane.provision.java import find_java
-from workers.agent import jvm, spark
+from pipelines.domain import journal
+from pipelines.domain.journal import Done
+from pipelines.domain.protocol import CONTROL, JOURNAL, Control, Launch, QueryHead, SparkSettings, boot_id, boottime
+from pipelines.domain.spec import Definition
+from pipelines.domain.states import Command
+from workers.agent import jvm
+from workers.agent.driver import Driver
 
-QUERY_TIMEOUT = 180  # seconds
+MOVE_TIMEOUT = 180.0  # seconds until every record must have been moved
 ARCHIVE_TIMEOUT = 120.0  # seconds that the JVM has to write the archive while it ends
+HEAP = "512m"
 
 
-def main(archive: str, servers: str, source: str, sink: str, directory: str) -> None:
-    home = str(find_java().executable.parent.parent)
-    recording = jvm.recording_flags(archive)
-    command = jvm.command(jar_paths(SPARK_KAFKA), java_home=home, heap="512m", extra_flags=recording)
-    machine = jvm.Jvm(command, Path(directory, "tmp"))
-    try:
-        session = spark.connect(machine, name="training", cores=4, tmp=Path(directory, "tmp"))
-        _copy(session, servers, source, sink, directory)
-        session.stop()
-    finally:
-        machine.stop(ARCHIVE_TIMEOUT)
+class RecordingJvm(jvm.Jvm):
+    """A JVM that gets the time to write its archive."""
+
+    def stop(self, timeout: float) -> None:
+        super().stop(max(timeout, ARCHIVE_TIMEOUT))
 
 
-def _copy(session: SparkSession, servers: str, source: str, sink: str, directory: str) -> None:
-    query = (
-        session.readStream.format("kafka")
-        .options(**{"kafka.bootstrap.servers": servers, "subscribe": source, "startingOffsets": "earliest"})
-        .options(includeHeaders="true", maxOffsetsPerTrigger="500")
-        .load()
-        .writeStream.foreachBatch(lambda batch, _: _write(batch, servers, sink, directory))
-        .option("checkpointLocation", f"{directory}/checkpoint")
-        .trigger(availableNow=True)
-        .start()
+def main(archive: str, servers: str, source: str, sink: str, records: str, directory: str) -> int:
+    run_dir = Path(directory, "run")
+    run_dir.mkdir()
+    definition = definition_of(servers, source, sink, directory)
+    spark = SparkSettings(
+        classpath=[str(path) for path in jar_paths(SPARK_KAFKA)], java_home=str(find_java().executable.parent.parent)
     )
-    if not query.awaitTermination(QUERY_TIMEOUT):
-        sys.exit(f"the training job did not finish in {QUERY_TIMEOUT} s")
+    flags = jvm.recording_flags(archive)
+    command = jvm.command(spark.classpath, java_home=spark.java_home, heap=HEAP, extra_flags=flags)
+    process = RecordingJvm(command, run_dir / "tmp")
+    order(run_dir, 1, Command.RUN)
+    wanted = int(records) * len(definition.queries())
+    threading.Thread(target=_stop_when_moved, args=(run_dir, wanted), daemon=True).start()
+    return Driver(run_dir, launch_of(definition, spark, directory), definition, process).run()
 
 
-def _write(batch: DataFrame, servers: str, sink: str, directory: str) -> None:
-    header = f.struct(
-        f.lit("timestamp").alias("key"), f.current_timestamp().cast("string").cast("binary").alias("value")
+def definition_of(servers: str, source: str, sink: str, directory: str) -> Definition:
+    """Everything that most pipelines use, so that its classes are in the archive."""
+    return Definition.model_validate({
+        "api_version": "headgate/v1",
+        "name": "training",
+        "sources": {
+            "in": {
+                "type": "kafka",
+                "bootstrap_servers": servers,
+                "topics": [source],
+                "group_id": "headgate.training",
+                "start_from": "earliest",
+                "interceptors": [
+                    {"type": "timestamp"},
+                    {"type": "static", "key": "datacenter", "value": "here"},
+                    {"type": "regex_filter", "regex": "^record"},
+                ],
+            }
+        },
+        "channels": {"topic": {"type": "direct"}, "files": {"type": "direct"}},
+        "sinks": {
+            "topic": {
+                "type": "kafka", "channel": "topic", "bootstrap_servers": servers, "topic": sink, "compression": "lz4"
+            },
+            "files": {"type": "file", "channel": "files", "path": f"{directory}/files", "format": "json"},
+        },
+        "delivery": {"max_events_per_batch": 500},
+    })  # fmt: skip
+
+
+def launch_of(definition: Definition, spark: SparkSettings, directory: str) -> Launch:
+    return Launch(
+        pipeline="training",
+        pipeline_id="training",
+        run=1,
+        epoch=1,
+        token="training",  # noqa: S106 - names a run, opens nothing
+        host="localhost",
+        revision=1,
+        revision_digest=definition.digest(),
+        definition=definition.plain(),
+        lineage=1,
+        checkpoint_root=f"{directory}/checkpoints",
+        heads=[QueryHead(source=source, channel=channel) for source, channel in definition.queries()],
+        spark=spark,
     )
-    events = batch.withColumn("headers", f.concat(f.coalesce("headers", f.array()), f.array(header))).withColumn(
-        "kept", f.col("value").cast("string").rlike("^record")
-    )
-    events.persist()
-    counts = events.groupBy("topic", "partition").agg(
-        f.min("offset"), f.max("offset"), f.count("*"), f.count_if("kept")
-    )
-    counts.collect()
-    kept = events.where("kept")
-    options = {"kafka.bootstrap.servers": servers, "topic": sink, "kafka.compression.type": "lz4"}
-    kept.select("key", "value", "headers").write.format("kafka").options(**options).save()
-    kept.select(f.col("value").cast("string"), "topic", "partition", "offset").write.mode("append").json(
-        f"{directory}/files"
-    )
-    observation = Observation()
-    batch.observe(observation, f.count(f.lit(1)).alias("read")).write.format("noop").mode("append").save()
-    events.unpersist()
+
+
+def order(run_dir: Path, number: int, command: Command) -> None:
+    Control(seq=number, command=command, boot_id=boot_id(), issued_at=boottime()).store(run_dir / CONTROL)
+
+
+def _stop_when_moved(run_dir: Path, wanted: int) -> None:
+    """Stop the agent when all was moved; end the whole process with 1 when it was not in time."""
+    deadline = time.monotonic() + MOVE_TIMEOUT
+    while moved(run_dir) < wanted:
+        if time.monotonic() > deadline:
+            print(f"not all records were moved in {MOVE_TIMEOUT:.0f} s", flush=True)
+            os._exit(1)
+        time.sleep(0.2)
+    order(run_dir, 2, Command.DRAIN_AND_STOP)
+
+
+def moved(run_dir: Path) -> int:
+    """Records that the agent's journal says are done, over all channels."""
+    file = run_dir / JOURNAL
+    if not file.exists():
+        return 0
+    payloads = (entry.payload() for entry in journal.read_entries(file.read_bytes())[0])
+    return sum(payload.counts.read for payload in payloads if isinstance(payload, Done))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    code = 1
+    try:
+        code = main(*sys.argv[1:])
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)

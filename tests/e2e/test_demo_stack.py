@@ -1,0 +1,179 @@
+"""The local stack as a user has it: one foreground process, started, disturbed and stopped from outside."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import psutil
+import pytest
+
+from controlplane.devstack.interrupt import Interrupt
+from controlplane.devstack.ports import free_port
+from pipelines.domain.protocol import ProcessIdentity
+
+PROJECT = Path(__file__).resolve().parents[2]
+READY = "Ctrl-C stops everything in order."
+
+
+class Up:
+    """A running `manage.py up` with its output in a file, below a state directory of its own."""
+
+    def __init__(self, state: Path, *arguments: str) -> None:
+        self.state = state
+        self.log = state.parent / "up.log"
+        self.web = free_port()
+        ports = ["--web-port", str(self.web), "--redis-port", str(free_port()), "--kafka-port", str(free_port())]
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "up", *ports, *arguments],
+                cwd=PROJECT,
+                env=environment(state),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    def says(self, text: str, timeout: float = 120) -> None:
+        assert wait(lambda: text in self.output or self.process.poll() is not None, timeout), self.output[-5000:]
+        assert text in self.output, self.output[-5000:]
+
+    @property
+    def output(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def child(self, name: str) -> ProcessIdentity | None:
+        try:
+            return ProcessIdentity.model_validate_json((self.state / "up" / f"{name}.json").read_bytes())
+        except OSError:
+            return None
+
+    def api(self, path: str) -> dict[str, object]:
+        token = subprocess.run(
+            [sys.executable, "manage.py", "create_token", "admin"],
+            cwd=PROJECT, env=environment(self.state), capture_output=True, text=True, check=True, timeout=60,
+        ).stdout.strip()  # fmt: skip
+        headers = {"Authorization": f"Token {token}"}
+        answer = httpx2.get(f"http://127.0.0.1:{self.web}/api/v1{path}", headers=headers, timeout=30)
+        content: dict[str, object] = answer.raise_for_status().json()
+        return content
+
+    def healthy(self) -> bool:
+        try:
+            return httpx2.get(f"http://127.0.0.1:{self.web}/healthz", timeout=2).status_code == 200
+        except httpx2.HTTPError:
+            return False
+
+    def interrupt(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(150)
+
+
+def environment(state: Path) -> dict[str, str]:
+    """What a user's shell would have; the tests' own settings stay out of it."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("HEADGATE_", "DJANGO_"))}
+    cache = {"HEADGATE_CACHE": os.environ["HEADGATE_CACHE"]} if "HEADGATE_CACHE" in os.environ else {}
+    return {**inherited, **cache, "HEADGATE_STATE": str(state)}
+
+
+def wait(condition: Callable[[], bool], timeout: float) -> bool:
+    return Interrupt().wait(condition, timeout, poll=0.2)
+
+
+def processes_of(state: Path) -> list[str]:
+    """Command lines and environments that name the state directory, zombies left out."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            words = [*process.cmdline(), process.environ().get("HEADGATE_STATE", "")]
+        except psutil.Error:
+            continue
+        if any(str(state) in word for word in words):
+            found.append(" ".join(words))
+    return found
+
+
+@contextmanager
+def up(state: Path, *arguments: str) -> Iterator[Up]:
+    running = Up(state, *arguments)
+    try:
+        yield running
+    finally:
+        if running.process.poll() is None:
+            running.process.send_signal(signal.SIGTERM)
+            running.process.wait(150)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+def test_the_unattended_demo_accounts_for_every_record_and_leaves_no_process(state: Path) -> None:
+    with up(state, "--demo", "--exit", "--records", "60000") as stack:
+        assert wait(lambda: stack.process.poll() is not None, 420), stack.output[-5000:]
+    assert stack.process.returncode == 0, stack.output[-5000:]
+    table = dict(re.findall(r"^headgate \| ([a-z ,]+?)  +(\S+)", stack.output, flags=re.MULTILINE))
+    assert table["produced"] == table["read"] == "60,000"
+    assert table["delivered"] == table["in the sink topic"] == "57,000" or int(table["duplicates"].replace(",", ""))
+    assert (table["filtered"], table["missing"], table["balanced"]) == ("3,000", "0", "yes")
+    assert int(table["restarts"]) >= 1
+    assert processes_of(state) == []
+
+
+def test_killed_services_come_back_and_ctrl_c_ends_the_demo_with_its_agents(state: Path) -> None:
+    with up(state, "--demo") as stack:
+        stack.says(READY)
+        for name in ("redis", "worker", "web"):
+            before = stack.child(name)
+            assert before is not None
+            psutil.Process(before.pid).kill()
+            assert wait(lambda name=name, before=before: stack.child(name) not in (None, before), 30), stack.output[
+                -3000:
+            ]
+        assert wait(stack.healthy, 60)
+        assert wait(lambda: delivered(stack) > 0, 120), stack.output[-5000:]
+        assert stack.interrupt() == 0
+    assert "Everything has stopped." in stack.output
+    assert processes_of(state) == []
+
+
+def delivered(stack: Up) -> int:
+    return int(str(stack.api("/pipelines/demo/ledger/summary")["delivered"]))
+
+
+def test_a_stack_that_was_killed_leaves_nothing_that_hinders_the_next_one(state: Path) -> None:
+    with up(state) as first:
+        first.says(READY)
+        password = re.search(r"password +(\S+)", first.output)
+        first.process.kill()
+        first.process.wait(10)
+    with up(state) as second:
+        second.says("Ended kafka, left behind by a stack that was killed.")
+        assert wait(lambda: second.output.count(READY) == 2, 120), second.output[-5000:]
+        with up(state) as third:
+            assert third.process.wait(60) == 1
+            third.says(f"(process {second.process.pid}) already uses {state}")
+        assert second.interrupt() == 0
+    assert password is not None
+    assert second.output.count(password[1]) == 1
+    assert processes_of(state) == []
+
+
+def test_a_busy_port_is_named_with_the_flag_that_changes_it(state: Path) -> None:
+    with up(state) as first:
+        first.says(READY)
+        other = subprocess.run(
+            [sys.executable, "manage.py", "up", "--web-port", str(first.web)],
+            cwd=PROJECT, env=environment(state.with_name("other")), capture_output=True, text=True, timeout=60,
+            check=False,
+        )  # fmt: skip
+    assert other.returncode == 1
+    assert f"Port {first.web} on 127.0.0.1, wanted for the page, is in use." in other.stderr
+    assert "--web-port PORT, or HEADGATE_WEB_PORT=PORT" in other.stderr

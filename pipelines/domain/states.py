@@ -74,7 +74,7 @@ TRANSITIONS: dict[Phase, frozenset[Phase]] = {
     Phase.STALLED: frozenset({Phase.RUNNING, Phase.DEGRADED, Phase.PAUSING, *_ENDED_BY_ITSELF}),
     Phase.PAUSING: frozenset({Phase.PAUSED, Phase.STARTING, *RUNNING_PHASES, *_ENDED_BY_ITSELF}),
     Phase.PAUSED: frozenset({Phase.STARTING, *RUNNING_PHASES, *_ENDED_BY_ITSELF}),
-    Phase.STOPPING: frozenset({Phase.STOPPED, Phase.UNKNOWN, Phase.BACKOFF}),
+    Phase.STOPPING: frozenset({Phase.STOPPED, Phase.UNKNOWN, Phase.BACKOFF, Phase.BLOCKED}),
     Phase.BACKOFF: frozenset({Phase.PREFLIGHT, Phase.STOPPED, Phase.FAILED, Phase.BLOCKED}),
     Phase.BLOCKED: frozenset({Phase.PREFLIGHT, Phase.STOPPED}),
     Phase.FAILED: frozenset({Phase.PREFLIGHT, Phase.STOPPED, Phase.BLOCKED}),

@@ -1,4 +1,4 @@
-"""Keepers and drivers of a `FakeHost`, moved step by step. They obey the run directory protocol and read an endless topic.
+"""Keepers and drivers of a `FakeHost`, moved step by step: they obey the protocol and read an endless topic.
 
 A driver delivers ten records of partition 0 with each step. Its troubles can be set: `deaf` (ignores every command and
 SIGTERM), `silent` (no heartbeat), `slow` (its batch does not end), `fate` (an exit code that it takes next).

@@ -1,7 +1,7 @@
 """A host in memory: clocks, processes, run directories and a lock, behind the supervisor's ports.
 
-`point` is called with a name before and after everything that the supervisor does to the host; a test makes it raise, to kill
-the worker there. `boottime` moves only when a test moves it.
+`point` is called with a name before and after everything that the supervisor does to the host; a test makes it raise,
+to kill the worker there. `boottime` moves only when a test moves it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hypothesis drives people, time and faults in any order; what must hold holds at every instant, and things come right."""
+"""Hypothesis drives people, time and faults in any order: what must hold always holds, and things come right."""
 
 from __future__ import annotations
 
@@ -241,6 +241,32 @@ def test_a_keeper_that_cannot_be_started_costs_restarts_and_then_fails(db: None)
     operation.refresh_from_db()
     assert operation.state == "FAILED"
     assert Run.objects.filter(pipeline_id=world.pipeline_id).count() == 5
+
+
+def test_an_agent_that_never_finishes_initialising_is_ended_and_blocks(db: None) -> None:
+    world = World()
+    operation = world.ask(OperationKind.START)
+    world.run_until(lambda: bool(world.agents.living))
+    world.agent.deaf = True
+    world.run_until(lambda: world.phase is Phase.BLOCKED, within=60)
+    world.pass_time()
+    world.check()
+    assert operation is not None
+    operation.refresh_from_db()
+    assert operation.error is not None
+    assert operation.error["code"] == "init_timeout"
+    assert not world.agents.living
+
+
+@pytest.mark.parametrize("kind", [OperationKind.RESTART, OperationKind.STOP])
+def test_a_damaged_journal_blocks_the_next_start_and_never_a_stop(world: World, kind: OperationKind) -> None:
+    world.host.directories[world.agent.run_dir].journal += b"damaged\n"
+    world.ask(kind)
+    wanted = Phase.STOPPED if kind is OperationKind.STOP else Phase.BLOCKED
+    world.run_until(lambda: world.phase is wanted, within=30)
+    assert world.pipeline.findings[0]["code"] == "JOURNAL_CORRUPT"
+    assert Event.objects.filter(kind="journal.corrupt").count() == 1
+    assert Run.objects.filter(pipeline_id=world.pipeline_id).count() == 1
 
 
 def test_a_second_worker_waits_for_the_first_and_takes_over_when_it_is_dead(world: World) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.db.models import Sum
 
@@ -37,12 +37,13 @@ class World:
     points_left: int | None = None
     bystander: FakeProcess = field(init=False)
     agents: Agents = field(init=False)
-    pipeline_id: object = field(init=False)
+    pipeline_id: UUID = field(init=False)
 
     def __post_init__(self) -> None:
         HostFactory.create(name="alpha")
         pipeline = PipelineFactory.create(name=f"p-{uuid4().hex[:8]}")
         revision = pipeline.current_revision
+        assert revision is not None
         revision.definition["lifecycle"] |= QUICK
         revision.save()
         self.pipeline_id = pipeline.id
@@ -146,14 +147,14 @@ class World:
         assert set(tokens) <= {run.token for run in runs}, "a process outlived its run's end"
 
     def check_books(self) -> None:
-        """Everything that agents wrote down is in the books exactly once, and every batch begins where the last ended."""
+        """What agents wrote down is in the books exactly once, and every batch begins where the last ended."""
         batches = LedgerBatch.objects.filter(pipeline_id=self.pipeline_id, state="done")
         sums = batches.aggregate(read=Sum("read"), gaps=Sum("gaps"), overlaps=Sum("overlaps"))
         written = sum(agent.delivered for agent in self.agents.all.values())
         position = Position.objects.filter(pipeline_id=self.pipeline_id).first()
         assert (sums["read"] or 0) == written, self.story()
         assert (position.next_offset if position else 0) == written, self.story()
-        assert not sums["gaps"] and not sums["overlaps"], self.story()
+        assert (sums["gaps"] or 0, sums["overlaps"] or 0) == (0, 0), self.story()
         assert LedgerBatch.objects.filter(pipeline_id=self.pipeline_id, state="planned").count() <= 1
 
     def story(self) -> str:

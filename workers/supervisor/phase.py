@@ -9,7 +9,7 @@ from pipelines.domain.protocol import QueryStatus, Status
 from pipelines.domain.states import AgentPhase, Command, Phase, can
 from workers.ports import Now
 from workers.supervisor.actions import Action, SetPhase
-from workers.supervisor.command import pause_proven
+from workers.supervisor.command import INIT_TIMEOUT, pause_proven
 from workers.supervisor.view import PipelineView, RunView
 
 HALF_DEAD_SHOWN_AFTER = 2.0
@@ -45,6 +45,8 @@ def _next_step(old: Phase, new: Phase) -> Phase | None:
 def observed(view: PipelineView, run: RunView, now: Now) -> Seen | None:
     """What the processes, the command and the agent's own words amount to; None: it stays as it is."""
     if run.stopping and run.control is not None:
+        if run.control.reason == INIT_TIMEOUT:
+            return Seen(Phase.PREFLIGHT, INIT_TIMEOUT, "It did not finish initialising in time and is being ended.")
         return Seen(Phase.STOPPING, run.control.reason, "Waiting for the process to end.")
     if run.half_dead_since is not None and now.boottime - run.half_dead_since >= HALF_DEAD_SHOWN_AFTER:
         lost = "keeper" if not run.keeper_alive else "driver"

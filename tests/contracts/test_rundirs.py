@@ -1,0 +1,104 @@
+"""What the supervisor may expect of `RunDirs`, of the real disk and of the fake one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.protocol import JOURNAL, Control, Launch, SparkSettings, boot_id
+from pipelines.domain.states import Command
+from tests.fakes.host import FakeHost
+from workers.adapters.rundirs import LocalRunDirs
+from workers.ports import RunDirs
+
+
+@dataclass
+class Subject:
+    """An implementation, and how an agent appends to its journal."""
+
+    rundirs: RunDirs
+    append: Callable[[Path, bytes], None]
+
+
+@pytest.fixture(params=["real", "fake"])
+def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Subject:
+    if request.param == "fake":
+        host = FakeHost(state_dir=tmp_path)
+        return Subject(host, lambda run_dir, data: host.directories[run_dir].journal.extend(data))
+
+    def append(run_dir: Path, data: bytes) -> None:
+        with (run_dir / JOURNAL).open("ab") as file:
+            file.write(data)
+
+    return Subject(LocalRunDirs(tmp_path), append)
+
+
+def _launch(run: int = 1, **changes: str) -> Launch:
+    launch = Launch(
+        pipeline="orders", pipeline_id="id", run=run, epoch=run, token="one", host="alpha", revision=1,
+        revision_digest="d", definition={}, lineage=1, checkpoint_root="/c", heads=[],
+        spark=SparkSettings(classpath=[]),
+    )  # fmt: skip
+    return launch.model_copy(update=changes)
+
+
+def _control(seq: int = 1) -> Control:
+    return Control(seq=seq, command=Command.RUN, boot_id=boot_id(), issued_at=1.0)
+
+
+def test_what_was_prepared_can_be_read(subject: Subject) -> None:
+    path = subject.rundirs.path("orders", 1)
+    subject.rundirs.prepare(path, _launch(), _control())
+    assert subject.rundirs.launch(path) == _launch()
+    assert subject.rundirs.control(path) == _control()
+
+
+def test_preparing_twice_changes_nothing(subject: Subject) -> None:
+    path = subject.rundirs.path("orders", 1)
+    subject.rundirs.prepare(path, _launch(), _control())
+    subject.rundirs.write_control(path, _control(2))
+    subject.rundirs.prepare(path, _launch(token="another"), _control())
+    assert subject.rundirs.launch(path) == _launch()
+    assert subject.rundirs.control(path) == _control(2)
+
+
+def test_the_last_number_is_that_of_the_highest_directory(subject: Subject) -> None:
+    assert subject.rundirs.last_number("orders") == 0
+    for run in (2, 10):
+        subject.rundirs.prepare(subject.rundirs.path("orders", run), _launch(run), _control())
+    assert subject.rundirs.last_number("orders") == 10
+    assert subject.rundirs.last_number("other") == 0
+
+
+def test_what_is_not_there_is_none(subject: Subject) -> None:
+    path = subject.rundirs.path("orders", 1)
+    rundirs = subject.rundirs
+    readings = [rundirs.launch, rundirs.identity, rundirs.control, rundirs.status, rundirs.exit_record]
+    assert [read(path) for read in readings] == [None] * 5
+
+
+def test_a_journal_is_read_from_an_offset_up_to_a_limit(subject: Subject) -> None:
+    path = subject.rundirs.path("orders", 1)
+    subject.rundirs.prepare(path, _launch(), _control())
+    assert subject.rundirs.journal(path, 0, 100).size == 0
+    subject.append(path, b"0123456789")
+    chunk = subject.rundirs.journal(path, 4, 3)
+    assert (chunk.offset, chunk.data, chunk.size) == (4, b"456", 10)
+
+
+def test_a_journal_shorter_than_the_offset_says_its_size(subject: Subject) -> None:
+    path = subject.rundirs.path("orders", 1)
+    subject.rundirs.prepare(path, _launch(), _control())
+    subject.append(path, b"0123")
+    chunk = subject.rundirs.journal(path, 9, 100)
+    assert (chunk.data, chunk.size) == (b"", 4)
+
+
+def test_a_run_directory_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    rundirs = LocalRunDirs(tmp_path)
+    path = rundirs.path("orders", 1)
+    rundirs.prepare(path, _launch(), _control())
+    assert path.stat().st_mode & 0o077 == 0

@@ -8,12 +8,14 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 
 from controlplane.devstack.redis import running_redis
 from controlplane.shared import dispatch
@@ -189,3 +191,15 @@ def test_nobody_listens_without_a_login(server: Server) -> None:
 
     assert (response.status_code, response.json()["code"]) == (401, "not_authenticated")
     assert response.headers["Content-Type"] == "application/problem+json"
+
+
+def test_a_page_listens_by_its_session_until_it_logs_out(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "CHECK_SECONDS", 0.1)
+    client = Client()
+    user = User.objects.get()
+    client.force_login(user)
+    cookie = f"sessionid={client.cookies['sessionid'].value}"
+    with listening(replace(server, token=""), Cookie=cookie, Authorization="") as listener:
+        assert stream.open_streams[user.username] == 1
+        client.logout()
+        assert listener.ended.wait(SECONDS)

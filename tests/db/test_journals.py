@@ -1,0 +1,185 @@
+"""Journals become books exactly once, and whatever does not adjoin is counted and told at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pipelines.domain import journal
+from pipelines.domain.journal import Entry, EntryKind, JournalCorrupt
+from pipelines.domain.ledger import Counts
+from pipelines.domain.positions import Frozen, PartitionRange
+from pipelines.models import Event, LedgerBatch, Position, Run
+from pipelines.selectors.supervision import ledger_heads
+from pipelines.services.journals import ingest
+from tests.factories import RunFactory
+
+pytestmark = pytest.mark.django_db
+Q = {"source": "shop", "channel": "main"}
+
+
+def rng(start: int, end: int, partition: int = 0) -> PartitionRange:
+    return PartitionRange(topic="orders", partition=partition, start=start, end=end)
+
+
+def planned(batch: int, *ranges: PartitionRange) -> journal.Planned:
+    return journal.Planned(**Q, batch=batch, ranges=list(ranges))
+
+
+def done(batch: int, *ranges: PartitionRange, **fields: Any) -> journal.Done:
+    read = sum(r.end - r.start for r in ranges)
+    counts = fields.pop("counts", Counts(read=read, delivered=read))
+    return journal.Done(**Q, batch=batch, ranges=list(ranges), counts=counts, sink=fields.pop("sink", "out"), **fields)
+
+
+KINDS = {
+    journal.Planned: EntryKind.PLANNED, journal.Done: EntryKind.DONE, journal.Resolved: EntryKind.RESOLVED,
+    journal.Positions: EntryKind.POSITIONS, journal.SinkFailed: EntryKind.SINK_FAILED, journal.Exited: EntryKind.EXIT,
+    journal.Replayed: EntryKind.REPLAYED,
+}  # fmt: skip
+
+
+def take(run: Run, *payloads: Frozen) -> bool:
+    """Ingest payloads as the next entries of the run's journal."""
+    entries = [
+        Entry(n=run.journal_seq + i, epoch=run.number, at=1.0, kind=KINDS[type(p)], data=p.model_dump(mode="json"))
+        for i, p in enumerate(payloads, start=1)
+    ]
+    taken = ingest(run=run, entries=entries, offset=run.journal_offset + 100)
+    run.refresh_from_db()
+    return taken
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create()
+
+
+def batches(**filters: Any) -> list[LedgerBatch]:
+    return list(LedgerBatch.objects.filter(**filters).order_by("first_batch"))
+
+
+def test_adjoining_batches_that_come_together_are_one_row(run: Run) -> None:
+    take(run, planned(0, rng(0, 10)), done(0, rng(0, 10)), planned(1, rng(10, 30)), done(1, rng(10, 30)))
+    (row,) = batches()
+    assert (row.first_batch, row.last_batch, row.read, row.delivered, row.state) == (0, 1, 30, 30, "done")
+    assert row.ranges == [{"topic": "orders", "partition": 0, "start": 0, "end": 30}]
+    assert (Position.objects.get().next_offset, run.journal_seq, run.journal_offset) == (30, 4, 100)
+
+
+def test_batches_of_different_sinks_stay_apart(run: Run) -> None:
+    take(run, done(0, rng(0, 10)), done(1, rng(10, 20), sink="other"))
+    assert [row.sink for row in batches()] == ["out", "other"]
+
+
+def test_taking_in_the_same_entries_twice_changes_nothing(run: Run) -> None:
+    stale = Run.objects.get(pk=run.pk)
+    assert take(run, done(0, rng(0, 10)))
+    assert not take(stale, done(0, rng(0, 10)))
+    assert sum(row.read for row in batches()) == 10
+
+
+def test_a_planned_batch_is_open_until_it_is_done(run: Run) -> None:
+    take(run, planned(0, rng(0, 10)))
+    (row,) = batches()
+    assert (row.state, row.planned) == ("planned", planned(0, rng(0, 10)).model_dump(mode="json"))
+    take(run, done(0, rng(0, 10), duplicates_max=3, attempts=2))
+    (row,) = batches()
+    assert (row.state, row.duplicates_max, row.attempts) == ("done", 3, 2)
+
+
+def test_a_batch_that_a_later_run_of_the_lineage_finishes_has_one_row(run: Run) -> None:
+    take(run, planned(0, rng(0, 10)))
+    run.state = "ENDED"
+    run.save()
+    later = RunFactory.create(pipeline=run.pipeline, number=run.number + 1, lineage=run.lineage)
+    resolved = journal.Resolved(**Q, batch=0, delivered_before=4)
+    take(later, resolved, planned(0, rng(0, 10)))
+    (row,) = batches()
+    assert (row.run_id, row.duplicates_max) == (later.pk, 4)
+    take(later, done(0, rng(0, 10), duplicates_max=4))
+    (row,) = batches()
+    assert (row.run_id, row.state, row.duplicates_max, row.overlaps) == (later.pk, "done", 4, 0)
+    assert Event.objects.filter(kind="batch.resolved").exists()
+
+
+def test_a_gap_is_counted_and_told(run: Run) -> None:
+    take(run, done(0, rng(0, 10)), done(1, rng(15, 20)))
+    assert [row.gaps for row in batches()] == [0, 5]
+    event = Event.objects.get(kind="ledger.gap")
+    assert "5 records were skipped" in event.message
+    assert event.data == {"topic": "orders", "partition": 0, "expected": 10, "actual": 15}
+
+
+def test_an_overlap_is_counted_and_told_across_passes(run: Run) -> None:
+    take(run, done(0, rng(0, 10)))
+    take(run, done(1, rng(7, 20)))
+    assert [row.overlaps for row in batches()] == [0, 3]
+    assert Event.objects.filter(kind="ledger.overlap").count() == 1
+
+
+def test_a_new_partition_has_no_history_to_disagree_with(run: Run) -> None:
+    take(run, done(0, rng(0, 10)), done(1, rng(10, 20), rng(0, 5, partition=1)))
+    assert sum(row.gaps + row.overlaps for row in batches()) == 0
+    assert {p.partition: p.next_offset for p in Position.objects.all()} == {0: 20, 1: 5}
+
+
+def test_books_that_do_not_balance_are_told(run: Run) -> None:
+    take(run, done(0, rng(0, 10), counts=Counts(read=10, delivered=8)))
+    assert "2 records have no verdict" in Event.objects.get(kind="ledger.unbalanced").message
+
+
+def test_a_position_that_was_set_is_no_gap(run: Run) -> None:
+    change = journal.PositionChange(topic="orders", partition=0, new=100)
+    take(run, journal.Positions(**Q, changes=[change], origin="start_from: latest"), done(0, rng(100, 110)))
+    assert batches()[0].gaps == 0
+    assert "start_from: latest" in Event.objects.get(kind="position.changed").message
+
+
+def test_attempts_on_a_failing_sink_are_one_event_per_pass(run: Run) -> None:
+    take(run, *[journal.SinkFailed(**Q, batch=0, sink="out", attempt=n, cause="away") for n in (1, 2, 3)])
+    assert "attempt 3" in Event.objects.get(kind="sink.failed").message
+
+
+def test_the_drivers_last_word_is_kept(run: Run) -> None:
+    take(run, journal.Exited(code=14, reason="the keeper is gone"))
+    assert (run.exit_code, run.exit_reason) == (14, "the keeper is gone")
+
+
+def test_entries_of_another_epoch_are_refused(run: Run) -> None:
+    entry = Entry(n=1, epoch=run.number + 1, at=1.0, kind=EntryKind.EXIT, data={"code": 0, "reason": ""})
+    with pytest.raises(JournalCorrupt, match="epoch"):
+        ingest(run=run, entries=[entry], offset=10)
+
+
+def test_an_entry_that_is_not_what_it_says_takes_nothing_in(run: Run) -> None:
+    good = Entry(n=1, epoch=run.number, at=1.0, kind=EntryKind.DONE, data=done(0, rng(0, 10)).model_dump(mode="json"))
+    bad = Entry(n=2, epoch=run.number, at=1.0, kind=EntryKind.DONE, data={"batch": -1})
+    with pytest.raises(JournalCorrupt, match="entry 2"):
+        ingest(run=run, entries=[good, bad], offset=10)
+    run.refresh_from_db()
+    assert (run.journal_seq, batches()) == (0, [])
+
+
+def test_the_heads_of_a_launch_are_the_ledgers_last_word(run: Run) -> None:
+    take(run, done(0, rng(0, 10)), done(1, rng(10, 20)), planned(2, rng(20, 25)))
+    (head, empty) = ledger_heads(run.pipeline_id, run.lineage, [("shop", "main"), ("shop", "other")])
+    assert (head.done_batch, head.positions[0].offset) == (1, 20)
+    assert head.planned == planned(2, rng(20, 25))
+    assert (empty.done_batch, empty.positions, empty.planned) == (None, [], None)
+
+
+def test_a_new_lineage_has_positions_and_no_batches(run: Run) -> None:
+    take(run, done(0, rng(0, 10)))
+    (head,) = ledger_heads(run.pipeline_id, run.lineage + 1, [("shop", "main")])
+    assert (head.done_batch, head.positions[0].offset) == (None, 10)
+
+
+def test_a_thousand_batches_cost_a_fixed_number_of_queries(run: Run, django_assert_max_num_queries: Any) -> None:
+    payloads: list[Frozen] = []
+    for n in range(1000):
+        payloads += [planned(n, rng(n, n + 1)), done(n, rng(n, n + 1))]
+    with django_assert_max_num_queries(10):
+        take(run, *payloads)
+    assert batches()[0].read == 1000

@@ -11,7 +11,7 @@ PYTHON ?= python3
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test test-fast check fmt clean
+.PHONY: help setup demo up test test-fast check generate fmt clean
 
 help: ## what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -43,6 +43,10 @@ test: check ## everything, in order of cost (under half an hour on two cores)
 	@$(PROVISION) test-frontend
 	@$(PYTEST) -n auto $(FAST)
 	@$(PYTEST) tests/agent tests/chaos tests/e2e
+
+generate: setup ## write what is made from the code: docs/states.md and frontend/openapi.json
+	@$(MANAGE) render_states
+	@$(MANAGE) render_schema
 
 fmt: setup ## format and fix what can be fixed
 	@.venv/bin/ruff check --fix --exit-zero .

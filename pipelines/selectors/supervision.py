@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Max
+from django.db.models import F, Max, Q
 
 from pipelines.domain.journal import Planned
 from pipelines.domain.positions import PartitionPosition
 from pipelines.domain.protocol import QueryHead
-from pipelines.domain.states import OPEN_OPERATION_STATES, DesiredState, LedgerState, RunState
+from pipelines.domain.states import OPEN_OPERATION_STATES, DesiredState, LedgerState, Phase, RunState
 from pipelines.models import LedgerBatch, Operation, Pipeline, Position, Revision, Run
 
 
@@ -25,13 +25,18 @@ class Row:
 
 
 def roster(host: str) -> list[Row]:
-    """Every pipeline of a host, by name; three queries, whatever their number."""
-    pipelines = list(Pipeline.objects.filter(host_id=host, archived_at__isnull=True).order_by("name"))
+    """Every pipeline of a host that may need something, by name; three queries, whatever their number.
+
+    One that rests as it was asked to, without a run and without an operation, needs nothing.
+    """
     living = Run.objects.filter(pipeline__host_id=host).exclude(state=RunState.ENDED)
     runs = {run.pipeline_id: run for run in living}
     states = [state.value for state in OPEN_OPERATION_STATES]
     waiting = Operation.objects.filter(pipeline__host_id=host, state__in=states)
     operations = {operation.pipeline_id: operation for operation in waiting}
+    resting = Q(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED, generation=F("observed_generation"))
+    wanted = ~resting | Q(id__in={*runs, *operations})
+    pipelines = Pipeline.objects.filter(wanted, host_id=host, archived_at__isnull=True).order_by("name")
     return [Row(p, runs.get(p.id), operations.get(p.id)) for p in pipelines]
 
 

@@ -31,8 +31,8 @@ TRANSITIONAL_PHASES = frozenset({Phase.PREFLIGHT, Phase.STARTING, Phase.PAUSING,
 
 
 def decide(view: PipelineView, now: Now) -> list[Action]:
-    """Everything that is to be done now, in this order."""
-    return [*_life(view, now), *operation_actions(view, now)]
+    """Everything that is to be done now, in this order: an operation ends even where the rest cannot be done."""
+    return [*operation_actions(view, now), *_life(view, now)]
 
 
 def hurried(view: PipelineView) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from pipelines.domain.findings import Finding
 from pipelines.domain.protocol import Launch, SparkSettings, checkpoint_root
 from pipelines.domain.spec import Definition
+from pipelines.domain.validate import validate_data
 from pipelines.models import Pipeline, Run
 from pipelines.selectors import supervision
 from workers.supervisor.lineage import Before, Lineage, continue_from
@@ -38,9 +39,11 @@ class Launcher:
         revision = pipeline.current_revision
         if revision is None:
             return [_finding("", "NO_REVISION", "The pipeline has no definition.", "Publish a revision.")]
-        definition = Definition.model_validate(revision.definition)
+        validation = validate_data(revision.definition)
+        if validation.definition is None:
+            return [finding for finding in validation.findings if finding.is_error]
         findings = [*self.references.resolve(revision.definition)[1], *self._provision()]
-        lineage = continue_from(_before(pipeline), definition, self.host)
+        lineage = continue_from(_before(pipeline), validation.definition, self.host)
         if isinstance(lineage, list):
             return [*findings, *lineage]
         return findings or lineage

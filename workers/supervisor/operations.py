@@ -22,8 +22,10 @@ _ENDED_AGENT = {AgentPhase.STOPPED, AgentPhase.FAILED}
 def operation_actions(view: PipelineView, now: Now) -> list[Action]:
     """Judge the open operation by the phase that is recorded."""
     operation = view.operation
-    if operation is None or view.observed_generation < operation.generation:
+    if operation is None:
         return []
+    if view.observed_generation < operation.generation:
+        return [_late(view, operation)] if _expired(operation, now) else []
     if _succeeded(view, operation):
         return [FinishOperation(operation.id, OperationState.SUCCEEDED, _WORDS[operation.kind])]
     if view.run is None and view.phase in _REFUSED and operation.kind is not OperationKind.STOP:

@@ -1,7 +1,7 @@
 """The tick: hold the lease, then observe, record, decide and act for every pipeline of the host.
 
-One thread ticks, so ticks neither overlap nor pile up. An error of one pipeline is reported and leaves the others alone;
-a database that is away ends the tick, and the next one begins with the pipelines that were not reached.
+One thread ticks, so ticks neither overlap nor pile up. An error of one pipeline is told and leaves the others alone; a
+database that is away ends the tick, and the next one begins with the pipelines that were not reached.
 """
 
 from __future__ import annotations
@@ -105,7 +105,6 @@ class Supervisor:
         except (OperationalError, InterfaceError):
             raise
         except Exception as error:
-            log.exception("pipeline_failed", pipeline=row.pipeline.name)
             self._complain(row.pipeline, error, now)
             return False
         return hurried(view)
@@ -116,6 +115,7 @@ class Supervisor:
         if now.boottime - self._memory.complaints.get(key, -COMPLAINT_INTERVAL) < COMPLAINT_INTERVAL:
             return
         self._memory.complaints[key] = now.boottime
+        log.error("pipeline_failed", pipeline=pipeline.name, exc_info=error)
         message = f"The supervisor could not look after it: {type(error).__name__}: {error}"
         events.record(kind="supervisor.error", message=message, pipeline=pipeline)
 

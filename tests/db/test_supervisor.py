@@ -1,0 +1,291 @@
+"""The tick over the real tables: who may tick, what it costs, and what one broken pipeline does to the others."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from django.db import OperationalError, connection
+from django.test.utils import CaptureQueriesContext
+
+from pipelines.domain.states import OperationKind, Phase, RunState
+from pipelines.models import Event, Host, Operation, Pipeline, Run, Sample
+from pipelines.services import lifecycle
+from pipelines.services.audit import Actor
+from pipelines.services.observations import Retention, prune
+from pipelines.services.runs import NextRun, Overtaken, create_run
+from tests.factories import EventFactory, HostFactory, PipelineFactory, RunFactory, SampleFactory
+from tests.fakes.agents import Agents
+from tests.fakes.host import FakeHost, FakeProcess
+from tests.fakes.supervisor import supervisor
+from workers.supervisor.lease import TTL
+from workers.supervisor.references import References
+from workers.supervisor.tick import Supervisor
+
+pytestmark = pytest.mark.django_db
+
+
+class Stage:
+    """A host with a supervisor and agents."""
+
+    def __init__(self) -> None:
+        HostFactory.create(name="alpha")
+        self.host = FakeHost()
+        self.locks: list[FakeProcess] = []
+        self.supervisor: Supervisor = supervisor(self.host, self.locks)
+        self.agents = Agents(self.host)
+
+    def ask(self, pipeline: Pipeline, kind: OperationKind) -> Operation:
+        return lifecycle.request(pipeline=pipeline, action=kind, actor=Actor("ana"))
+
+    def pass_time(self, seconds: int) -> None:
+        for _ in range(seconds):
+            self.host.advance(1)
+            self.agents.step()
+            self.supervisor.tick()
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def phase(pipeline: Pipeline) -> str:
+    return Pipeline.objects.values_list("phase", flat=True).get(id=pipeline.id)
+
+
+def test_a_start_becomes_a_run_and_a_stop_its_end(stage: Stage) -> None:
+    pipeline = PipelineFactory.create()
+    started = stage.ask(pipeline, OperationKind.START)
+    stage.pass_time(8)
+    started.refresh_from_db()
+    run = Run.objects.get()
+    assert (phase(pipeline), started.state) == ("RUNNING", "SUCCEEDED")
+    assert (run.state, run.number, run.lineage, run.first_record_at) == ("LIVE", 1, 1, datetime.fromtimestamp(1, UTC))
+    assert run.start_requested_at == started.created_at
+    assert Sample.objects.filter(pipeline=pipeline).exists()
+
+    stopped = stage.ask(pipeline, OperationKind.STOP)
+    stage.pass_time(5)
+    stopped.refresh_from_db()
+    run.refresh_from_db()
+    assert (phase(pipeline), stopped.state, run.state, run.outcome) == ("STOPPED", "SUCCEEDED", "ENDED", "CLEAN")
+    assert run.stop_requested_at is not None
+
+
+def test_every_tick_is_harmless_when_done_twice(stage: Stage) -> None:
+    pipeline = PipelineFactory.create()
+    stage.ask(pipeline, OperationKind.START)
+    for _ in range(8):
+        stage.pass_time(1)
+        before = Event.objects.count()
+        stage.supervisor.tick()
+        stage.supervisor.tick()
+        stage.supervisor.tick()
+        assert Event.objects.count() - before <= 2  # an operation may reach its end, which the phase before allowed
+    assert Run.objects.count() == 1
+    assert len(stage.host.holders()) == 1
+
+
+def test_one_broken_pipeline_leaves_the_others_alone(stage: Stage) -> None:
+    broken, sound = PipelineFactory.create(name="a-broken"), PipelineFactory.create(name="b-sound")
+    started, _ = (stage.ask(pipeline, OperationKind.START) for pipeline in (broken, sound))
+    original = create_run
+
+    def fails(*, pipeline: Pipeline, **rest: Any) -> Run:
+        if pipeline.id == broken.id:
+            raise ValueError("a defect")
+        return original(pipeline=pipeline, **rest)
+
+    with patch("pipelines.services.runs.create_run", side_effect=fails):
+        stage.pass_time(8)
+        assert phase(sound) == "RUNNING"
+        assert Event.objects.filter(kind="supervisor.error", pipeline=broken).count() == 1
+        stage.pass_time(400)
+    started.refresh_from_db()
+    assert started.error is not None
+    assert started.error["code"] == "deadline"
+
+
+def test_a_definition_that_is_not_valid_any_more_blocks_with_every_finding(stage: Stage) -> None:
+    pipeline = PipelineFactory.create()
+    assert pipeline.current_revision is not None
+    pipeline.current_revision.definition = {"nonsense": True}
+    pipeline.current_revision.save()
+    stage.ask(pipeline, OperationKind.START)
+    stage.pass_time(1)
+    pipeline.refresh_from_db()
+    assert pipeline.phase == "BLOCKED"
+    assert len(pipeline.findings) > 1
+
+
+def test_a_database_that_is_away_ends_the_tick_and_the_next_one_goes_on(stage: Stage) -> None:
+    pipeline = PipelineFactory.create()
+    stage.ask(pipeline, OperationKind.START)
+    with (
+        patch("pipelines.services.runs.create_run", side_effect=OperationalError("away")),
+        pytest.raises(OperationalError),
+    ):
+        stage.pass_time(1)
+    stage.pass_time(8)
+    assert phase(pipeline) == "RUNNING"
+
+
+def test_a_database_that_is_away_for_one_pipeline_does_not_starve_the_others(stage: Stage) -> None:
+    first, second = PipelineFactory.create(name="a"), PipelineFactory.create(name="b")
+    for pipeline in (first, second):
+        stage.ask(pipeline, OperationKind.START)
+    original = create_run
+
+    def fails_for_the_first(*, pipeline: Pipeline, **rest: Any) -> Run:
+        if pipeline.id == first.id:
+            raise OperationalError("statement timeout")
+        return original(pipeline=pipeline, **rest)
+
+    with patch("pipelines.services.runs.create_run", side_effect=fails_for_the_first):
+        for _ in range(12):
+            stage.host.advance(1)
+            stage.agents.step()
+            try:
+                stage.supervisor.tick()
+            except OperationalError:
+                continue
+    assert phase(second) == "RUNNING"
+
+
+def test_a_pipeline_without_a_host_is_claimed(stage: Stage) -> None:
+    pipeline = PipelineFactory.create(host=None)
+    stage.ask(pipeline, OperationKind.START)
+    Pipeline.objects.filter(id=pipeline.id).update(host=None)
+    stage.pass_time(1)
+    pipeline.refresh_from_db()
+    assert pipeline.host_id == "alpha"
+
+
+def test_pipelines_of_other_hosts_are_none_of_its_business(stage: Stage) -> None:
+    other = PipelineFactory.create(host=HostFactory.create(name="beta"))
+    stage.ask(other, OperationKind.START)
+    stage.pass_time(3)
+    assert (phase(other), Run.objects.count()) == ("STOPPED", 0)
+
+
+def test_an_unresolved_reference_blocks_the_start_before_any_run_exists(stage: Stage) -> None:
+    pipeline = PipelineFactory.create()
+    assert pipeline.current_revision is not None
+    pipeline.current_revision.definition["sources"]["shop"]["options"] = {"sasl.password": "${secret:shop}"}
+    pipeline.current_revision.save()
+    operation = stage.ask(pipeline, OperationKind.START)
+    stage.pass_time(2)
+    operation.refresh_from_db()
+    pipeline.refresh_from_db()
+    assert (pipeline.phase, Run.objects.count(), operation.state) == ("BLOCKED", 0, "FAILED")
+    assert pipeline.findings[0]["code"] == "UNRESOLVED_REFERENCE"
+    assert "secret" in pipeline.phase_message
+
+
+def test_an_allowed_variable_reaches_the_launch_and_only_the_launch(stage: Stage) -> None:
+    pipeline = PipelineFactory.create()
+    assert pipeline.current_revision is not None
+    pipeline.current_revision.definition["sources"]["shop"]["bootstrap_servers"] = "${env:BROKER}"
+    pipeline.current_revision.save()
+    launcher = stage.supervisor._actor.launcher
+    object.__setattr__(launcher, "references", References({"BROKER": "b:1"}, None))
+    stage.ask(pipeline, OperationKind.START)
+    stage.pass_time(1)
+    launch = stage.host.launch(stage.host.path(pipeline.name, 1))
+    assert launch is not None
+    assert launch.definition["sources"]["shop"]["bootstrap_servers"] == "b:1"
+    pipeline.current_revision.refresh_from_db()
+    assert pipeline.current_revision.definition["sources"]["shop"]["bootstrap_servers"] == "${env:BROKER}"
+
+
+def test_run_numbers_never_meet_an_old_directory_or_an_archived_pipeline(stage: Stage) -> None:
+    archived = PipelineFactory.create(name="orders", archived_at=stage.host.wall)
+    RunFactory.create(pipeline=archived, number=7, state=RunState.ENDED)
+    stage.host.directories[stage.host.path("orders", 9)].journal.extend(b"old")
+    pipeline = PipelineFactory.create(name="orders")
+    stage.ask(pipeline, OperationKind.START)
+    stage.pass_time(1)
+    assert Run.objects.get(pipeline=pipeline).number == 10
+
+
+def test_a_start_that_a_person_overtook_writes_nothing(stage: Stage) -> None:
+    pipeline = PipelineFactory.create()
+    stage.ask(pipeline, OperationKind.START)
+    stale = Pipeline.objects.select_related("current_revision").get(id=pipeline.id)
+    stage.ask(pipeline, OperationKind.STOP)
+    wanted = NextRun("token", "alpha", stage.host.state_dir, None, 0, fresh=True)
+    with pytest.raises(Overtaken):
+        create_run(pipeline=stale, wanted=wanted, now=stage.host.wall)
+    assert (Run.objects.count(), phase(pipeline)) == (0, "STOPPED")
+
+
+class TestLease:
+    def test_the_heartbeat_is_the_hosts_row(self, stage: Stage) -> None:
+        stage.supervisor.tick()
+        host = Host.objects.get(name="alpha")
+        assert (host.seen_at, host.cores, host.state_dir) == (stage.host.wall, 2, "/state")
+
+    def test_another_machine_of_the_same_name_waits_until_the_lease_stands_still(self, stage: Stage) -> None:
+        stage.supervisor.tick()
+        elsewhere = FakeHost(boot_id="another-machine")
+        second = supervisor(elsewhere, [])
+        assert not second.tick().supervising
+        elsewhere.advance(TTL - 1)
+        assert not second.tick().supervising
+        stage.pass_time(1)
+        elsewhere.advance(TTL - 1)
+        assert not second.tick().supervising
+        elsewhere.advance(TTL)
+        assert second.tick().supervising
+        assert not stage.supervisor.tick().supervising
+
+    def test_a_released_lease_is_free_at_once(self, stage: Stage) -> None:
+        stage.supervisor.tick()
+        stage.supervisor.release()
+        assert supervisor(FakeHost(boot_id="another-machine"), []).tick().supervising
+
+    def test_a_wall_clock_that_jumps_changes_nothing(self, stage: Stage) -> None:
+        stage.supervisor.tick()
+        stage.host.wall -= timedelta(hours=1)
+        assert stage.supervisor.tick().supervising
+
+
+def test_a_tick_over_many_quiet_pipelines_costs_a_fixed_number_of_queries(stage: Stage) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as captured:
+            stage.supervisor.tick()
+        return len(captured)
+
+    PipelineFactory.create_batch(2)
+    stage.supervisor.tick()
+    few = queries()
+    PipelineFactory.create_batch(20)
+    stage.supervisor.tick()
+    assert queries() == few
+
+
+def test_a_running_pipeline_whose_status_did_not_change_costs_nothing_more(stage: Stage) -> None:
+    pipeline = PipelineFactory.create()
+    stage.ask(pipeline, OperationKind.START)
+    stage.pass_time(8)
+    stage.supervisor.tick()
+    with CaptureQueriesContext(connection) as captured:
+        stage.supervisor.tick()
+    writes = [q["sql"] for q in captured if q["sql"].startswith(("INSERT", "UPDATE"))]
+    assert [sql for sql in writes if "pipelines_host" not in sql] == []
+
+
+def test_old_samples_and_events_are_pruned(stage: Stage) -> None:
+    now = datetime.now(UTC)
+    pipeline = PipelineFactory.create(phase=Phase.STOPPED)
+    SampleFactory.create(pipeline=pipeline, at=now - timedelta(days=3))
+    SampleFactory.create(pipeline=pipeline, at=now)
+    EventFactory.create(pipeline=pipeline, at=now - timedelta(days=91))
+    removed = prune(now=now, retention=Retention())
+    assert removed == {"samples": 1, "events": 1, "idempotency_keys": 0}
+    assert Sample.objects.count() == 1

@@ -1,0 +1,121 @@
+"""What a new run may continue, and what references may become."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.domain.findings import Finding
+from pipelines.domain.spec import Definition
+from pipelines.domain.validate import validate_data
+from workers.supervisor.lineage import Before, Lineage, continue_from
+from workers.supervisor.references import References
+
+
+def source(**changes: Any) -> dict[str, Any]:
+    plain = {"type": "kafka", "bootstrap_servers": "a:9092", "topics": ["in"], "group_id": "g", "start_from": "latest"}
+    return plain | changes
+
+
+def definition(sources: dict[str, Any] | None = None, channel: str = "main", **changes: Any) -> Definition:
+    data = {
+        "api_version": "headgate/v1",
+        "name": "orders",
+        "sources": sources or {"shop": source()},
+        "channels": {channel: {"type": "direct"}},
+        "sinks": {"out": {"type": "logger", "channel": channel}},
+        **changes,
+    }
+    validation = validate_data(data)
+    assert validation.definition is not None, validation.findings
+    return validation.definition
+
+
+def before(**fields: Any) -> Before:
+    known: dict[str, Any] = {"definition": definition(), "lineage": 3, "host": "alpha", "has_read": True}
+    return Before(**(known | fields))
+
+
+def codes(found: Lineage | list[Finding]) -> list[str]:
+    assert isinstance(found, list)
+    return [finding.code for finding in found]
+
+
+def test_the_first_run_begins_a_lineage() -> None:
+    assert continue_from(None, definition(), "alpha") == Lineage(None)
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        definition(),
+        definition(delivery={"trigger_interval_ms": 500}),
+        definition({"shop": source(interceptors=[{"type": "timestamp"}])}),
+    ],
+)
+def test_what_the_checkpoint_does_not_depend_on_continues_the_lineage(same: Definition) -> None:
+    assert continue_from(before(), same, "alpha") == Lineage(3)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        definition({"shop": source(topics=["in", "more"])}),
+        definition({"renamed": source()}),
+        definition(channel="renamed"),
+    ],
+)
+def test_other_topics_or_queries_begin_a_new_lineage(changed: Definition) -> None:
+    assert continue_from(before(), changed, "alpha") == Lineage(None)
+
+
+def test_another_cluster_is_refused_once_something_was_read() -> None:
+    elsewhere = definition({"shop": source(bootstrap_servers="b:9092")})
+    assert codes(continue_from(before(), elsewhere, "alpha")) == ["CLUSTER_CHANGED"]
+    assert continue_from(before(has_read=False), elsewhere, "alpha") == Lineage(None)
+
+
+def test_another_host_is_refused() -> None:
+    assert codes(continue_from(before(), definition(), "beta")) == ["HOST_CHANGED"]
+    assert codes(continue_from(None, definition(placement={"host": "beta"}), "alpha")) == ["HOST_CHANGED"]
+
+
+def test_a_changed_graph_waits_until_an_open_batch_is_finished() -> None:
+    unfinished = before(open_batches=("7 of shop.main",))
+    assert continue_from(unfinished, definition(), "alpha") == Lineage(3)
+    assert codes(continue_from(unfinished, definition(channel="renamed"), "alpha")) == ["OPEN_BATCH"]
+
+
+@pytest.fixture
+def references(tmp_path: Path) -> References:
+    (tmp_path / "password").write_text("from a file\n")
+    (tmp_path / "link").symlink_to("/etc/hostname")
+    return References({"BROKER": "a:9092"}, tmp_path)
+
+
+def test_references_become_values(references: References) -> None:
+    resolved, findings = references.resolve({"a": ["${env:BROKER}"], "b": {"c": "x${file:password}x"}, "d": 1})
+    assert resolved == {"a": ["a:9092"], "b": {"c": "xfrom a filex"}, "d": 1}
+    assert findings == []
+
+
+def test_regular_expressions_are_not_references(references: References) -> None:
+    data = {"regex": "${env:BROKER}", "description": "${env:BROKER}"}
+    assert references.resolve(data) == (data, [])
+
+
+@pytest.mark.parametrize(
+    "text", ["${secret:x}", "${env:HOME}", "${file:missing}", "${file:a/../../x}", "${file:link}", "${file:.}"]
+)
+def test_whatever_cannot_be_resolved_is_a_finding_with_its_path(references: References, text: str) -> None:
+    if text == "${file:.}":
+        text = "${file:a/..}"
+    _, findings = references.resolve({"sources": {"shop": {"topics": [text]}}})
+    assert [(f.path, f.code) for f in findings] == [("sources.shop.topics[0]", "UNRESOLVED_REFERENCE")]
+
+
+def test_every_unresolved_reference_is_found_at_once(references: References) -> None:
+    _, findings = references.resolve({"a": "${secret:x}", "b": "${env:NO}"})
+    assert len(findings) == 2

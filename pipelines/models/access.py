@@ -7,7 +7,7 @@ from knox.models import AbstractAuthToken
 
 
 class AccessToken(AbstractAuthToken):  # type: ignore[misc]
-    """A token, stored as a hash. `name` says in lists what it is for; without an expiry it holds until it is revoked."""
+    """A token, stored as a hash. `name` says in lists what it is for; without an expiry it holds until revoked."""
 
     name = models.CharField(max_length=100, blank=True, default="")
 

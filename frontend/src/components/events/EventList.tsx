@@ -28,6 +28,9 @@ export function EventList({ pipeline }: { pipeline?: string }) {
   )
 }
 
+/** What Headgate did by itself needs no actor. */
+const SYSTEM = 'system'
+
 function EventRow({ event, withName }: { event: HeadgateEvent; withName: boolean }) {
   const { icon: Shape, tone, word } = describeEvent(event)
   return (
@@ -53,8 +56,8 @@ function EventRow({ event, withName }: { event: HeadgateEvent; withName: boolean
         {event.message}
       </span>
       <span className={classes.actor}>
-        {event.actor && `by ${event.actor}`}
-        {event.run !== null && ` run ${event.run}`}
+        {event.actor !== SYSTEM && `by ${event.actor}`}
+        {event.run !== null && `run ${event.run}`}
       </span>
     </li>
   )

@@ -11,7 +11,10 @@ interface PageHeaderProps {
   children?: ReactNode
 }
 
-/** The one h1 of a page. It takes the focus when the page is entered, so that a screen reader hears where it is. */
+/** Whether a page has been shown before: the first one leaves the focus at the top, where the skip link is. */
+let entered = false
+
+/** The one h1 of a page. It takes the focus when a link led to the page, so that a screen reader hears where it is. */
 export function PageHeader({
   title,
   documentTitle = title,
@@ -25,9 +28,9 @@ export function PageHeader({
     document.title = `${documentTitle} · Headgate`
   }, [documentTitle])
   useEffect(() => {
-    const reachedByLink =
-      document.activeElement === document.body || document.activeElement?.closest('a, nav')
-    if (reachedByLink) heading.current?.focus({ preventScroll: true })
+    const atLink = document.activeElement === document.body || document.activeElement?.closest('a, nav')
+    if (entered && atLink) heading.current?.focus({ preventScroll: true })
+    entered = true
   }, [])
   return (
     <header className={classes.header}>

@@ -21,7 +21,7 @@ export function Panel({ title, note, actions, children, flush = false }: PanelPr
         {note && <span className={classes.note}>{note}</span>}
         {actions && <div className={classes.actions}>{actions}</div>}
       </div>
-      <div className={flush ? undefined : classes.body}>{children}</div>
+      <div className={flush ? classes.flush : classes.body}>{children}</div>
     </section>
   )
 }

@@ -43,7 +43,13 @@ export function PhaseIcon({ phase, size = 14 }: { phase: Phase; size?: number })
 export function PhaseBadge({ phase, large = false }: { phase: Phase; large?: boolean }) {
   const { word, tone, meaning } = PHASES[phase]
   return (
-    <span className={classes.badge} data-tone={tone} data-large={large || undefined} title={meaning}>
+    <span
+      className={classes.badge}
+      data-tone={tone}
+      data-large={large || undefined}
+      data-testid={large ? 'phase' : undefined}
+      title={meaning}
+    >
       <PhaseIcon phase={phase} size={large ? 16 : 13} />
       {word}
     </span>

@@ -23,8 +23,7 @@ export function Stat({ label, value, unit, detail, fresh }: StatProps) {
           {value}
           {unit && <span className={classes.unit}>{unit}</span>}
         </span>
-        {fresh?.stale && <StaleMark fresh={fresh} />}
-        {detail && <span className={classes.detail}>{detail}</span>}
+        <span className={classes.detail}>{fresh?.stale ? <StaleMark fresh={fresh} /> : detail}</span>
       </dd>
     </div>
   )

@@ -17,13 +17,14 @@ export function Headline({ pipeline, status }: HeadlineProps) {
   const conditions = status?.conditions ?? []
   const sentence = headline(pipeline, conditions, time(pipeline.phase_since))
   const unlike = wanted(pipeline)
+  const said = pipeline.phase === 'RUNNING' ? '' : pipeline.phase_message
   return (
     <>
       <p className={classes.sentence} data-testid="headline">
         {sentence}
         {unlike && <span className="dim"> It {unlike}.</span>}
       </p>
-      {pipeline.phase_message && <p className={classes.message}>{pipeline.phase_message}</p>}
+      {said && <p className={classes.message}>{said}</p>}
       <div className={classes.headline}>
         <Conditions conditions={conditions} />
         <Labels labels={pipeline.labels} />

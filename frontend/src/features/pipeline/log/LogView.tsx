@@ -35,6 +35,7 @@ export function LogView({ run, follow, find, onScrollAway }: LogViewProps) {
   }
   if (log.error && !log.loaded) return <ErrorNote error={log.error} />
   if (!log.loaded) return <Loading rows={8} />
+  if (log.missing) return <Empty title="There is no log">{log.missing}</Empty>
   return (
     <>
       {log.error && <ErrorNote error={log.error} />}

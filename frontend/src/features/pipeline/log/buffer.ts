@@ -13,6 +13,8 @@ export interface LogState {
   size: number
   loaded: boolean
   dropped: boolean
+  /** Why there is no log yet, in the server's words. */
+  missing: string | null
   error: Error | null
 }
 
@@ -22,6 +24,7 @@ export const EMPTY_LOG: LogState = {
   size: 0,
   loaded: false,
   dropped: false,
+  missing: null,
   error: null,
 }
 
@@ -39,6 +42,7 @@ export function appendText(state: LogState, chunk: LogChunk): LogState {
     size: chunk.size,
     loaded: true,
     dropped: state.dropped || all.length > MAX_LINES,
+    missing: null,
     error: null,
   }
 }

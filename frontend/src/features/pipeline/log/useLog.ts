@@ -1,4 +1,5 @@
 import { useEffect, useReducer, useRef } from 'react'
+import { Problem } from '@/api/problem'
 import { fetchLog } from '@/api/runs'
 import type { LogChunk } from '@/api/types'
 import { appendText, EMPTY_LOG, type LogState } from './buffer'
@@ -10,8 +11,14 @@ const RETRY_MS = 3_000
 type Action = { chunk: LogChunk; fresh: boolean } | { error: Error }
 
 function reduce(state: LogState, action: Action): LogState {
-  if ('error' in action) return { ...state, error: action.error }
+  if ('error' in action) return failed(state, action.error)
   return appendText(action.fresh ? EMPTY_LOG : state, action.chunk)
+}
+
+/** A log that does not exist yet is no error: an agent with nothing to say writes nothing. */
+function failed(state: LogState, error: Error): LogState {
+  const absent = error instanceof Problem && error.code === 'log_not_found'
+  return absent ? { ...EMPTY_LOG, loaded: true, missing: error.message } : { ...state, error }
 }
 
 /** The tail of a run's log, and what is appended to it while it is followed. A component shows one run for its whole life. */

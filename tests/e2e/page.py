@@ -1,0 +1,98 @@
+"""The page as a test sees it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.e2e.conftest import Stack
+from tests.e2e.test_demo_stack import PROJECT
+
+AXE = PROJECT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+# Beyond WCAG 2.2 AA also axe's advice, so that landmarks and headings stay in order.
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+SLOW_MS = 60_000
+Scheme = Literal["light", "dark"]
+
+
+@contextmanager
+def opened(browser: Browser, stack: Stack, path: str = "/", scheme: Scheme = "light") -> Iterator[Page]:
+    """A page of a new visitor; any error that its scripts raise or log fails the test."""
+    context = browser.new_context(base_url=stack.url, color_scheme=scheme, viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(15_000)
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(path)
+    yield page
+    context.close()
+    assert errors == []
+
+
+@contextmanager
+def logged_in(browser: Browser, stack: Stack, path: str = "/", scheme: Scheme = "light") -> Iterator[Page]:
+    """The page after the login, at the address that was asked for."""
+    with opened(browser, stack, path, scheme) as page:
+        log_in(page, stack)
+        expect(page.get_by_role("navigation", name="Main")).to_be_visible()
+        yield page
+
+
+def log_in(page: Page, stack: Stack, password: str | None = None) -> None:
+    """Fill the login and send it."""
+    page.get_by_label("User name").fill(stack.user)
+    page.get_by_role("textbox", name="Password").fill(password or stack.password)
+    page.get_by_role("button", name="Log in").click()
+
+
+def phase(page: Page) -> Locator:
+    """The badge beside the name of a pipeline."""
+    return page.get_by_test_id("phase")
+
+
+def wait_for_phase(page: Page, word: str) -> None:
+    """Wait until the badge says so."""
+    expect(phase(page)).to_have_text(word, timeout=SLOW_MS)
+
+
+def figure(page: Page, label: str) -> int:
+    """A figure of the strip at the top, as a number; fails where it is not known."""
+    text = stat(page, label).inner_text()
+    digits = re.sub(r"[^0-9]", "", text.split("\n")[0])
+    assert digits, f"{label} shows {text!r}"
+    return int(digits)
+
+
+def stat(page: Page, label: str) -> Locator:
+    """The value of one figure."""
+    return page.locator("dl > div", has=page.get_by_text(label, exact=True)).locator("dd")
+
+
+def wait_until_above(page: Page, label: str, value: int) -> None:
+    """Wait until a figure is larger than a value."""
+    page.wait_for_function(
+        """([label, value]) => {
+            const name = [...document.querySelectorAll('dt')].find(each => each.textContent === label)
+            const digits = name?.nextElementSibling.firstElementChild.textContent.replace(/[^0-9]/g, '')
+            return Boolean(digits) && Number(digits) > value
+        }""",
+        arg=[label, value],
+        timeout=SLOW_MS,
+    )
+
+
+def cursor(page: Page) -> list[str]:
+    """The next offset of every partition, as shown."""
+    rows = page.get_by_role("table", name=re.compile("^Cursor of")).locator("tbody tr")
+    return [row.locator("td").nth(2).inner_text() for row in rows.all()]
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds, one line each."""
+    page.evaluate(AXE.read_text())
+    found: dict[str, Any] = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)
+    return [f"{each['id']}: {[node['target'] for node in each['nodes']]}" for each in found["violations"]]

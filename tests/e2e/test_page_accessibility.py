@@ -1,0 +1,102 @@
+"""Every page and every dialog: nothing for axe to find, light and dark, and no sideways scrolling on a small window."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.conftest import Stack
+from tests.e2e.page import Scheme, logged_in, opened, violations
+
+DEMO = "/pipelines/demo"
+PAGES = {
+    "/": "Pipelines",
+    "/pipelines/new": "New pipeline",
+    "/events": "Events",
+    "/hosts": "Hosts",
+    "/nowhere": "There is no such page",
+    "/pipelines/nobody": "There is no pipeline named nobody",
+    DEMO: "demo",
+    f"{DEMO}?view=table": "demo",
+    f"{DEMO}/books": "demo",
+    f"{DEMO}/runs": "demo",
+    f"{DEMO}/events": "demo",
+    f"{DEMO}/log": "demo",
+    f"{DEMO}/revisions": "demo",
+    f"{DEMO}/definition": "demo",
+    f"{DEMO}/edit": "New revision of demo",
+}
+SCHEMES: list[Scheme] = ["light", "dark"]
+
+
+def settle(page: Page, heading: str) -> None:
+    """Wait until the page stands: its heading is there and nothing is loading any more."""
+    expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+    expect(page.get_by_role("status", name="Loading")).to_have_count(0)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_axe_finds_nothing_on_any_page(browser: Browser, stack: Stack, scheme: Scheme) -> None:
+    with opened(browser, stack, "/", scheme) as page:
+        expect(page.get_by_role("button", name="Log in")).to_be_visible()
+        found = {"login": violations(page)}
+    with logged_in(browser, stack, "/", scheme) as page:
+        for path, heading in PAGES.items():
+            page.goto(path)
+            settle(page, heading)
+            found[path] = violations(page)
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_axe_finds_nothing_in_menus_and_dialogs(browser: Browser, stack: Stack, scheme: Scheme) -> None:
+    with logged_in(browser, stack, DEMO, scheme) as page:
+        settle(page, "demo")
+        openers = [
+            ("button", "Show the call", "dialog"),
+            ("button", "Stop", "dialog"),
+            ("button", "More for demo", "menu"),
+            ("button", re.compile("^admin"), "menu"),
+        ]
+        for role, name, what in openers:
+            page.get_by_role(role, name=name, exact=True).click()  # type: ignore[arg-type]
+            expect(page.get_by_role(what)).to_be_visible()  # type: ignore[arg-type]
+            assert violations(page) == [], name
+            page.keyboard.press("Escape")
+            expect(page.get_by_role(what)).to_have_count(0)  # type: ignore[arg-type]
+
+
+def test_no_page_scrolls_sideways_on_a_small_window(browser: Browser, stack: Stack) -> None:
+    with logged_in(browser, stack) as page:
+        wide = []
+        for width in (768, 400):
+            page.set_viewport_size({"width": width, "height": 900})
+            for path, heading in PAGES.items():
+                page.goto(path)
+                settle(page, heading)
+                if page.evaluate("document.documentElement.scrollWidth") > width:
+                    wide.append((width, path))
+        assert wide == []
+
+
+def test_a_refused_action_is_reached_by_keyboard_and_says_why(browser: Browser, stack: Stack) -> None:
+    with logged_in(browser, stack, DEMO) as page:
+        settle(page, "demo")
+        start = page.get_by_role("button", name="Start", exact=True)
+        expect(start).to_have_attribute("aria-disabled", "true")
+        start.focus()
+        expect(page.get_by_role("tooltip")).to_be_visible()
+        expect(start).to_have_accessible_description(re.compile(r"running|starting"))
+
+
+def test_the_first_tab_stop_leads_to_the_content(browser: Browser, stack: Stack) -> None:
+    with logged_in(browser, stack, "/hosts") as page:
+        settle(page, "Hosts")
+        page.reload()
+        settle(page, "Hosts")
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator("main")).to_be_focused()

@@ -1,0 +1,147 @@
+"""A person at the page: logs in, looks, starts, pauses, resumes and stops a pipeline that moves real records."""
+
+from __future__ import annotations
+
+import re
+
+import httpx2
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.conftest import Stack
+from tests.e2e.page import cursor, figure, log_in, logged_in, opened, wait_for_phase, wait_until_above
+
+DEMO = "/pipelines/demo"
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def test_a_wrong_password_is_refused_in_words_and_the_address_survives_the_login(
+    browser: Browser, stack: Stack
+) -> None:
+    with opened(browser, stack, f"{DEMO}/books?channel=clean") as page:
+        log_in(page, stack, "wrong")
+        expect(page.get_by_role("alert")).to_be_visible()
+        log_in(page, stack)
+        expect(page.get_by_role("heading", level=1)).to_have_text("demo")
+        assert page.url == f"{stack.url}{DEMO}/books?channel=clean"
+
+
+def test_numbers_move_stand_still_while_paused_and_move_again(browser: Browser, stack: Stack) -> None:
+    with logged_in(browser, stack, DEMO) as page:
+        wait_for_phase(page, "Running")
+        expect(page.get_by_text("Live", exact=True).first).to_be_visible()
+        wait_until_above(page, "Delivered", figure(page, "Delivered"))
+
+        press(page, "Pause")
+        wait_for_phase(page, "Paused")
+        expect(page.get_by_test_id("headline")).to_contain_text("nothing is being read; 0 in flight")
+        expect(page.get_by_role("button", name="Pause", exact=True)).to_have_attribute("aria-disabled", "true")
+        stood, lag = cursor(page), figure(page, "Lag")
+        assert len(stood) == 4
+        wait_until_above(page, "Lag", lag)
+        assert cursor(page) == stood
+
+        press(page, "Resume")
+        wait_for_phase(page, "Running")
+        wait_until_above(page, "Delivered", figure(page, "Delivered"))
+        assert cursor(page) != stood
+
+
+def test_a_stop_asks_once_and_a_start_goes_on_where_it_stopped(browser: Browser, stack: Stack) -> None:
+    with logged_in(browser, stack, DEMO) as page:
+        wait_for_phase(page, "Running")
+        press(page, "Stop")
+        dialog = page.get_by_role("dialog", name="Stop demo?")
+        dialog.get_by_role("button", name="Drain and stop").click()
+        wait_for_phase(page, "Stopped")
+        expect(page.get_by_test_id("headline")).to_contain_text("no process exists")
+        delivered = figure(page, "Delivered")
+
+        press(page, "Start")
+        wait_for_phase(page, "Running")
+        wait_until_above(page, "Delivered", delivered)
+        page.get_by_role("link", name="Books", exact=True).click()
+        expect(page.get_by_test_id("books")).to_contain_text("every record is accounted for")
+        page.get_by_role("link", name="Runs", exact=True).click()
+        expect(page.get_by_role("row").nth(1)).to_contain_text("Alive")
+        expect(page.get_by_role("row").nth(2)).to_contain_text("Clean")
+
+
+def test_findings_lead_to_their_line_and_a_repaired_definition_becomes_a_pipeline(
+    browser: Browser, stack: Stack
+) -> None:
+    with logged_in(browser, stack, "/pipelines/new") as page:
+        text = page.get_by_role("textbox", name="Definition")
+        definition = VALID.replace("topics:", "topicz:")
+        text.fill(definition)
+        finding = page.get_by_role("button", name=re.compile("topicz"))
+        expect(finding).to_be_visible()
+        expect(page.get_by_role("button", name="Create", exact=True)).to_have_attribute("aria-disabled", "true")
+        finding.click()
+        expect(text).to_be_focused()
+
+        text.fill(VALID)
+        expect(page.get_by_text("Valid", exact=True)).to_be_visible()
+        press(page, "Create")
+        expect(page.get_by_role("heading", level=1)).to_have_text("by-hand")
+        wait_for_phase(page, "Stopped")
+        delete_by_hand(page)
+        expect(page.get_by_role("heading", level=1)).to_have_text("Pipelines")
+        expect(page.get_by_role("link", name="by-hand")).to_have_count(0)
+
+
+def delete_by_hand(page: Page) -> None:
+    page.get_by_role("button", name="More for by-hand").click()
+    page.get_by_role("menuitem", name="Delete").click()
+    dialog = page.get_by_role("dialog", name="Delete by-hand?")
+    dialog.get_by_label("Type by-hand to confirm").fill("by-hand")
+    dialog.get_by_role("button", name="Delete", exact=True).click()
+
+
+VALID = """\
+api_version: headgate/v1
+name: by-hand
+sources:
+  shop:
+    type: kafka
+    bootstrap_servers: localhost:9092
+    topics: [orders]
+    group_id: headgate.by-hand
+    start_from: earliest
+channels:
+  main: {type: direct}
+sinks:
+  out: {type: logger, channel: main}
+"""
+
+
+def test_what_others_do_appears_without_a_reload(browser: Browser, stack: Stack) -> None:
+    api = httpx2.Client(base_url=f"{stack.url}/api/v1", headers={"Authorization": f"Token {stack.token}"}, timeout=30)
+    with logged_in(browser, stack) as page:
+        api.post("/pipelines", json={"definition": VALID.replace("by-hand", "by-others")}).raise_for_status()
+        expect(page.get_by_role("link", name="by-others")).to_be_visible()
+        api.delete("/pipelines/by-others").raise_for_status()
+        expect(page.get_by_role("link", name="by-others")).to_have_count(0)
+
+
+def test_an_ended_session_brings_the_login_back_without_losing_the_text(browser: Browser, stack: Stack) -> None:
+    with logged_in(browser, stack, "/pipelines/new") as page:
+        page.get_by_role("textbox", name="Definition").fill("name: kept\n")
+        page.context.clear_cookies()
+        page.get_by_role("textbox", name="Definition").press_sequentially("# more")
+        expect(page.get_by_text("Your session has ended.")).to_be_visible()
+        log_in(page, stack)
+        expect(page.get_by_text("Your session has ended.")).to_have_count(0)
+        expect(page.get_by_role("textbox", name="Definition")).to_contain_text("name: kept")
+        assert page.url.endswith("/pipelines/new")
+
+
+def test_logging_out_ends_the_session(browser: Browser, stack: Stack) -> None:
+    with logged_in(browser, stack) as page:
+        page.get_by_role("button", name=re.compile("^admin")).click()
+        page.get_by_role("menuitem", name="Log out").click()
+        expect(page.get_by_role("button", name="Log in")).to_be_visible()
+        page.reload()
+        expect(page.get_by_role("button", name="Log in")).to_be_visible()

@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 HEADERS_TYPE = "array<struct<key:string,value:binary>>"
-ORIGIN_PREFIX = "headgate."
-"""Headers with this prefix tell where a record came from; they belong to the sink that wrote the record."""
+ORIGIN_HEADER = "headgate.origin"
+"""Tells where a record came from; it belongs to the sink that wrote the record and is not passed on."""
 
 COLUMNS = ("key", "body", "headers", "kept", "topic", "partition", "offset")
 
@@ -64,16 +64,9 @@ class Event:
         return replace(self, kept=condition if self.kept is None else self.kept & condition)
 
     def headers(self) -> Column:
-        """All headers as Kafka writes them. Origin headers of an earlier pipeline are not passed on."""
-        names = f.array(*(f.lit(name) for name in sorted(self.replaced)))
-        read = f.filter(
-            self.carried,
-            lambda pair: (
-                ~pair["key"].startswith(ORIGIN_PREFIX) & ~f.array_contains(names, pair["key"])
-                if self.replaced
-                else ~pair["key"].startswith(ORIGIN_PREFIX)
-            ),
-        )
+        """All headers as Kafka writes them. The origin of an earlier pipeline is not passed on."""
+        dropped = [f.lit(name) for name in sorted(self.replaced | {ORIGIN_HEADER})]
+        read = f.filter(self.carried, lambda pair: ~pair["key"].isin(*dropped))
         return f.when(self.carried.isNull(), self._own()).otherwise(f.concat(read, self._own()))
 
     def _own(self) -> Column:

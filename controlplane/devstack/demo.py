@@ -63,10 +63,12 @@ class Demo:
     def create_topics(self) -> None:
         topics.create(self.servers, [self.source, self.sink], partitions=PARTITIONS, config=TOPIC_CONFIG)
 
-    def producer(self, *, rate: float, count: int | None = None) -> Service:
+    def producer(self, *, rate: float, numbers: range | None = None) -> Service:
+        """A producer of these numbers; without them it goes on after the topic's last record until it is stopped."""
         argv = [sys.executable, "-m", "controlplane.devstack.producer", "--servers", self.servers]
         argv += ["--topic", self.source, "--rate", str(rate)]
-        argv += ["--count", str(count)] if count is not None else []
+        if numbers is not None:
+            argv += ["--first", str(numbers.start), "--count", str(len(numbers))]
         return Service("producer", argv, is_ready=lambda: True)
 
 

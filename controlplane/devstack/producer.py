@@ -1,7 +1,7 @@
 """A paced producer of numbered records.
 
 `python -m controlplane.devstack.producer --servers HOST:PORT --topic TOPIC --rate 1000 [--count 200000]`; without a
-count it goes on until SIGTERM. Numbers begin after the last record of the topic.
+count it goes on until SIGTERM. Numbers begin with --first, or after the last record of the topic.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ FLUSH_TIMEOUT = 60.0
 _CONFIG = {"linger.ms": 5, "compression.type": "lz4", "enable.idempotence": True, "log_level": 0}
 
 
-def produce(servers: str, topic: str, *, rate: float, count: int | None, stopped: threading.Event) -> int:
+def produce(servers: str, topic: str, *, first: int, rate: float, count: int | None, stopped: threading.Event) -> int:
     """Produce `rate` records a second until `count` or `stopped`. Returns the number of undelivered records."""
     failures: list[KafkaError] = []
     producer = Producer({"bootstrap.servers": servers, "error_cb": _report, **_CONFIG})
-    first = sum(end_offsets(servers, topic).values())
     started, sent = time.monotonic(), 0
     while not stopped.is_set() and (count is None or sent < count):
         due = int((time.monotonic() - started) * rate) + 1
@@ -66,13 +65,15 @@ def main() -> int:
     parser.add_argument("--servers", required=True)
     parser.add_argument("--topic", required=True)
     parser.add_argument("--rate", type=float, default=1000.0, help="records a second")
+    parser.add_argument("--first", type=int, help="the first number; without it the count of the topic's records")
     parser.add_argument("--count", type=int, help="end after so many")
     arguments = parser.parse_args()
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
-    undelivered = produce(
-        arguments.servers, arguments.topic, rate=arguments.rate, count=arguments.count, stopped=stopped
-    )
+    servers, topic, first = arguments.servers, arguments.topic, arguments.first
+    if first is None:
+        first = sum(end_offsets(servers, topic).values())
+    undelivered = produce(servers, topic, first=first, rate=arguments.rate, count=arguments.count, stopped=stopped)
     if undelivered:
         print(f"{undelivered} records were not delivered to {arguments.topic}", flush=True)
     return 1 if undelivered else 0

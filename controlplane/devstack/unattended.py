@@ -25,6 +25,7 @@ from workers.adapters.processes import HostProcesses
 STEP_TIMEOUT = 120.0  # seconds for any one step
 PAUSE_LOOK = 3.0  # seconds between the two looks at a paused cursor
 WAITING = 0.05  # part of all records that is there before the start
+PACED = 0.75  # part that has arrived, or is on its way, before the pause; the rest begins to arrive during it
 PAUSE_AT, KILL_AT = 0.25, 0.55  # parts of all records, counted as read
 
 
@@ -52,21 +53,28 @@ class Unattended:
         remove(self._api, self._demo)
         self._demo.create_topics()
         self._api.post("/pipelines", {"definition": self._demo.definition()})
-        waiting = int(self._count * WAITING)
-        with self._producing(waiting) as producer:
+        waiting, paced = int(self._count * WAITING), int(self._count * PACED)
+        with self._producing(range(waiting)) as producer:
             self._await_producer(producer)
         self._say(f"Starting; {waiting:,} records wait, the rest arrives at {self._rate:,.0f} a second.")
         self._act("start")
-        with self._producing(self._count - waiting) as producer:
-            still = self._disturb()
-            self._await_producer(producer)
-            self._await("the last record", lambda: self._read() >= self._count)
+        with self._producing(range(waiting, paced)) as producer:
+            self._await_read(PAUSE_AT)
+            self._act("pause")
+            with self._producing(range(paced, self._count)) as during_pause:
+                still = self._stands_still()
+                self._act("resume")
+                self._await_read(KILL_AT)
+                self._kill()
+                self._await_producer(producer)
+                self._await_producer(during_pause)
+                self._await("the last record", lambda: self._read() >= self._count)
         self._act("stop", drain=True)
         return self._books(still)
 
     @contextmanager
-    def _producing(self, count: int) -> Iterator[Child]:
-        producer = Child(self._demo.producer(rate=self._rate, count=count), output=subprocess.PIPE)
+    def _producing(self, numbers: range) -> Iterator[Child]:
+        producer = Child(self._demo.producer(rate=self._rate, numbers=numbers), output=subprocess.PIPE)
         if producer.process.stdout is not None:
             self._console.pump("producer", producer.process.stdout)
         try:
@@ -74,22 +82,13 @@ class Unattended:
         finally:
             producer.stop()
 
-    def _disturb(self) -> bool:
-        """Pause, resume and kill; returns whether the cursor stood still during the pause."""
-        self._await_read(PAUSE_AT)
-        self._act("pause")
-        still = self._stands_still()
-        self._act("resume")
-        self._await_read(KILL_AT)
-        self._kill()
-        return still
-
     def _stands_still(self) -> bool:
         """Look twice at the cursor and the sink while the source grows."""
-        before, grown = self._standing(), sum(topics.end_offsets(self._demo.servers, self._demo.source).values())
+        source = self._demo.source
+        before, grown = self._standing(), sum(topics.end_offsets(self._demo.servers, source).values())
         self._interrupt.wait(lambda: False, PAUSE_LOOK)
         still = self._standing() == before
-        more = sum(topics.end_offsets(self._demo.servers, self._demo.source).values()) - grown
+        more = sum(topics.end_offsets(self._demo.servers, source).values()) - grown
         self._say(
             f"Paused: {more:,} records arrived in {PAUSE_LOOK:.0f} s, the cursor {'stood still' if still else 'MOVED'}."
         )

@@ -19,7 +19,7 @@ def ensure_dependencies(node: Node, root: Path = FRONTEND) -> bool:
     key = _digest([root / "package.json", root / "package-lock.json"], node.version)
     if _read(stamp) == key:
         return False
-    node.npm("ci", "--no-audit", "--no-fund", "--loglevel=error", cwd=root, timeout=900)
+    node.npm("ci", "--no-audit", "--no-fund", "--loglevel=error", cwd=root, timeout=900, quiet=True)
     stamp.write_text(key)
     return True
 
@@ -30,7 +30,7 @@ def ensure_build(node: Node, root: Path = FRONTEND) -> bool:
     key = _digest(sources(root), node.version)
     if _read(stamp) == key and (root / "dist" / "index.html").is_file():
         return False
-    node.npm("run", "--silent", "build", cwd=root, timeout=600)
+    node.npm("run", "--silent", "build", cwd=root, timeout=600, quiet=True)
     stamp.write_text(key)
     return True
 

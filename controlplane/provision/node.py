@@ -23,18 +23,30 @@ class Node:
     directory: Path
     version: str
 
-    def npm(self, *arguments: str, cwd: Path, timeout: float) -> None:
-        """Run npm with this node first on PATH; output goes to the terminal. Raises SetupError when it fails."""
+    def npm(self, *arguments: str, cwd: Path, timeout: float, quiet: bool = False) -> None:
+        """Run npm with this node first on PATH, its output on the terminal, or when it fails only.
+
+        Raises SetupError when it fails.
+        """
         search = f"{self.directory}{os.pathsep}{os.environ.get('PATH', '')}"
-        command = [str(self.directory / "npm"), *arguments]
+        command, name = [str(self.directory / "npm"), *arguments], f"npm {' '.join(arguments)}"
+        output, errors = (subprocess.PIPE, subprocess.STDOUT) if quiet else (None, None)
         try:
-            code = subprocess.run(
-                command, cwd=cwd, env={**os.environ, "PATH": search}, timeout=timeout, check=False
-            ).returncode
+            result = subprocess.run(
+                command,
+                cwd=cwd,
+                env={**os.environ, "PATH": search},
+                timeout=timeout,
+                stdout=output,
+                stderr=errors,
+                text=True,
+                check=False,
+            )
         except subprocess.TimeoutExpired as error:
-            raise SetupError(f"npm {' '.join(arguments)} did not end in {timeout:.0f} s.", "Run it again.") from error
-        if code != 0:
-            raise SetupError(f"npm {' '.join(arguments)} failed with exit code {code}.", "Its lines above say why.")
+            raise SetupError(f"{name} did not end in {timeout:.0f} s.", "Run it again.") from error
+        if result.returncode != 0:
+            said = f":\n{result.stdout.strip()[:3000]}" if quiet else "."
+            raise SetupError(f"{name} failed with exit code {result.returncode}{said}", "What it said is above.")
 
 
 def parse_version(text: str) -> tuple[int, int]:

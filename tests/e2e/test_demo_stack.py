@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -134,14 +135,16 @@ def test_killed_services_come_back_and_ctrl_c_ends_the_demo_with_its_agents(stat
             before = stack.child(name)
             assert before is not None
             psutil.Process(before.pid).kill()
-            assert wait(lambda name=name, before=before: stack.child(name) not in (None, before), 30), stack.output[
-                -3000:
-            ]
+            assert wait(partial(replaced, stack, name, before), 30), stack.output[-3000:]
         assert wait(stack.healthy, 60)
         assert wait(lambda: delivered(stack) > 0, 120), stack.output[-5000:]
         assert stack.interrupt() == 0
     assert "Everything has stopped." in stack.output
     assert processes_of(state) == []
+
+
+def replaced(stack: Up, name: str, before: ProcessIdentity) -> bool:
+    return stack.child(name) not in (None, before)
 
 
 def delivered(stack: Up) -> int:

@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from controlplane.provision import frontend
+from controlplane.provision.errors import SetupError
 from controlplane.provision.node import Node, parse_version
 
 
 class RecordingNode(Node):
     """Does what npm would leave behind, and remembers what it was asked."""
 
-    def npm(self, *arguments: str, cwd: Path, timeout: float) -> None:
+    def npm(self, *arguments: str, cwd: Path, timeout: float, quiet: bool = False) -> None:
         (cwd / "node_modules").mkdir(exist_ok=True)
         (cwd / "dist").mkdir(exist_ok=True)
         (cwd / "dist" / "index.html").write_text("page")
@@ -61,3 +62,10 @@ def test_neither_packages_nor_output_count_as_sources(root: Path) -> None:
 @pytest.mark.parametrize(("text", "version"), [("v20.19.2\n", (20, 19)), ("v9.1.0", (9, 1)), ("", (0, 0))])
 def test_node_versions_compare_as_numbers(text: str, version: tuple[int, int]) -> None:
     assert parse_version(text) == version
+
+
+def test_a_failing_npm_shows_what_it_said(tmp_path: Path) -> None:
+    (tmp_path / "npm").write_text("#!/bin/sh\necho the lock does not fit\nexit 3\n")
+    (tmp_path / "npm").chmod(0o755)
+    with pytest.raises(SetupError, match=r"(?s)npm ci failed with exit code 3:\nthe lock does not fit"):
+        Node(tmp_path, "v20.19.2").npm("ci", cwd=tmp_path, timeout=30, quiet=True)

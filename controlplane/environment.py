@@ -33,6 +33,7 @@ class Environment(BaseSettings):
     `state`: directory of run directories, checkpoints and, embedded, the database. `database_url`: SQLite below `state`
     unless given. `https`: the page is reached by HTTPS, so cookies are sent over it alone. `env_references`: variables
     that definitions may refer to by `${env:NAME}`; `file_references`: the directory of `${file:NAME}`.
+    `sample_days`, `event_days`: how long points of charts and events are kept.
     """
 
     model_config = SettingsConfigDict(env_prefix="HEADGATE_", extra="ignore", frozen=True)
@@ -45,6 +46,8 @@ class Environment(BaseSettings):
     trusted_origins: Annotated[list[str], NoDecode] = []
     env_references: Annotated[list[str], NoDecode] = []
     file_references: Path | None = None
+    sample_days: float = Field(default=2, gt=0)
+    event_days: float = Field(default=90, gt=0)
     debug: bool = False
     https: bool = False
     web_port: int = Field(default=8000, ge=1, le=65535)

@@ -72,7 +72,7 @@ class RunDirs(Protocol):
         """The highest run number that has a directory; 0 without any."""
 
     def prepare(self, run_dir: Path, launch: Launch, control: Control) -> None:
-        """Create the directory with launch.json and control.json; files that are there already stay."""
+        """Create the directory with launch.json, which stays if it is there already, and with control.json."""
 
     def launch(self, run_dir: Path) -> Launch | None: ...
     def identity(self, run_dir: Path) -> Identity | None: ...

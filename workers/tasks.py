@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from celery import shared_task
+from django.conf import settings
 
 from controlplane.shared import clock
 from pipelines.services import operations
@@ -19,5 +22,7 @@ def wake() -> None:
 @shared_task(name="workers.housekeeping")  # type: ignore[untyped-decorator]
 def housekeeping() -> None:
     """Delete what is older than its retention, and end operations that are past their deadline."""
-    prune(now=clock.now(), retention=Retention())
+    days = {"samples": settings.HEADGATE.sample_days, "events": settings.HEADGATE.event_days}
+    retention = Retention(**{name: timedelta(days=number) for name, number in days.items()})
+    prune(now=clock.now(), retention=retention)
     operations.expire(now=clock.now())

@@ -57,3 +57,21 @@ def total(counts: Iterable[Counts]) -> Counts:
     for each in counts:
         result = result + each
     return result
+
+
+class Books(Frozen):
+    """The books of a pipeline in four numbers: finished batches, records skipped or read twice between batches, and
+    records without a verdict (negative: with several)."""
+
+    batches: int = 0
+    gaps: int = 0
+    overlaps: int = 0
+    difference: int = 0
+
+    def __add__(self, other: Books) -> Books:
+        return Books(
+            batches=self.batches + other.batches,
+            gaps=self.gaps + other.gaps,
+            overlaps=self.overlaps + other.overlaps,
+            difference=self.difference + other.difference,
+        )

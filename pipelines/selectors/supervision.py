@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from uuid import UUID
 
-from django.db.models import F, Max, Q
+from django.db.models import Count, F, Max, Q, Sum
 
 from pipelines.domain.journal import Planned
+from pipelines.domain.ledger import COUNTERS, Books
 from pipelines.domain.positions import PartitionPosition
 from pipelines.domain.protocol import QueryHead
 from pipelines.domain.states import OPEN_OPERATION_STATES, DesiredState, LedgerState, Phase, RunState
@@ -24,10 +28,11 @@ class Row:
     operation: Operation | None
 
 
-def roster(host: str) -> list[Row]:
+def roster(host: str, busy: AbstractSet[UUID] | None) -> list[Row]:
     """Every pipeline of a host that may need something, by name; three queries, whatever their number.
 
-    One that rests as it was asked to, without a run and without an operation, needs nothing.
+    One that rests as it was asked to, without a run and without an operation, needs nothing, unless it is among `busy`;
+    None: every pipeline is wanted.
     """
     living = Run.objects.filter(pipeline__host_id=host).exclude(state=RunState.ENDED)
     runs = {run.pipeline_id: run for run in living}
@@ -35,7 +40,7 @@ def roster(host: str) -> list[Row]:
     waiting = Operation.objects.filter(pipeline__host_id=host, state__in=states)
     operations = {operation.pipeline_id: operation for operation in waiting}
     resting = Q(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED, generation=F("observed_generation"))
-    wanted = ~resting | Q(id__in={*runs, *operations})
+    wanted = Q() if busy is None else ~resting | Q(id__in={*runs, *operations, *busy})
     pipelines = Pipeline.objects.filter(wanted, host_id=host, archived_at__isnull=True).order_by("name")
     return [Row(p, runs.get(p.id), operations.get(p.id)) for p in pipelines]
 
@@ -49,6 +54,24 @@ def homeless() -> list[Pipeline]:
 def definitions(revision_ids: Iterable[int]) -> dict[int, dict[str, object]]:
     """The definitions of revisions, in one query."""
     return dict(Revision.objects.filter(pk__in=set(revision_ids)).values_list("pk", "definition"))
+
+
+def books(pipeline_ids: Iterable[UUID]) -> dict[UUID, Books]:
+    """The books of pipelines, in one query."""
+    done = LedgerBatch.objects.filter(pipeline_id__in=set(pipeline_ids), state=LedgerState.DONE)
+    verdicts = [Sum(name) for name in COUNTERS[2:]]
+    rows = done.values("pipeline_id").annotate(
+        batches=Count("id"),
+        skipped=Sum("gaps"),
+        repeated=Sum("overlaps"),
+        difference=Sum("read") + Sum("added") - reduce(add, verdicts),
+    )
+    return {
+        row["pipeline_id"]: Books(
+            batches=row["batches"], gaps=row["skipped"], overlaps=row["repeated"], difference=row["difference"]
+        )
+        for row in rows
+    }
 
 
 def last_run(pipeline_id: UUID) -> Run | None:

@@ -16,7 +16,7 @@ from django.db import transaction
 
 from pipelines.domain import journal
 from pipelines.domain.journal import Entry, EntryKind, JournalCorrupt
-from pipelines.domain.ledger import COUNTERS
+from pipelines.domain.ledger import COUNTERS, Books
 from pipelines.domain.positions import Discontinuity, Frozen, PartitionRange, discontinuities, merge_ranges
 from pipelines.domain.states import LedgerState
 from pipelines.models import LedgerBatch, Position, Run
@@ -27,19 +27,19 @@ Partition = tuple[str, int]
 
 
 @transaction.atomic
-def ingest(*, run: Run, entries: list[Entry], offset: int) -> bool:
+def ingest(*, run: Run, entries: list[Entry], offset: int) -> Books | None:
     """Take in the entries that follow `run.journal_seq`; `offset`: bytes of the journal that they end at.
 
-    False where somebody else has taken them in. Raises JournalCorrupt for entries of another epoch.
+    Returns what they add to the books; None where somebody else has taken them in. Raises JournalCorrupt for entries of
+    another epoch.
     """
     stale = next((entry for entry in entries if entry.epoch != run.number), None)
     if stale is not None:
         raise JournalCorrupt(f"entry {stale.n} is of epoch {stale.epoch}, not {run.number}")
     same = Run.objects.filter(pk=run.pk, journal_seq=run.journal_seq)
     if not same.update(journal_seq=entries[-1].n, journal_offset=offset):
-        return False
-    _Intake(run).take(entries)
-    return True
+        return None
+    return _Intake(run).take(entries)
 
 
 @dataclass
@@ -55,8 +55,9 @@ class _Intake:
     done: list[LedgerBatch] = field(default_factory=list)
     tails: dict[Query, LedgerBatch] = field(default_factory=dict)
     failures: dict[tuple[Query, int, str], journal.SinkFailed] = field(default_factory=dict)
+    books: Books = field(default_factory=Books)
 
-    def take(self, entries: list[Entry]) -> None:
+    def take(self, entries: list[Entry]) -> Books:
         """Load what the entries are compared with, apply them in order, write the outcome."""
         self._load()
         for entry in entries:
@@ -64,6 +65,7 @@ class _Intake:
             if handler is not None:
                 handler(self, _payload(entry), datetime.fromtimestamp(entry.at, UTC))
         self._store()
+        return self.books
 
     def _load(self) -> None:
         for row in Position.objects.filter(pipeline_id=self.run.pipeline_id):
@@ -99,6 +101,7 @@ class _Intake:
         _count(row, done, at)
         self._note_broken(row, broken)
         self._move(query, {r.key: r.end for r in done.ranges})
+        self.books += Books(batches=1, difference=done.counts.difference)
         if not done.counts.balanced:
             message = f"Batch {done.batch} of {'.'.join(query)}: {done.counts.difference} records have no verdict."
             self._event("ledger.unbalanced", message, done)
@@ -118,6 +121,7 @@ class _Intake:
         for each in broken:
             row.gaps += each.gap
             row.overlaps += each.overlap
+            self.books += Books(gaps=each.gap, overlaps=each.overlap)
             what = f"{row.source}.{row.channel} {each.topic}/{each.partition}"
             kind, number = ("gap", each.gap) if each.gap else ("overlap", each.overlap)
             verb = "were skipped" if each.gap else "were read again"

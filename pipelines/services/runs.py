@@ -222,3 +222,8 @@ def observe_generation(*, pipeline_id: UUID, generation: int) -> None:
 def add_findings(*, pipeline: Pipeline, findings: Sequence[Mapping[str, Any]]) -> None:
     """What was found while the pipeline runs."""
     Pipeline.objects.filter(id=pipeline.id).update(findings=list(findings))
+
+
+def set_conditions(*, pipeline_id: UUID, conditions: Sequence[Mapping[str, Any]]) -> None:
+    """What is true of the pipeline besides its phase."""
+    Pipeline.objects.filter(id=pipeline_id).update(conditions=list(conditions))

@@ -56,11 +56,10 @@ def test_what_was_prepared_can_be_read(subject: Subject) -> None:
     assert subject.rundirs.control(path) == _control()
 
 
-def test_preparing_twice_changes_nothing(subject: Subject) -> None:
+def test_preparing_again_keeps_the_launch_and_gives_the_new_command(subject: Subject) -> None:
     path = subject.rundirs.path("orders", 1)
     subject.rundirs.prepare(path, _launch(), _control())
-    subject.rundirs.write_control(path, _control(2))
-    subject.rundirs.prepare(path, _launch(token="another"), _control())
+    subject.rundirs.prepare(path, _launch(token="another"), _control(2))
     assert subject.rundirs.launch(path) == _launch()
     assert subject.rundirs.control(path) == _control(2)
 

@@ -73,6 +73,12 @@ def test_a_start_becomes_a_run_and_a_stop_its_end(stage: Stage) -> None:
     run.refresh_from_db()
     assert (phase(pipeline), stopped.state, run.state, run.outcome) == ("STOPPED", "SUCCEEDED", "ENDED", "CLEAN")
     assert run.stop_requested_at is not None
+    pipeline.refresh_from_db()
+    assert {each["type"]: each["status"] for each in pipeline.conditions} == {
+        "Stable": "True",
+        "PositionsSafe": "True",
+        "LedgerBalanced": "True",
+    }
 
 
 def test_every_tick_is_harmless_when_done_twice(stage: Stage) -> None:
@@ -106,7 +112,7 @@ def test_one_broken_pipeline_leaves_the_others_alone(stage: Stage) -> None:
         stage.pass_time(400)
     started.refresh_from_db()
     assert started.error is not None
-    assert started.error["code"] == "deadline"
+    assert started.error["code"] == "deadline_passed"
 
 
 def test_a_definition_that_is_not_valid_any_more_blocks_with_every_finding(stage: Stage) -> None:
@@ -261,11 +267,16 @@ def test_a_tick_over_many_quiet_pipelines_costs_a_fixed_number_of_queries(stage:
             stage.supervisor.tick()
         return len(captured)
 
+    def settle() -> None:
+        """The first looks at new pipelines record their conditions."""
+        for _ in range(3):
+            stage.supervisor.tick()
+
     PipelineFactory.create_batch(2)
-    stage.supervisor.tick()
+    settle()
     few = queries()
     PipelineFactory.create_batch(20)
-    stage.supervisor.tick()
+    settle()
     assert queries() == few
 
 

@@ -132,7 +132,7 @@ class FakeHost:
         with self._at("prepare"):
             documents = self.directories[run_dir].documents
             documents.setdefault(protocol.LAUNCH, launch)
-            documents.setdefault(protocol.CONTROL, control)
+            documents[protocol.CONTROL] = control
 
     def launch(self, run_dir: Path) -> Launch | None:
         return self._document(run_dir, protocol.LAUNCH, Launch)

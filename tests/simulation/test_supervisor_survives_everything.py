@@ -276,3 +276,18 @@ def test_a_second_worker_waits_for_the_first_and_takes_over_when_it_is_dead(worl
     assert owner is not None
     owner.alive = False
     assert second.tick().supervising
+
+
+def test_a_pause_asked_for_before_a_reboot_is_the_first_command_after_it(db: None) -> None:
+    world = World()
+    world.ask(OperationKind.START)
+    world.points_left = 2  # the worker dies after the run directory, before the keeper
+    world.pass_time()
+    assert not world.agents.living
+    world.host.reboot()
+    world.ask(OperationKind.PAUSE)
+    world.start_worker()
+    world.run_until(lambda: bool(world.agents.living))
+    assert (world.agent.control.command, world.agent.control.boot_id) == ("pause", world.host.boot_id)
+    world.run_until(world.settled)
+    assert (world.phase, world.agent.delivered) == (Phase.PAUSED, 0)

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from pipelines.domain.ledger import Books
 from pipelines.domain.protocol import (
     AgentFinding,
     ComponentStatus,
@@ -89,6 +90,11 @@ def none(kind: type, seen: PipelineView, now: Now = NOW) -> bool:
     return not [action for action in decide(seen, now) if isinstance(action, kind)]
 
 
+def life(seen: PipelineView, now: Now = NOW) -> list[actions.Action]:
+    """Every action but conditions."""
+    return [action for action in decide(seen, now) if not isinstance(action, actions.SetConditions)]
+
+
 def exited(code: int | None, **fields: Any) -> ExitRecord:
     return ExitRecord(token="t", exit_code=code, boottime=999.0, at=0.0, **fields)
 
@@ -96,24 +102,24 @@ def exited(code: int | None, **fields: Any) -> ExitRecord:
 class TestWithoutARun:
     def test_a_wanted_pipeline_is_started_afresh_when_a_person_asked(self) -> None:
         seen = view(phase=Phase.STOPPED, run=None, generation=2)
-        assert decide(seen, NOW) == [actions.CreateRun(fresh=True)]
+        assert life(seen) == [actions.CreateRun(fresh=True)]
 
     def test_a_restart_keeps_the_count_of_restarts(self) -> None:
-        assert decide(view(phase=Phase.STOPPED, run=None), NOW) == [actions.CreateRun(fresh=False)]
+        assert life(view(phase=Phase.STOPPED, run=None)) == [actions.CreateRun(fresh=False)]
 
     @pytest.mark.parametrize("phase", [Phase.BLOCKED, Phase.FAILED])
     def test_a_pipeline_that_needs_a_person_waits_for_one(self, phase: Phase) -> None:
-        assert decide(view(phase=phase, run=None), NOW) == []
-        assert decide(view(phase=phase, run=None, generation=2), NOW) == [actions.CreateRun(fresh=True)]
+        assert life(view(phase=phase, run=None)) == []
+        assert life(view(phase=phase, run=None, generation=2)) == [actions.CreateRun(fresh=True)]
 
     def test_a_back_off_is_waited_for(self) -> None:
         seen = view(phase=Phase.BACKOFF, run=None, restart_deadline=(BOOT, 1001.0))
-        assert decide(seen, NOW) == []
-        assert decide(seen, replace(NOW, boottime=1001.0)) == [actions.CreateRun(fresh=False)]
+        assert life(seen) == []
+        assert life(seen, replace(NOW, boottime=1001.0)) == [actions.CreateRun(fresh=False)]
 
     def test_a_back_off_of_another_boot_is_over(self) -> None:
         seen = view(phase=Phase.BACKOFF, run=None, restart_deadline=("boot-0", 99999.0))
-        assert decide(seen, NOW) == [actions.CreateRun(fresh=False)]
+        assert life(seen) == [actions.CreateRun(fresh=False)]
 
     @pytest.mark.parametrize("phase", [Phase.BACKOFF, Phase.BLOCKED, Phase.FAILED, Phase.UNKNOWN])
     def test_a_stop_needs_no_process(self, phase: Phase) -> None:
@@ -122,14 +128,14 @@ class TestWithoutARun:
         assert one(actions.ObserveGeneration, seen).generation == 2
 
     def test_a_stopped_pipeline_is_left_alone(self) -> None:
-        assert decide(view(desired=DesiredState.STOPPED, phase=Phase.STOPPED, run=None), NOW) == []
+        assert life(view(desired=DesiredState.STOPPED, phase=Phase.STOPPED, run=None)) == []
 
 
 class TestBeforeTheProcess:
     pending = run(state=RunState.PENDING, holders=(), identity=None, status=None)
 
     def test_an_intent_without_a_process_is_carried_out(self) -> None:
-        assert decide(view(phase=Phase.PREFLIGHT, run=self.pending), NOW) == [actions.Spawn()]
+        assert life(view(phase=Phase.PREFLIGHT, run=self.pending)) == [actions.Spawn()]
 
     def test_a_process_that_was_started_before_a_crash_is_adopted(self) -> None:
         found = replace(self.pending, holders=(KEEPER,), identity=Identity(token="t", keeper=KEEPER))
@@ -138,7 +144,7 @@ class TestBeforeTheProcess:
         assert none(actions.Spawn, seen)
 
     def test_a_process_without_its_identity_yet_is_waited_for(self) -> None:
-        assert decide(view(phase=Phase.PREFLIGHT, run=replace(self.pending, holders=(KEEPER,))), NOW) == []
+        assert life(view(phase=Phase.PREFLIGHT, run=replace(self.pending, holders=(KEEPER,)))) == []
 
     def test_a_keeper_that_ended_at_once_costs_a_restart(self) -> None:
         end = one(actions.EndRun, view(phase=Phase.PREFLIGHT, run=replace(self.pending, spawned_here=True)))
@@ -181,6 +187,10 @@ class TestCommands:
     def test_a_restart_drains_the_present_run_only(self) -> None:
         assert one(actions.WriteControl, view(restart_run=1)).control.command is Command.DRAIN_AND_STOP
         assert none(actions.WriteControl, view(restart_run=1, run=run(number=2)))
+
+    def test_a_restart_in_a_hurry_does_not_drain(self) -> None:
+        seen = view(restart_run=1, drain_on_stop=False)
+        assert one(actions.WriteControl, seen).control.command is Command.STOP
 
     def test_a_resume_opens_the_gate(self) -> None:
         seen = view(phase=Phase.PAUSED, run=run(control=control(Command.PAUSE)))
@@ -293,7 +303,7 @@ class TestPhases:
         assert one(actions.SetPhase, view(phase=before, run=run(status=said))).new is phase
 
     def test_what_did_not_change_is_not_said_again(self) -> None:
-        assert decide(view(), NOW) == []
+        assert life(view()) == []
 
     def test_lag_without_progress_is_a_stall(self) -> None:
         cursor = Cursor(topic="t", partition=0, next_offset=1, end_offset=9)
@@ -384,7 +394,7 @@ class TestEnds:
         assert (end.exit_code, end.exit_reason) == (14, "the keeper is gone")
 
     def test_nothing_ends_before_its_journal_is_taken_in(self) -> None:
-        assert decide(view(run=dead(exit=exited(1), journal_drained=False)), NOW) == []
+        assert life(view(run=dead(exit=exited(1), journal_drained=False))) == []
 
     def test_a_journal_that_cannot_be_read_blocks_the_next_start(self) -> None:
         end = one(actions.EndRun, view(run=dead(exit=exited(1), journal_fault="damaged")))
@@ -437,7 +447,52 @@ class TestOperations:
     def test_nobody_waits_for_ever(self) -> None:
         seen = self.waiting(OperationKind.START, phase=Phase.BACKOFF, run=None, restart_deadline=(BOOT, 9999.0))
         assert none(actions.FinishOperation, seen)
-        assert one(actions.FinishOperation, seen, replace(NOW, boottime=2000.0)).error["code"] == "deadline"
+        assert one(actions.FinishOperation, seen, replace(NOW, boottime=2000.0)).error["code"] == "deadline_passed"
+
+    def test_a_pause_of_what_does_not_come_up_is_not_waited_for_for_ever(self) -> None:
+        late = replace(NOW, boottime=2000.0)
+        away = {"desired": DesiredState.PAUSED, "run": None, "restart_deadline": (BOOT, 9999.0)}
+        seen = self.waiting(OperationKind.PAUSE, phase=Phase.BACKOFF, **away)
+        assert one(actions.FinishOperation, seen, late).error["code"] == "deadline_passed"
+        busy = run(control=control(Command.PAUSE, deadline=2001.0), status=status(AgentPhase.PAUSING, beat=1999.0))
+        pausing = self.waiting(OperationKind.PAUSE, phase=Phase.PAUSING, desired=DesiredState.PAUSED, run=busy)
+        assert none(actions.FinishOperation, pausing, late)
+
+
+class TestConditions:
+    def told(self, seen: PipelineView) -> dict[str, tuple[str, str]]:
+        given = one(actions.SetConditions, replace(seen, conditions=()))
+        return {each["type"]: (each["status"], each["reason"]) for each in given.conditions}
+
+    def test_a_running_pipeline_with_balanced_books_is_as_it_should_be(self) -> None:
+        assert self.told(view(books=Books(batches=1))) == {
+            "Stable": ("True", "as_desired"),
+            "PositionsSafe": ("True", "continuous"),
+            "LedgerBalanced": ("True", "balanced"),
+        }
+
+    def test_nothing_is_balanced_before_the_first_batch(self) -> None:
+        assert self.told(view())["LedgerBalanced"] == ("Unknown", "no_batches")
+
+    def test_a_gap_makes_positions_unsafe_and_a_difference_the_books_unbalanced(self) -> None:
+        told = self.told(view(books=Books(batches=2, gaps=5, difference=1)))
+        assert told["PositionsSafe"] == ("False", "discontinuous")
+        assert told["LedgerBalanced"] == ("False", "difference")
+
+    def test_a_finding_about_positions_makes_them_unsafe(self) -> None:
+        seen = view(phase=Phase.BLOCKED, run=None, findings=({"code": "LEDGER_LOST", "message": "gone"},))
+        told = self.told(seen)
+        assert (told["PositionsSafe"], told["Stable"]) == (("False", "ledger_lost"), ("False", "blocked"))
+
+    def test_a_silent_agent_makes_stability_unknown(self) -> None:
+        assert self.told(view(phase=Phase.UNKNOWN))["Stable"][0] == "Unknown"
+
+    def test_a_condition_keeps_its_time_until_its_status_changes(self) -> None:
+        first = one(actions.SetConditions, view(conditions=())).conditions
+        later = replace(NOW, wall=datetime(2026, 1, 2, tzinfo=UTC))
+        assert none(actions.SetConditions, view(conditions=first), later)
+        changed = one(actions.SetConditions, view(conditions=first, books=Books(batches=1)), later).conditions
+        assert [each["last_transition_time"][:10] for each in changed] == ["2026-01-01", "2026-01-01", "2026-01-02"]
 
 
 def test_a_run_that_is_well_for_long_enough_has_its_restarts_forgiven() -> None:

@@ -29,8 +29,7 @@ class LocalRunDirs:
         run_dir.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         if not (run_dir / protocol.LAUNCH).exists():
             launch.store(run_dir / protocol.LAUNCH)
-        if not (run_dir / protocol.CONTROL).exists():
-            control.store(run_dir / protocol.CONTROL)
+        control.store(run_dir / protocol.CONTROL)
 
     def launch(self, run_dir: Path) -> Launch | None:
         return Launch.load(run_dir / protocol.LAUNCH)

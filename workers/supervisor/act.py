@@ -162,6 +162,10 @@ class _Deed:
             events.record(kind="run.killed", message=message, pipeline=self.pipeline, run=run, data={"pids": killed})
 
     @do.register
+    def _(self, action: actions.SetConditions) -> None:
+        runs.set_conditions(pipeline_id=self.pipeline.id, conditions=action.conditions)
+
+    @do.register
     def _(self, _action: actions.ResetRestarts) -> None:
         runs.reset_restarts(pipeline_id=self.pipeline.id)
 

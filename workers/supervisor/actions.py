@@ -118,6 +118,13 @@ class AdvanceOperation:
     message: str
 
 
+@dataclass(frozen=True)
+class SetConditions:
+    """What is true of the pipeline besides its phase: [{type, status, reason, message, last_transition_time}]."""
+
+    conditions: tuple[Mapping[str, Any], ...]
+
+
 Action = (
     CreateRun
     | Spawn
@@ -131,4 +138,5 @@ Action = (
     | ObserveGeneration
     | FinishOperation
     | AdvanceOperation
+    | SetConditions
 )

@@ -56,10 +56,9 @@ def next_control(view: PipelineView, run: RunView, now: Now) -> Control | None:
 
 
 def _wanted(view: PipelineView, run: RunView, now: Now) -> _Wanted:
-    if view.desired is DesiredState.STOPPED:
-        return _Wanted(Command.DRAIN_AND_STOP if view.drain_on_stop else Command.STOP, "stop")
-    if view.restart_wanted:
-        return _Wanted(Command.DRAIN_AND_STOP, "restart")
+    if view.end_wanted:
+        reason = "stop" if view.desired is DesiredState.STOPPED else "restart"
+        return _Wanted(Command.DRAIN_AND_STOP if view.drain_on_stop else Command.STOP, reason)
     if init_expired(view.lifecycle, run, now):
         return _Wanted(Command.STOP, INIT_TIMEOUT)
     if view.desired is DesiredState.PAUSED:

@@ -21,6 +21,7 @@ from workers.supervisor.actions import (
     Spawn,
 )
 from workers.supervisor.command import command_actions, kill_actions
+from workers.supervisor.conditions import condition_actions
 from workers.supervisor.ending import ending, never_started
 from workers.supervisor.operations import operation_actions
 from workers.supervisor.phase import phase_actions
@@ -32,7 +33,7 @@ TRANSITIONAL_PHASES = frozenset({Phase.PREFLIGHT, Phase.STARTING, Phase.PAUSING,
 
 def decide(view: PipelineView, now: Now) -> list[Action]:
     """Everything that is to be done now, in this order: an operation ends even where the rest cannot be done."""
-    return [*operation_actions(view, now), *_life(view, now)]
+    return [*operation_actions(view, now), *condition_actions(view, now), *_life(view, now)]
 
 
 def hurried(view: PipelineView) -> bool:

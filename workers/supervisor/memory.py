@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from pipelines.domain.ledger import Books
 from pipelines.domain.spec import Lifecycle
 
 
@@ -24,11 +25,17 @@ class RunMemory:
 
 @dataclass
 class Memory:
-    """By run token, revision and operation; `complaints`: when an error of a pipeline was last reported."""
+    """By run token, revision, operation and pipeline; `complaints`: when an error of a pipeline was last reported.
+
+    `busy`: pipelines that something was done to in the last tick, which are looked at once more; None: look at all,
+    since the last tick did not reach its end.
+    """
 
     runs: dict[str, RunMemory] = field(default_factory=dict)
     lifecycles: dict[int, Lifecycle] = field(default_factory=dict)
     operations: dict[UUID, float] = field(default_factory=dict)
+    books: dict[UUID, Books] = field(default_factory=dict)
+    busy: set[UUID] | None = None
     complaints: dict[tuple[UUID, str], float] = field(default_factory=dict)
 
     def run(self, token: str) -> RunMemory:

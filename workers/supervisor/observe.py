@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipelines.domain.journal import JournalCorrupt, read_entries
+from pipelines.domain.ledger import Books
 from pipelines.domain.protocol import ProcessIdentity, Status
 from pipelines.domain.spec import Lifecycle
 from pipelines.domain.states import DesiredState, OperationKind, Phase, RunState
@@ -67,6 +68,8 @@ class Observer:
             restart_count=pipeline.restart_count,
             restart_deadline=_restart_deadline(pipeline),
             findings=tuple(pipeline.findings),
+            conditions=tuple(pipeline.conditions),
+            books=self.memory.books.get(pipeline.id, Books()),
             operation=self._operation(row.operation, now) if row.operation else None,
             run=run,
         )
@@ -133,8 +136,10 @@ class Observer:
                 raise JournalCorrupt(f"the line at byte {run.journal_offset} has no end")
             return True
         offset = run.journal_offset + consumed
-        if not journals.ingest(run=run, entries=entries, offset=offset):
+        added = journals.ingest(run=run, entries=entries, offset=offset)
+        if added is None:
             return False
+        self.memory.books[run.pipeline_id] = self.memory.books.get(run.pipeline_id, Books()) + added
         run.journal_seq, run.journal_offset = entries[-1].n, offset
         run.refresh_from_db(fields=["exit_code", "exit_reason"])
         return len(chunk.data) < JOURNAL_CHUNK
@@ -168,8 +173,11 @@ def _record_status(pipeline: Pipeline, run: Run, status: Status, memory: RunMemo
     memory.sampled_at = now.boottime if sample else memory.sampled_at
 
 
-def learn_lifecycles(memory: Memory, rows: Sequence[Row]) -> None:
-    """Read the deadlines of revisions that were not seen before, in one query."""
+def learn(memory: Memory, rows: Sequence[Row]) -> None:
+    """Read the books of pipelines and the deadlines of revisions that were not seen before, in a query each."""
+    new = [row.pipeline.id for row in rows if row.pipeline.id not in memory.books]
+    if new:
+        memory.books |= {pipeline_id: Books() for pipeline_id in new} | supervision.books(new)
     wanted = {row.run.revision_id if row.run else row.pipeline.current_revision_id for row in rows}
     unknown = [revision for revision in wanted if revision is not None and revision not in memory.lifecycles]
     if not unknown:

@@ -30,7 +30,7 @@ def operation_actions(view: PipelineView, now: Now) -> list[Action]:
         return [FinishOperation(operation.id, OperationState.SUCCEEDED, _WORDS[operation.kind])]
     if view.run is None and view.phase in _REFUSED and operation.kind is not OperationKind.STOP:
         return [_refused(view, operation)]
-    if _expired(operation, now):
+    if _expired(operation, now) and view.phase is not Phase.PAUSING:
         return [_late(view, operation)]
     step = _step(view, operation)
     return [AdvanceOperation(operation.id, step, view.phase_message)]
@@ -50,15 +50,14 @@ def _refused(view: PipelineView, operation: OperationView) -> FinishOperation:
 
 
 def _expired(operation: OperationView, now: Now) -> bool:
-    """A pause has a deadline of its own, which also takes it back."""
-    timed = operation.kind is not OperationKind.PAUSE and operation.expires is not None
-    return timed and now.boottime >= (operation.expires or 0.0)
+    """While a pause is under way it has a deadline of its own, which also takes it back."""
+    return operation.expires is not None and now.boottime >= operation.expires
 
 
 def _late(view: PipelineView, operation: OperationView) -> FinishOperation:
     words = f"Not done in the time allowed; it is {view.phase.lower()}: {view.phase_message}"
     return _failed(
-        operation, "deadline", words, "It goes on without being waited for; look at the pipeline and its log."
+        operation, "deadline_passed", words, "It goes on without being waited for; look at the pipeline and its log."
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 import structlog
 from django.db import InterfaceError, OperationalError, close_old_connections, connections
@@ -23,7 +24,7 @@ from workers.supervisor.act import Actor
 from workers.supervisor.decide import decide, hurried
 from workers.supervisor.lease import HostLease
 from workers.supervisor.memory import Memory
-from workers.supervisor.observe import Observer, learn_lifecycles, living
+from workers.supervisor.observe import Observer, learn, living
 
 INTERVAL = 1.0
 HURRIED_INTERVAL = 0.2
@@ -67,9 +68,9 @@ class Supervisor:
         if not self._lease.hold(now, self._tick_ms):
             return Ticked(supervising=False)
         self._claim_homeless()
-        rows = supervision.roster(self._host)
+        rows = supervision.roster(self._host, self._memory.busy)
         self._memory.keep({r.run.token for r in rows if r.run}, {r.operation.id for r in rows if r.operation})
-        learn_lifecycles(self._memory, rows)
+        learn(self._memory, rows)
         hurry = self._attend_all(self._in_turn(rows), living(self._processes, rows), now)
         self._tick_ms = (self._clock.now().boottime - now.boottime) * 1000
         return Ticked(supervising=True, hurry=hurry)
@@ -90,18 +91,22 @@ class Supervisor:
         return [*rows[start:], *rows[:start]]
 
     def _attend_all(self, rows: Sequence[Row], holders: TokenHolders, now: Now) -> bool:
-        hurry = False
+        hurry, busy, self._memory.busy = False, set[UUID](), None
         for row, following in zip(rows, [*rows[1:], None], strict=False):
             self._first = following.pipeline.name if following else None
-            hurry |= self._attend(row, holders, now)
+            hurry |= self._attend(row, holders, now, busy)
             if self._first is not None and self._clock.now().boottime - now.boottime > BUDGET:
                 return True
+        self._memory.busy = busy
         return hurry
 
-    def _attend(self, row: Row, holders: TokenHolders, now: Now) -> bool:
+    def _attend(self, row: Row, holders: TokenHolders, now: Now, busy: set[UUID]) -> bool:
         try:
             view = self._observer.look(row, holders, now)
-            self._actor.perform(row, view, decide(view, now), now)
+            chosen = decide(view, now)
+            if chosen:
+                busy.add(view.id)
+            self._actor.perform(row, view, chosen, now)
         except (OperationalError, InterfaceError):
             raise
         except Exception as error:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from pipelines.domain.ledger import Books
 from pipelines.domain.protocol import Control, ExitRecord, Identity, ProcessIdentity, Status
 from pipelines.domain.spec import Lifecycle
 from pipelines.domain.states import STOP_COMMANDS, DesiredState, OperationKind, Phase, RunState
@@ -106,6 +107,8 @@ class PipelineView:
     restart_count: int = 0
     restart_deadline: tuple[str, float] | None = None
     findings: tuple[Mapping[str, Any], ...] = ()
+    conditions: tuple[Mapping[str, Any], ...] = ()
+    books: Books = field(default_factory=Books)
     operation: OperationView | None = None
     run: RunView | None = None
 

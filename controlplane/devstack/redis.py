@@ -50,6 +50,16 @@ def redis_service(*, data_dir: Path, port: int) -> Service:
     return Service("redis", argv, is_ready=lambda: _answers(client), ready_timeout=15)
 
 
+def require_redis(url: str) -> None:
+    """Raise SetupError when no Redis answers at the user's own URL."""
+    if not _answers(redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2)):
+        place = url.rpartition("@")[2]
+        raise SetupError(
+            f"No Redis answers at {place}, which --no-redis means to use.",
+            "Start it, or say where it is: HEADGATE_REDIS_URL=redis://HOST:PORT/0; without --no-redis one is started.",
+        )
+
+
 @contextmanager
 def running_redis(data_dir: Path) -> Iterator[str]:
     """Run a Redis on a free port; yields its URL."""

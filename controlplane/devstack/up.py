@@ -17,7 +17,7 @@ from controlplane.devstack.interrupt import Interrupt, Interrupted
 from controlplane.devstack.kafka import kafka_service
 from controlplane.devstack.lock import only_stack
 from controlplane.devstack.ports import require_free
-from controlplane.devstack.redis import redis_service, redis_url
+from controlplane.devstack.redis import redis_service, redis_url, require_redis
 from controlplane.devstack.services import web_service, web_url, worker_service
 from controlplane.devstack.stack import Stack
 from controlplane.devstack.unattended import Failed, Unattended
@@ -55,6 +55,8 @@ def run(options: Options, *, worker_is_ready: Callable[[], bool], console: Conso
         stack = Stack(console, interrupt, options.state / "up")
         stack.clear_leftovers()
         _require_ports(options)
+        if options.redis_port is None:
+            require_redis(options.redis_url)
         with _stopping(options, stack, console):
             try:
                 _start(options, stack, worker_is_ready, console)

@@ -14,7 +14,7 @@ from controlplane.provision.errors import SetupError
 MINIMUM = 17
 VECTOR_MODULE = "jdk.incubator.vector"
 INSTALL_HINT = (
-    "Debian and Ubuntu: sudo apt-get install -y openjdk-17-jre-headless; macOS: brew install openjdk@17; "
+    "Debian and Ubuntu: sudo apt-get install -y openjdk-17-jre-headless; "
     "or point JAVA_HOME at a Java 17 or newer. Then run `make setup` again."
 )
 _VERSION = re.compile(r'version "(?P<first>\d+)(?:\.(?P<second>\d+))?')

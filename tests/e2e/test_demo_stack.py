@@ -16,8 +16,12 @@ import httpx2
 import psutil
 import pytest
 
+from controlplane.devstack import demo
+from controlplane.devstack.client import Api
 from controlplane.devstack.interrupt import Interrupt
+from controlplane.devstack.kafka import running_kafka
 from controlplane.devstack.ports import free_port
+from controlplane.devstack.redis import running_redis
 from pipelines.domain.protocol import ProcessIdentity
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -27,7 +31,7 @@ READY = "Ctrl-C stops everything in order."
 class Up:
     """A running `manage.py up` with its output in a file, below a state directory of its own."""
 
-    def __init__(self, state: Path, *arguments: str) -> None:
+    def __init__(self, state: Path, *arguments: str, **more: str) -> None:
         self.state = state
         self.log = state.parent / "up.log"
         self.web = free_port()
@@ -36,7 +40,7 @@ class Up:
             self.process = subprocess.Popen(
                 [sys.executable, "manage.py", "up", *ports, *arguments],
                 cwd=PROJECT,
-                env=environment(state),
+                env=environment(state, **more),
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
@@ -55,15 +59,12 @@ class Up:
         except OSError:
             return None
 
-    def api(self, path: str) -> dict[str, object]:
+    def api(self) -> Api:
         token = subprocess.run(
             [sys.executable, "manage.py", "create_token", "admin"],
             cwd=PROJECT, env=environment(self.state), capture_output=True, text=True, check=True, timeout=60,
         ).stdout.strip()  # fmt: skip
-        headers = {"Authorization": f"Token {token}"}
-        answer = httpx2.get(f"http://127.0.0.1:{self.web}/api/v1{path}", headers=headers, timeout=30)
-        content: dict[str, object] = answer.raise_for_status().json()
-        return content
+        return Api(f"http://127.0.0.1:{self.web}", token, Interrupt())
 
     def healthy(self) -> bool:
         try:
@@ -76,11 +77,11 @@ class Up:
         return self.process.wait(150)
 
 
-def environment(state: Path) -> dict[str, str]:
+def environment(state: Path, **more: str) -> dict[str, str]:
     """What a user's shell would have; the tests' own settings stay out of it."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("HEADGATE_", "DJANGO_"))}
     cache = {"HEADGATE_CACHE": os.environ["HEADGATE_CACHE"]} if "HEADGATE_CACHE" in os.environ else {}
-    return {**inherited, **cache, "HEADGATE_STATE": str(state)}
+    return {**inherited, **cache, "HEADGATE_STATE": str(state), **more}
 
 
 def wait(condition: Callable[[], bool], timeout: float) -> bool:
@@ -101,8 +102,8 @@ def processes_of(state: Path) -> list[str]:
 
 
 @contextmanager
-def up(state: Path, *arguments: str) -> Iterator[Up]:
-    running = Up(state, *arguments)
+def up(state: Path, *arguments: str, **more: str) -> Iterator[Up]:
+    running = Up(state, *arguments, **more)
     try:
         yield running
     finally:
@@ -137,7 +138,8 @@ def test_killed_services_come_back_and_ctrl_c_ends_the_demo_with_its_agents(stat
             psutil.Process(before.pid).kill()
             assert wait(partial(replaced, stack, name, before), 30), stack.output[-3000:]
         assert wait(stack.healthy, 60)
-        assert wait(lambda: delivered(stack) > 0, 120), stack.output[-5000:]
+        api = stack.api()
+        assert wait(lambda: delivered(api, "demo") > 0, 120), stack.output[-5000:]
         assert stack.interrupt() == 0
     assert "Everything has stopped." in stack.output
     assert processes_of(state) == []
@@ -147,8 +149,8 @@ def replaced(stack: Up, name: str, before: ProcessIdentity) -> bool:
     return stack.child(name) not in (None, before)
 
 
-def delivered(stack: Up) -> int:
-    return int(str(stack.api("/pipelines/demo/ledger/summary")["delivered"]))
+def delivered(api: Api, pipeline: str) -> int:
+    return int(api.get(f"/pipelines/{pipeline}/ledger/summary")["delivered"])
 
 
 def test_a_stack_that_was_killed_leaves_nothing_that_hinders_the_next_one(state: Path) -> None:
@@ -180,3 +182,29 @@ def test_a_busy_port_is_named_with_the_flag_that_changes_it(state: Path) -> None
     assert other.returncode == 1
     assert f"Port {first.web} on 127.0.0.1, wanted for the page, is in use." in other.stderr
     assert "--web-port PORT, or HEADGATE_WEB_PORT=PORT" in other.stderr
+
+
+def test_agents_outlive_a_stack_with_the_users_own_redis_and_kafka_until_one_is_told_to_end_them(state: Path) -> None:
+    own = state.parent
+    with running_kafka(own / "kafka") as servers, running_redis(own / "redis") as redis:
+        own_ones = ("--no-kafka", "--no-redis")
+        with up(state, *own_ones, HEADGATE_REDIS_URL=redis) as first:
+            first.says(READY)
+            assert (first.child("redis"), first.child("kafka")) == (None, None)
+            demo.begin(first.api(), demo.Demo("mine", servers))
+            assert first.interrupt() == 0
+        assert "The agents of mine go on without the control plane." in first.output
+        assert any("workers.agent" in words for words in processes_of(state))
+        with up(state, *own_ones, "--stop-agents", HEADGATE_REDIS_URL=redis) as second:
+            assert wait(lambda: second.output.count(READY) == 2, 120), second.output[-5000:]
+            runs = second.api().get("/pipelines/mine/runs")["results"]
+            assert [(run["number"], run["state"]) for run in runs] == [(1, "LIVE")]
+            assert second.interrupt() == 0
+        assert processes_of(state) == []
+
+
+def test_a_redis_that_does_not_answer_is_named(state: Path) -> None:
+    with up(state, "--no-redis", HEADGATE_REDIS_URL=f"redis://:secret@127.0.0.1:{free_port()}/0") as stack:
+        assert stack.process.wait(60) == 1
+    assert re.search(r"No Redis answers at 127\.0\.0\.1:\d+/0, which --no-redis means to use", stack.output)
+    assert "secret" not in stack.output

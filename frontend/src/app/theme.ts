@@ -28,6 +28,7 @@ export const theme = createTheme({
   components: {
     Button: { defaultProps: { size: 'xs' } },
     TextInput: { defaultProps: { size: 'xs' } },
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
     Select: { defaultProps: { size: 'xs', allowDeselect: false } },
     MultiSelect: { defaultProps: { size: 'xs' } },
     PasswordInput: { defaultProps: { size: 'sm' } },

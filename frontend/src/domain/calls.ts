@@ -1,96 +1,104 @@
 import type { OperationKind } from '@/api/types'
 
-/** The same act as curl, as a headgate command and in Python. */
+/** The same act as curl, as a headgate command where there is one, and in Python with nothing but its own library. */
 export interface Call {
   curl: string
-  cli: string
+  cli: string | null
   python: string
 }
 
 interface Request {
   method: 'POST' | 'PATCH' | 'DELETE'
   path: string
-  body?: unknown
   headers?: Record<string, string>
+  /** The body as it stands in a shell and in Python. */
+  body?: { curl: string; python: string; type: string }
 }
 
 const origin = () => window.location.origin
+const command = (words: string) => `headgate --url ${origin()} ${words}`
 
 export function actionCall(name: string, kind: OperationKind, body: Record<string, unknown> = {}): Call {
   const flags = kind === 'stop' && body.drain === false ? ' --no-drain' : ''
   return {
-    ...rest({ method: 'POST', path: `/pipelines/${name}/${kind}`, body }),
-    cli: `headgate ${kind} ${name}${flags} --wait`,
+    ...requestCall({ method: 'POST', path: `/pipelines/${name}/${kind}`, body: jsonBody(body) }),
+    cli: command(`${kind} ${name}${flags} --wait`),
   }
 }
 
 export function deleteCall(name: string): Call {
-  return { ...rest({ method: 'DELETE', path: `/pipelines/${name}` }), cli: `headgate delete ${name}` }
+  return { ...requestCall({ method: 'DELETE', path: `/pipelines/${name}` }), cli: null }
 }
 
 export function editCall(name: string, etag: string, fields: unknown): Call {
-  const request: Request = {
-    method: 'PATCH',
-    path: `/pipelines/${name}`,
-    body: fields,
-    headers: { 'If-Match': etag },
+  const headers = { 'If-Match': etag }
+  return {
+    ...requestCall({ method: 'PATCH', path: `/pipelines/${name}`, headers, body: jsonBody(fields) }),
+    cli: null,
   }
-  return { ...rest(request), cli: `headgate apply -f ${name}.yaml` }
 }
 
 /** Creating and publishing send a file, so the calls name one instead of repeating it. */
 export function applyCall(name: string, publish: boolean): Call {
   const file = `${name || 'pipeline'}.yaml`
-  const path = publish ? `/pipelines/${name}/revisions` : '/pipelines'
-  const address = `${origin()}/api/v1${path}`
+  const body = {
+    curl: `--data-binary @${file}`,
+    python: `open("${file}", "rb").read()`,
+    type: 'application/yaml',
+  }
   return {
-    cli: `headgate apply -f ${file}`,
-    curl: [
-      `jq -Rs '{definition: .}' ${file} |`,
-      `  curl -X POST ${address} \\`,
-      `    -H "Authorization: Token $HEADGATE_TOKEN" \\`,
-      `    -H 'Content-Type: application/json' --data-binary @-`,
-    ].join('\n'),
-    python: python({ method: 'POST', path }, `{"definition": pathlib.Path("${file}").read_text()}`, [
-      'pathlib',
-    ]),
+    ...requestCall({ method: 'POST', path: publish ? `/pipelines/${name}/revisions` : '/pipelines', body }),
+    cli: command(`apply -f ${file}`),
   }
 }
 
-function rest(request: Request): Omit<Call, 'cli'> {
+function jsonBody(value: unknown): Request['body'] {
   return {
-    curl: curl(request),
-    python: python(request, request.body === undefined ? null : pythonLiteral(request.body)),
+    curl: `-d ${shellQuote(JSON.stringify(value))}`,
+    python: `json.dumps(${pythonLiteral(value)}).encode()`,
+    type: 'application/json',
   }
 }
 
-function curl({ method, path, body, headers = {} }: Request): string {
-  const lines = [`curl -X ${method} ${origin()}/api/v1${path}`, `  -H "Authorization: Token $HEADGATE_TOKEN"`]
-  for (const [key, value] of Object.entries(headers)) lines.push(`  -H ${shellQuote(`${key}: ${value}`)}`)
-  if (body !== undefined) {
-    lines.push(`  -H 'Content-Type: application/json'`, `  -d ${shellQuote(JSON.stringify(body))}`)
-  }
-  return lines.join(' \\\n')
+function requestCall(request: Request): Omit<Call, 'cli'> {
+  return { curl: curl(request), python: python(request) }
 }
 
-function python(
-  { method, path, headers = {} }: Request,
-  json: string | null,
-  imports: string[] = [],
-): string {
-  const extra = Object.entries(headers).map(
-    ([key, value]) => `, ${pythonLiteral(key)}: ${pythonLiteral(value)}`,
+function headersOf({ headers = {}, body }: Request): [string, string][] {
+  return Object.entries({ ...headers, ...(body && { 'Content-Type': body.type }) })
+}
+
+function curl(request: Request): string {
+  const { method, path, body } = request
+  const headers = headersOf(request).map(([key, value]) => `  -H ${shellQuote(`${key}: ${value}`)}`)
+  return [
+    `curl -X ${method} ${origin()}/api/v1${path}`,
+    `  -H "Authorization: Token $HEADGATE_TOKEN"`,
+    ...headers,
+    ...(body ? [`  ${body.curl}`] : []),
+  ].join(' \\\n')
+}
+
+function python(request: Request): string {
+  const { method, path, body } = request
+  const headers = headersOf(request).map(
+    ([key, value]) => `        ${pythonLiteral(key)}: ${pythonLiteral(value)},`,
   )
   return [
-    ...['os', ...imports].map((module) => `import ${module}`),
-    'import httpx',
+    ...(body?.python.startsWith('json') ? ['import json'] : []),
+    'import os',
+    'import urllib.request',
     '',
-    `answer = httpx.request(`,
-    `    "${method}", "${origin()}/api/v1${path}",`,
-    `    headers={"Authorization": f"Token {os.environ['HEADGATE_TOKEN']}"${extra.join('')}},`,
-    ...(json === null ? [] : [`    json=${json},`]),
+    'request = urllib.request.Request(',
+    `    "${origin()}/api/v1${path}",`,
+    `    method="${method}",`,
+    ...(body ? [`    data=${body.python},`] : []),
+    '    headers={',
+    `        "Authorization": f"Token {os.environ['HEADGATE_TOKEN']}",`,
+    ...headers,
+    '    },',
     ')',
-    'answer.raise_for_status()',
+    'print(urllib.request.urlopen(request, timeout=30).read().decode())',
   ].join('\n')
 }
 

@@ -74,7 +74,7 @@ describe('the call behind a button', () => {
     const call = actionCall('orders', 'stop', { drain: false })
     expect(call.curl).toContain(`curl -X POST ${window.location.origin}/api/v1/pipelines/orders/stop`)
     expect(call.curl).toContain(`-d '{"drain":false}'`)
-    expect(call.python).toContain('json={"drain": False}')
+    expect(call.python).toContain('data=json.dumps({"drain": False}).encode(),')
   })
 
   it('quotes for the shell and takes the token from the environment', () => {
@@ -86,7 +86,10 @@ describe('the call behind a button', () => {
   })
 
   it('names a file where a definition is sent', () => {
-    expect(applyCall('orders', false).cli).toBe('headgate apply -f orders.yaml')
+    expect(applyCall('orders', false).cli).toBe(
+      `headgate --url ${window.location.origin} apply -f orders.yaml`,
+    )
     expect(applyCall('orders', true).curl).toContain('/api/v1/pipelines/orders/revisions')
+    expect(applyCall('orders', true).curl).toContain('--data-binary @orders.yaml')
   })
 })

@@ -4,9 +4,9 @@ import classes from './shell.module.css'
 
 export function TopBar() {
   return (
-    <div className={classes.topbar}>
+    <section className={classes.topbar} aria-label="Connection and account">
       <ConnectionBadge />
       <UserMenu />
-    </div>
+    </section>
   )
 }

@@ -1,6 +1,7 @@
 import {
   Button,
-  Menu,
+  Divider,
+  Popover,
   SegmentedControl,
   Text,
   useMantineColorScheme,
@@ -28,8 +29,8 @@ export function UserMenu() {
   const { colorScheme, setColorScheme } = useMantineColorScheme()
   const zone = useTimeZone()
   return (
-    <Menu position="bottom-end" width={260} closeOnItemClick={false}>
-      <Menu.Target>
+    <Popover position="bottom-end" width={270} trapFocus withinPortal={false} withRoles={false}>
+      <Popover.Target>
         <Button
           variant="subtle"
           color="gray"
@@ -40,8 +41,8 @@ export function UserMenu() {
           {session?.user}
           {session?.role && <span className={classes.role}>{ROLE_WORDS[session.role]}</span>}
         </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
+      </Popover.Target>
+      <Popover.Dropdown p={6} role="group" aria-label="You and how things are shown">
         <Choice
           label="Colours"
           value={colorScheme}
@@ -54,12 +55,20 @@ export function UserMenu() {
           data={ZONES}
           onChange={(value) => setTimeZone(value as TimeZone)}
         />
-        <Menu.Divider />
-        <Menu.Item leftSection={<IconLogout size={15} aria-hidden />} onClick={() => void logOut()}>
+        <Divider my={4} />
+        <Button
+          variant="subtle"
+          color="gray"
+          fullWidth
+          justify="flex-start"
+          className={classes.user}
+          leftSection={<IconLogout size={15} aria-hidden />}
+          onClick={() => void logOut()}
+        >
           Log out
-        </Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+        </Button>
+      </Popover.Dropdown>
+    </Popover>
   )
 }
 

@@ -8,15 +8,17 @@ export function CallTabs({ call, subject }: { call: Call; subject: string }) {
     <Tabs defaultValue="curl" keepMounted={false}>
       <Tabs.List mb={8}>
         <Tabs.Tab value="curl">curl</Tabs.Tab>
-        <Tabs.Tab value="cli">headgate</Tabs.Tab>
+        {call.cli && <Tabs.Tab value="cli">headgate</Tabs.Tab>}
         <Tabs.Tab value="python">Python</Tabs.Tab>
       </Tabs.List>
       <Tabs.Panel value="curl">
         <CodeBlock code={call.curl} label={`${subject} with curl`} />
       </Tabs.Panel>
-      <Tabs.Panel value="cli">
-        <CodeBlock code={call.cli} label={`${subject} with the headgate command`} />
-      </Tabs.Panel>
+      {call.cli && (
+        <Tabs.Panel value="cli">
+          <CodeBlock code={call.cli} label={`${subject} with the headgate command`} />
+        </Tabs.Panel>
+      )}
       <Tabs.Panel value="python">
         <CodeBlock code={call.python} label={`${subject} in Python`} />
       </Tabs.Panel>

@@ -70,7 +70,7 @@ export function YamlEditor({ value, onChange, findings, label, ref }: YamlEditor
         lintGutter(),
         look,
         syntaxHighlighting(highlight),
-        EditorView.contentAttributes.of({ 'aria-label': label }),
+        EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
       ]}
     />
   )

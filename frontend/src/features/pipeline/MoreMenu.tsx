@@ -18,7 +18,7 @@ export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
   const { name } = pipeline
   return (
     <>
-      <Menu position="bottom-end" width={270}>
+      <Menu position="bottom-end" width={270} withinPortal={false}>
         <Menu.Target>
           <ActionIcon variant="default" size={30} aria-label={`More for ${name}`}>
             <IconDots size={16} aria-hidden />

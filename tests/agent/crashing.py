@@ -44,6 +44,4 @@ POINTS: dict[str, Callable[[], None]] = {
 
 if __name__ == "__main__":
     POINTS[sys.argv[2]]()
-    code = main(Path(sys.argv[1]))
-    sys.stdout.flush()
-    os._exit(code)
+    os._exit(main(Path(sys.argv[1])))

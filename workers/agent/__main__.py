@@ -6,9 +6,11 @@ The JVM is started before anything large is imported: it needs the time, and the
 import json
 import os
 import sys
+import traceback
 from pathlib import Path
 
 from workers.agent import jvm
+from workers.agent.log import say
 
 
 def _start_jvm(run_dir: Path, launch: dict) -> jvm.Jvm:  # type: ignore[type-arg]
@@ -24,7 +26,7 @@ def main(run_dir: Path) -> int:
     try:
         process = _start_jvm(run_dir, json.loads((run_dir / "launch.json").read_bytes()))
     except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
-        print(f"driver: launch.json is of no use: {error!r}", flush=True)
+        say(f"launch.json is of no use: {error!r}")
         return 15
     from pydantic import ValidationError
 
@@ -36,7 +38,7 @@ def main(run_dir: Path) -> int:
         launch = Launch.model_validate_json((run_dir / "launch.json").read_bytes())
         definition = Definition.model_validate(launch.definition)
     except ValidationError as error:
-        print(f"driver: launch.json is of no use: {error}", flush=True)
+        say(f"launch.json is of no use: {error}")
         process.process.kill()
         return int(Exit.BAD_LAUNCH)
     return Driver(run_dir, launch, definition, process).run()
@@ -46,7 +48,6 @@ if __name__ == "__main__":
     code = 1
     try:
         code = main(Path(sys.argv[1]))
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+    except BaseException:
+        say(traceback.format_exc())
+    os._exit(code)  # threads that wait for Spark or a broker must not keep the process

@@ -27,6 +27,7 @@ from workers.agent.gate import Gate, Position
 from workers.agent.jvm import Jvm
 from workers.agent.launcher import Launcher
 from workers.agent.ledger import Journal, JournalUnwritable
+from workers.agent.log import say
 from workers.agent.query import ChannelQuery
 from workers.agent.sink_processors import cause_of
 from workers.agent.status import PauseWatch, StatusFile
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _POLL = 0.075
-_FINISH_BATCH = 8.0
+_FINISH_BATCH = 5.0
 """Seconds that a batch in hand gets when the run ends although nobody asked for it."""
 _JVM_ENDS = 0.5
 """Seconds in which a JVM that took its queries with it is seen to have ended."""
@@ -146,7 +147,7 @@ class Driver:
         with self._ending_lock:
             if self._ending is None:
                 self._ending = Ending(code, reason, list(findings), deadline)
-                print(f"driver: ending: {reason}", flush=True)
+                say(f"ending: {reason}")
             elif deadline < self._ending.deadline:
                 self._ending = Ending(code, reason, list(findings), deadline)
         self._gate.stop(cancel=code != Exit.CLEAN)
@@ -270,7 +271,7 @@ class Driver:
         self._set_phase(AgentPhase.STOPPED if ending.code == Exit.CLEAN else AgentPhase.FAILED)
         self._journal_safely(Exited(code=ending.code, reason=ending.reason))
         self._report(None)
-        print(f"driver: exit {int(ending.code)}: {ending.reason}", flush=True)
+        say(f"exit {int(ending.code)}: {ending.reason}")
         return int(ending.code)
 
     def _stop_queries(self) -> None:
@@ -286,7 +287,7 @@ class Driver:
         try:
             self._journal.append(entry)
         except JournalUnwritable as error:
-            print(f"driver: {error}", flush=True)
+            say(f"{error}")
 
 
 def _code_for(findings: Sequence[AgentFinding]) -> int:
@@ -302,7 +303,7 @@ def _quietly_stop(query: ChannelQuery) -> None:
     try:
         query.stop()
     except Exception as error:
-        print(f"driver: query {query.name} did not stop: {cause_of(error)}", flush=True)
+        say(f"query {query.name} did not stop: {cause_of(error)}")
 
 
 def _collect(spark: SparkSession) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.domain.protocol import AgentFinding, Launch
+from pipelines.domain.references import references
 from pipelines.domain.spec import Definition
 from workers.agent import compile as compiler
 from workers.agent import spark as sessions
@@ -25,6 +26,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OnEnd = Callable[[ChannelQuery, BaseException | None], None]
+
+
+def _unresolved(definition: Definition) -> list[AgentFinding]:
+    """References that nobody has resolved: there is no store to resolve them from."""
+    return [
+        AgentFinding(
+            path=reference.path, code="UNRESOLVED_REFERENCE",
+            message=f"Nothing on this host resolves ${{{reference.kind}:{reference.name}}}.",
+            suggestion="Write the value itself, or leave the option out.",
+        )
+        for reference in references(definition)
+    ]  # fmt: skip
 
 
 class Launcher:
@@ -57,6 +70,8 @@ class Launcher:
 
     def prepare(self) -> list[AgentFinding]:
         """Probe, compare positions, open the session, initialise. Returns everything that speaks against a start."""
+        if unresolved := _unresolved(self._definition):
+            return unresolved
         timeout = self._definition.lifecycle.init_timeout
         session = threading.Thread(target=self._connect, name="session", daemon=True)
         session.start()

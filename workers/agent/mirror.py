@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pipelines.domain.protocol import Holding
 from workers.agent.checkpoint import Offsets, positions
 from workers.agent.component import SourceBuilder
+from workers.agent.log import say
 from workers.agent.query import ChannelQuery
 
 _INTERVAL = 1.0
@@ -85,7 +86,7 @@ class Mirror:
         except Exception as error:
             self._failures += 1
             if self._failures % _FAILURES_BETWEEN_COMPLAINTS == 0:
-                print(f"driver: the mirror of the positions could not be written: {error}", flush=True)
+                say(f"the mirror of the positions could not be written: {error}")
         else:
             self._failures = 0
             self._written.update(moved)

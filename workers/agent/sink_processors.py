@@ -60,7 +60,7 @@ def cause_of(error: BaseException) -> str:
     """The innermost cause in a line, out of a Java or Python exception."""
     text = str(error)
     causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
-    lost = re.search(r"\(executor [^)]*\): (.+)$", text, re.MULTILINE)
+    lost = re.search(r"executor [^)]*\): (.+)$", text, re.MULTILINE)
     first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
     return (causes[-1] if causes else lost[1] if lost else first)[:500]
 

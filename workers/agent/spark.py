@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,7 @@ def connect(jvm: Jvm, *, name: str, cores: int, tmp: Path) -> SparkSession:
     from pyspark.sql import SparkSession
 
     port, secret = jvm.gateway()
-    os.environ.update(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret)
+    os.environ.update(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret, PYSPARK_PYTHON=sys.executable)
     try:
         gateway = launch_gateway()  # type: ignore[no-untyped-call]
     finally:

@@ -11,6 +11,7 @@ from pipelines.domain.protocol import AgentFinding, ComponentStatus, PauseProof,
 from pipelines.domain.states import AgentPhase
 from workers.agent.checkpoint import Offsets
 from workers.agent.gate import Gate, Position
+from workers.agent.log import say
 from workers.agent.query import ChannelQuery
 
 _BETWEEN_LOOKS = 0.15
@@ -86,7 +87,7 @@ class StatusFile:
         try:
             status.store(self._path)
         except OSError as error:
-            print(f"driver: status.json cannot be written: {error}", flush=True)
+            say(f"status.json cannot be written: {error}")
         self._written_at, self._written_key, self._written_beat = time.monotonic(), key, status.beat
 
     def _note_progress(self, queries: Sequence[ChannelQuery]) -> None:

@@ -1,0 +1,119 @@
+"""Parts of the agent that need neither Spark nor Kafka."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.journal import Exited, PhaseChanged, read_entries
+from pipelines.domain.protocol import Control, boot_id
+from pipelines.domain.states import Command
+from workers.agent.control import ControlFile
+from workers.agent.gate import Cancelled, Gate
+from workers.agent.jvm import FLAGS, archive_flags, command
+from workers.agent.kafka import jvm_options, librdkafka_options
+from workers.agent.ledger import Journal, JournalUnwritable
+from workers.agent.mirror import slowest
+from workers.agent.sink_processors import cause_of, pauses
+
+
+def test_the_journal_numbers_its_entries_and_every_line_is_whole(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.jsonl", epoch=7)
+    for phase in ("STARTING", "RUNNING"):
+        journal.append(PhaseChanged(phase=phase))
+    entries, _ = read_entries((tmp_path / "journal.jsonl").read_bytes())
+    assert [(entry.n, entry.epoch, entry.data["phase"]) for entry in entries] == [(1, 7, "STARTING"), (2, 7, "RUNNING")]
+
+
+def test_a_full_disk_leaves_no_torn_line_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "journal.jsonl"
+    journal = Journal(path, epoch=1)
+    journal.append(PhaseChanged(phase="RUNNING"))
+    write = os.write
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", lambda file, data: write(file, data[:10]))
+        with pytest.raises(JournalUnwritable):
+            journal.append(Exited(code=0, reason=""))
+    journal.append(Exited(code=0, reason=""))
+    assert [entry.n for entry in read_entries(path.read_bytes())[0]] == [1, 2]
+
+
+def order(path: Path, seq: int, command_: Command, boot: str | None = None) -> None:
+    Control(seq=seq, command=command_, boot_id=boot or boot_id(), issued_at=0).store(path)
+
+
+def test_an_order_is_taken_once_and_an_older_or_foreign_or_torn_one_never(tmp_path: Path) -> None:
+    path = tmp_path / "control.json"
+    control = ControlFile(path, boot_id())
+    assert control.poll() is None
+    order(path, 2, Command.PAUSE)
+    taken = control.poll()
+    assert taken is not None
+    assert taken.command is Command.PAUSE
+    assert control.poll() is None
+    order(path, 1, Command.RUN)
+    assert control.poll() is None
+    order(path, 3, Command.STOP, boot="another")
+    assert control.poll() is None
+    path.write_text('{"seq": 4, "comm')
+    assert control.poll() is None
+    order(path, 4, Command.STOP)
+    assert control.poll() is not None
+
+
+def test_the_mirror_shows_the_slowest_cursor_of_partitions_that_all_have_met() -> None:
+    fast, slow = {("t", 0): 9, ("t", 1): 4, ("t", 2): 1}, {("t", 0): 5, ("t", 1): 6}
+    assert slowest([fast, slow]) == {("t", 0): 5, ("t", 1): 4}
+    assert slowest([]) == {}
+
+
+def test_pauses_between_attempts_double_up_to_ten_seconds() -> None:
+    assert list(itertools.islice(pauses(), 7)) == [0.5, 1, 2, 4, 8, 10, 10]
+
+
+def test_a_cancelled_hold_is_no_failure_of_the_sink() -> None:
+    gate = Gate()
+    gate.stop(cancel=True)
+    with pytest.raises(Cancelled):
+        gate.check()
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("plain", "plain"),
+        ("", "RuntimeError"),
+        ("Job aborted\n at x\nCaused by: a.B: first\n\tat y\nCaused by: c.D: last\n\tat z", "c.D: last"),
+        (
+            "Job aborted: Lost task 0.0 (TID 1) (host executor driver): o.a.TimeoutException: 9 ms\n\tat x",
+            "o.a.TimeoutException: 9 ms",
+        ),
+    ],
+)
+def test_the_innermost_cause_is_told(text: str, cause: str) -> None:
+    assert cause_of(RuntimeError(text)) == cause
+
+
+def test_one_login_takes_the_form_of_each_client() -> None:
+    options = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "me",
+        "sasl.password": 'a"b',
+    }
+    jvm = jvm_options("b:1", options)
+    assert jvm["kafka.sasl.jaas.config"].endswith('PlainLoginModule required username="me" password="a\\"b";')
+    assert not {"kafka.sasl.username", "kafka.sasl.password"} & jvm.keys()
+    assert librdkafka_options("b:1", options)["sasl.password"] == 'a"b'
+
+
+def test_the_command_line_holds_flags_heap_and_class_path_and_passes_over_a_missing_archive() -> None:
+    argv = command(["/jars/a.jar"], java_home="/java", heap="512m", extra_flags=archive_flags("/does/not/exist"))
+    assert argv[0] == "/java/bin/java"
+    assert set(FLAGS) < set(argv)
+    assert "-Xmx512m" in argv
+    assert argv[argv.index("-cp") + 1].startswith("/jars/a.jar:")
+    assert not [flag for flag in argv if "SharedArchiveFile" in flag]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -44,9 +45,8 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
         self._ticker: Ticker | None = None
 
     def start(self, parent: Any) -> None:
-        """Begin to tick. What a launch needs is looked up before, so that no tick waits for it."""
-        with suppress(NotProvisioned):
-            spark_settings()
+        """Begin to tick. What a launch needs is looked up beside it, so that hardly a tick has to wait for it."""
+        threading.Thread(target=_look_up, name="look-up", daemon=True).start()
         self._ticker = Ticker(supervisor(), WAKE)
         self._ticker.start()
 
@@ -86,6 +86,11 @@ def supervisor(keeper: tuple[str, ...] | None = None) -> Supervisor:
         observer=Observer(processes, rundirs, memory),
         actor=Actor(processes, rundirs, launcher, memory),
     )
+
+
+def _look_up() -> None:
+    with suppress(NotProvisioned):
+        spark_settings()
 
 
 @cache

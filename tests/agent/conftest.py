@@ -33,23 +33,34 @@ def topics(broker: str) -> Topics:
     return Topics(broker)
 
 
+def define(
+    topics: Topics,
+    *,
+    source: dict[str, Any] | None = None,
+    sink: dict[str, Any] | None = None,
+    delivery: dict[str, Any],
+) -> dict[str, Any]:
+    """The definition of a pipeline from the topic `topics.source` to `topics.sink`, or another sink."""
+    return {
+        "api_version": "headgate/v1",
+        "name": topics.name,
+        "sources": {"shop": topics.as_source() | (source or {})},
+        "channels": {"lake": {"type": "direct"}},
+        "sinks": {"lake": {"channel": "lake"} | (sink or topics.as_sink())},
+        "delivery": delivery,
+    }
+
+
 MakePipeline = Callable[..., Pipeline]
 
 
 @pytest.fixture
 def make_pipeline(tmp_path: Path, topics: Topics, spark_settings: SparkSettings) -> Iterator[MakePipeline]:
-    """A pipeline from the topic `topics.source` to `topics.sink` or another sink; its processes end with the test."""
+    """A pipeline by `define`; its processes end with the test."""
     made: list[Pipeline] = []
 
     def make(*, sink: dict[str, Any] | None = None, source: dict[str, Any] | None = None, **delivery: Any) -> Pipeline:
-        definition = {
-            "api_version": "headgate/v1",
-            "name": topics.name,
-            "sources": {"shop": topics.as_source() | (source or {})},
-            "channels": {"lake": {"type": "direct"}},
-            "sinks": {"lake": {"channel": "lake"} | (sink or topics.as_sink())},
-            "delivery": delivery,
-        }
+        definition = define(topics, source=source, sink=sink, delivery=delivery)
         made.append(Pipeline(tmp_path / "state", definition, spark_settings))
         return made[-1]
 

@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import pytest
 
 from controlplane.devstack.kafka import running_kafka
 from pipelines.domain.journal import Done, SinkFailed
+from pipelines.domain.protocol import SparkSettings
 from pipelines.domain.states import AgentPhase, Command
-from tests.agent.conftest import MakePipeline
+from tests.agent.conftest import MakePipeline, define
+from tests.agent.harness import Pipeline
 from tests.agent.topics import Topics
+
+
+@pytest.fixture
+def make_own_pipeline(tmp_path: Path, spark_settings: SparkSettings) -> Iterator[Callable[[Topics], Pipeline]]:
+    """A pipeline on a broker of the test's own."""
+    made: list[Pipeline] = []
+
+    def make(topics: Topics) -> Pipeline:
+        sink = topics.as_sink() | {"write_timeout": "2s"}
+        definition = define(topics, sink=sink, delivery={"max_events_per_batch": 2000})
+        made.append(Pipeline(tmp_path / "state", definition, spark_settings))
+        return made[-1]
+
+    yield make
+    for pipeline in made:
+        pipeline.kill_all()
 
 
 def test_a_batch_is_held_while_its_sink_is_away_and_delivered_when_it_is_back(
@@ -52,3 +73,25 @@ def test_a_stop_gives_up_a_held_batch_at_once(topics: Topics, make_pipeline: Mak
     record = run.wait_exit()
     assert (record.exit_code, record.rung) == (0, "token")
     assert time.monotonic() - started < 15
+
+
+def test_a_broker_that_restarts_under_source_and_sink_costs_no_record(
+    make_own_pipeline: Callable[[Topics], Pipeline], tmp_path: Path
+) -> None:
+    with running_kafka(tmp_path / "own") as servers:
+        port = int(servers.rpartition(":")[2])
+        topics = Topics(servers)
+        topics.produce(50_000)
+        pipeline = make_own_pipeline(topics)
+        run = pipeline.start()
+        run.wait_delivered(10_000)
+    run.wait_status(lambda s: s.phase is AgentPhase.DEGRADED, "degraded")
+    with running_kafka(tmp_path / "own", port=port):
+        run.wait_status(lambda s: s.phase is AgentPhase.RUNNING and s.queries[0].lag == 0, "all records", 120)
+        topics.produce(1000)
+        run.wait_delivered(51_000, 60)
+        assert run.stop().exit_code == 0
+        pipeline.ingest()
+        out = topics.read()
+        assert out.missing(51_000) == set()
+        assert out.duplicates <= pipeline.announced_duplicates

@@ -25,7 +25,10 @@ def main(run_dir: Path) -> int:
     """Start the JVM, read the launch, and drive it to its end."""
     try:
         process = _start_jvm(run_dir, json.loads((run_dir / "launch.json").read_bytes()))
-    except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+    except OSError as error:
+        say(f"the JVM cannot be started; is Java 17 or newer installed? {error}")
+        return 11
+    except (ValueError, LookupError, AttributeError, TypeError) as error:
         say(f"launch.json is of no use: {error!r}")
         return 15
     from pydantic import ValidationError

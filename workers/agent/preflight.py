@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TimedOut
@@ -61,9 +62,10 @@ def check_all(
     pool = ThreadPoolExecutor(max_workers=min(32, len(graph.parts)), thread_name_prefix="component")
     running = {path: pool.submit(_findings, path, part, step) for path, part in graph.parts.items()}
     findings: list[AgentFinding] = []
+    deadline = time.monotonic() + timeout
     for path, future in running.items():
         try:
-            found = future.result(timeout)
+            found = future.result(max(0.0, deadline - time.monotonic()))
         except TimedOut:
             found = [_late(path, timeout)]
         if found or last:

@@ -1,0 +1,74 @@
+"""Components that behave badly while they are probed."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.components.sink_logger import LoggerSink
+from pipelines.domain.journal import ComponentState, read_entries
+from workers.agent.compile import Graph
+from workers.agent.component import Builder, Place
+from workers.agent.findings import refuse
+from workers.agent.ledger import Journal
+from workers.agent.preflight import Components, check_all
+
+
+class Stub(Builder):
+    """A component whose probe does as it is told."""
+
+    def __init__(self, path: str, act: Callable[[], None]) -> None:
+        super().__init__(LoggerSink(type="logger", channel="c"), Place("p", 1, path))
+        self._act = act
+
+    def probe(self) -> None:
+        self._act()
+
+
+def refuse_it() -> None:
+    raise refuse("sinks.refuses.path", "DIRECTORY_UNWRITABLE", "no")
+
+
+def raise_it() -> None:
+    raise ValueError("whitelisted it is not")
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / "journal.jsonl", epoch=1)
+
+
+def test_every_way_of_failing_is_a_finding_of_its_own_component(journal: Journal, tmp_path: Path) -> None:
+    acts = {"fine": lambda: None, "refuses": refuse_it, "raises": raise_it, "exits": lambda: sys.exit(3)}
+    graph = Graph({}, {}, {}, {f"sinks.{name}": Stub(f"sinks.{name}", act) for name, act in acts.items()})
+    components = Components(graph, journal)
+    findings = check_all(graph, components, lambda part: part.probe(), timeout=5, last=True)
+    assert {(finding.path, finding.code) for finding in findings} == {
+        ("sinks.refuses.path", "DIRECTORY_UNWRITABLE"), ("sinks.raises", "INIT_FAILED"), ("sinks.exits", "INIT_FAILED"),
+    }  # fmt: skip
+    assert any("whitelisted it is not" in finding.message for finding in findings)
+    states = {state.name: state.state for state in components.states()}
+    assert states == {
+        "sinks.fine": "ready",
+        "sinks.refuses": "failed",
+        "sinks.raises": "failed",
+        "sinks.exits": "failed",
+    }
+    entries = [entry.payload() for entry in read_entries((tmp_path / "journal.jsonl").read_bytes())[0]]
+    assert {entry.name: entry.state for entry in entries if isinstance(entry, ComponentState)} == states
+
+
+def test_a_component_that_does_not_come_back_is_named_and_waited_for_no_longer(journal: Journal) -> None:
+    released = threading.Event()
+
+    def hang() -> None:
+        released.wait(30)
+
+    graph = Graph({}, {}, {}, {"sinks.hangs": Stub("sinks.hangs", hang)})
+    (finding,) = check_all(graph, Components(graph, journal), lambda part: part.probe(), timeout=0.05, last=False)
+    released.set()
+    assert (finding.path, finding.code, finding.retryable) == ("sinks.hangs", "INIT_TIMEOUT", True)

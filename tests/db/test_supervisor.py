@@ -16,7 +16,7 @@ from pipelines.services import lifecycle
 from pipelines.services.audit import Actor
 from pipelines.services.observations import Retention, prune
 from pipelines.services.runs import NextRun, Overtaken, create_run
-from tests.factories import EventFactory, HostFactory, PipelineFactory, RunFactory, SampleFactory
+from tests.factories import EventFactory, HostFactory, PipelineFactory, PositionFactory, RunFactory, SampleFactory
 from tests.fakes.agents import Agents
 from tests.fakes.host import FakeHost, FakeProcess
 from tests.fakes.supervisor import supervisor
@@ -205,6 +205,17 @@ def test_an_allowed_variable_reaches_the_launch_and_only_the_launch(stage: Stage
     assert launch.definition["sources"]["shop"]["bootstrap_servers"] == "b:1"
     pipeline.current_revision.refresh_from_db()
     assert pipeline.current_revision.definition["sources"]["shop"]["bootstrap_servers"] == "${env:BROKER}"
+
+
+def test_an_agent_is_told_the_positions_of_the_topics_that_it_reads(stage: Stage) -> None:
+    pipeline = PipelineFactory.create(name="orders")
+    for topic in ("orders-in", "left-behind"):
+        PositionFactory.create(pipeline=pipeline, topic=topic, partition=0)
+    stage.ask(pipeline, OperationKind.START)
+    stage.pass_time(1)
+    launch = stage.host.launch(stage.host.path("orders", 1))
+    assert launch is not None
+    assert [position.topic for position in launch.heads[0].positions] == ["orders-in"]
 
 
 def test_run_numbers_never_meet_an_old_directory_or_an_archived_pipeline(stage: Stage) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.domain.findings import Finding
-from pipelines.domain.protocol import Launch, SparkSettings, checkpoint_root
+from pipelines.domain.protocol import Launch, QueryHead, SparkSettings, checkpoint_root
 from pipelines.domain.spec import Definition
 from pipelines.domain.validate import validate_data
 from pipelines.models import Pipeline, Run
@@ -58,6 +58,8 @@ class Launcher:
     def launch(self, run: Run) -> Launch:
         """launch.json of a run whose intent is recorded. The same run always gives the same launch."""
         data: dict[str, Any] = run.revision.definition
+        definition = Definition.model_validate(data)
+        heads = supervision.ledger_heads(run.pipeline_id, run.lineage, definition.queries())
         return Launch(
             pipeline=run.pipeline_name,
             pipeline_id=str(run.pipeline_id),
@@ -70,9 +72,16 @@ class Launcher:
             definition=self.references.resolve(data)[0],
             lineage=run.lineage,
             checkpoint_root=str(checkpoint_root(self.state_dir, run.pipeline_name, run.lineage)),
-            heads=supervision.ledger_heads(run.pipeline_id, run.lineage, Definition.model_validate(data).queries()),
+            heads=[_of_present_topics(head, definition) for head in heads],
             spark=self.spark(),
         )
+
+
+def _of_present_topics(head: QueryHead, definition: Definition) -> QueryHead:
+    """The ledger keeps positions of topics that are not read any more; an agent is told of those that it reads."""
+    topics = getattr(definition.sources[head.source], "topics", None)
+    known = [position for position in head.positions if topics is None or position.topic in topics]
+    return head.model_copy(update={"positions": known})
 
 
 def _before(pipeline: Pipeline) -> Before | None:

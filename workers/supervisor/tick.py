@@ -138,6 +138,7 @@ class Ticker(threading.Thread):
         self._supervisor = supervisor
         self._wake = wake
         self._stopping = threading.Event()
+        self._supervising: bool | None = None
 
     def run(self) -> None:
         """The loop. No error ends it."""
@@ -156,12 +157,19 @@ class Ticker(threading.Thread):
         """Tick, and say how long to wait. Connections that broke or are too old are replaced before and after."""
         close_old_connections()
         try:
-            return HURRIED_INTERVAL if self._supervisor.tick().hurry else INTERVAL
+            ticked = self._supervisor.tick()
+            self._tell(ticked.supervising)
+            return HURRIED_INTERVAL if ticked.hurry else INTERVAL
         except Exception:
             log.exception("tick_failed")
             return INTERVAL
         finally:
             close_old_connections()
+
+    def _tell(self, supervising: bool) -> None:
+        if supervising != self._supervising:
+            log.info("supervising" if supervising else "another_supervisor_has_this_host")
+            self._supervising = supervising
 
     def _release(self) -> None:
         try:

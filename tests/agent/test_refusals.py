@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.domain.journal import Done, Planned
 from pipelines.domain.protocol import AgentFinding, Exit
-from pipelines.domain.states import AgentPhase
+from pipelines.domain.states import AgentPhase, Command
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Pipeline
 from tests.agent.topics import Topics
@@ -84,6 +84,23 @@ def test_records_that_retention_took_are_counted(topics: Topics, moved: Pipeline
     finding = refused(moved, Exit.PREFLIGHT_BLOCKED)["BELOW_LOG_START"]
     assert "70 records" in finding.message
     assert f"{topics.source}/2" in finding.message
+
+
+def test_records_that_retention_takes_during_a_pause_end_the_run_and_block_the_next(
+    topics: Topics, make_pipeline: MakePipeline
+) -> None:
+    topics.produce(1000)
+    pipeline = make_pipeline()
+    run = pipeline.start()
+    run.wait_delivered(1000)
+    run.obey(Command.PAUSE)
+    topics.produce(400)
+    topics.trim(partition=2, before=320)
+    run.order(Command.RUN)
+    assert run.wait_exit(60).exit_code == Exit.QUERY_FAILED
+    assert sum(done.counts.read for done in run.of_kind(Done)) == 1000
+    pipeline.ingest()
+    assert "70 records" in refused(pipeline, Exit.PREFLIGHT_BLOCKED)["BELOW_LOG_START"].message
 
 
 def test_a_launch_that_makes_no_sense_has_an_exit_of_its_own(make_pipeline: MakePipeline, tmp_path: Path) -> None:

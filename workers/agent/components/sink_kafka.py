@@ -53,7 +53,8 @@ class Builder(SinkBuilder):
 
     def _options(self) -> dict[str, str]:
         timeout = max(1000, round(self.spec.write_timeout * 1000))
-        request = max(500, min(10_000, timeout // 2))
+        # The client refuses a delivery timeout that is shorter than linger and one request together.
+        request = int(self.spec.options.get("request.timeout.ms", max(500, min(10_000, timeout // 2))))
         return {
             "kafka.client.id": f"headgate.{self.place.pipeline}.{self.place.path}",
             "kafka.batch.size": str(256 * 1024),

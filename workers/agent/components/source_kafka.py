@@ -28,9 +28,8 @@ _READER = {
     "fetchOffset.numRetries": "1000000",
     "fetchOffset.retryIntervalMs": "1000",
     "kafka.fetch.max.wait.ms": "20",
-    "kafka.default.api.timeout.ms": "10000",
-    "kafka.request.timeout.ms": "5000",
 }
+_REQUEST_TIMEOUT_MS = 5000
 
 
 class Builder(SourceBuilder):
@@ -100,8 +99,12 @@ class Builder(SourceBuilder):
         by_topic: dict[str, dict[str, int]] = {}
         for (topic, number), offset in starts.items():
             by_topic.setdefault(topic, {})[str(number)] = offset
+        # The client refuses an API timeout that is shorter than one request.
+        request = int(self.spec.options.get("request.timeout.ms", _REQUEST_TIMEOUT_MS))
         options = {
             **_READER,
+            "kafka.request.timeout.ms": str(request),
+            "kafka.default.api.timeout.ms": str(2 * request),
             **jvm_options(self.spec.bootstrap_servers, self.spec.options),
             "groupIdPrefix": self.spec.group_id,
             "subscribe": ",".join(self.spec.topics),

@@ -161,7 +161,10 @@ class Run:
         """Proportional set size in kB per process of the run."""
         found = {}
         for pid in holders(self.token):
-            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            try:
+                rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            except OSError:  # a child of the JVM that changed a file's mode and is gone
+                continue
             name = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             label = "jvm" if b"java" in name[0] else "keeper" if b"workers.keeper" in name else "driver"
             found[label] = int(rollup.split("Pss:")[1].split()[0])

@@ -173,7 +173,7 @@ class ChannelQuery:
             PositionChange(topic=key[0], partition=key[1], new=0) for key in sorted(ends.keys() - self.positions.keys())
         ]
         if added:
-            self.positions.update({(change.topic, change.partition): 0 for change in added})
+            self.positions = {**self.positions, **{(change.topic, change.partition): 0 for change in added}}
             entry = Positions(source=self.source, channel=self.channel, changes=added, origin="partition added")
             self._journal.append(entry)
 

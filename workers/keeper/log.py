@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import threading
 import time
 from pathlib import Path
 
 _CHUNK = 64 * 1024
+_PIPE_SIZE = 1024 * 1024
+"""What the driver can say while the disk hangs, before it has to wait."""
 
 
 class LogPump(threading.Thread):
@@ -26,6 +29,8 @@ class LogPump(threading.Thread):
         self._lost = 0
         self._lock = threading.Lock()
         self._source, self.sink = os.pipe()
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(self.sink, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
 
     def run(self) -> None:
         """Copy until every writer has closed the pipe."""

@@ -29,7 +29,6 @@ from pipelines.domain.states import STOP_COMMANDS, AgentPhase, Command
 from tests.fakes.host import FakeHost, FakeProcess
 
 BATCH = 10
-TOPIC = "orders-in"
 SIGKILL, SIGTERM = 9, 15
 
 
@@ -61,6 +60,11 @@ class Agent:
         launch = self.host.launch(self.run_dir)
         assert launch is not None
         return launch
+
+    @property
+    def topic(self) -> str:
+        """The one topic that it reads."""
+        return str(self.launch.definition["sources"]["shop"]["topics"][0])
 
     @property
     def control(self) -> Control:
@@ -171,7 +175,7 @@ class Agent:
             self._plan()
 
     def _ranges(self) -> list[PartitionRange]:
-        return [PartitionRange(topic=TOPIC, partition=0, start=self.position, end=self.position + BATCH)]
+        return [PartitionRange(topic=self.topic, partition=0, start=self.position, end=self.position + BATCH)]
 
     def _plan(self) -> None:
         planned = journal.Planned(source="shop", channel="main", batch=self.batch, ranges=self._ranges())
@@ -206,7 +210,7 @@ class Agent:
     def _report(self) -> None:
         paused = self.phase is AgentPhase.PAUSED
         proof = PauseProof(gate_closed=True, batches_in_flight=0, cursor_still=True, balanced=True, proven_at=0.0)
-        cursor = Cursor(topic=TOPIC, partition=0, next_offset=self.position, end_offset=self.position + 1000)
+        cursor = Cursor(topic=self.topic, partition=0, next_offset=self.position, end_offset=self.position + 1000)
         query = QueryStatus(
             source="shop", channel="main", batch=self.batch, in_flight=self.in_hand, delivered=self.delivered,
             cursor=[cursor], first_delivered_at=1.0 if self.delivered else None,

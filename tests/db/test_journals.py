@@ -48,7 +48,7 @@ def take(run: Run, *payloads: Frozen) -> bool:
     ]
     taken = ingest(run=run, entries=entries, offset=run.journal_offset + 100)
     run.refresh_from_db()
-    return taken
+    return taken is not None
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pipelines.domain.validate import validate_data
 from pipelines.models import Pipeline, Run
 from pipelines.selectors import supervision
 from workers.supervisor.lineage import Before, Lineage, continue_from
-from workers.supervisor.references import References
+from workers.supervisor.references import References, Unresolved
 
 
 class NotProvisioned(Exception):
@@ -56,9 +56,12 @@ class Launcher:
         return []
 
     def launch(self, run: Run) -> Launch:
-        """launch.json of a run whose intent is recorded. The same run always gives the same launch."""
+        """launch.json of a run whose intent is recorded. Raises Unresolved or NotProvisioned."""
         data: dict[str, Any] = run.revision.definition
         definition = Definition.model_validate(data)
+        resolved, findings = self.references.resolve(data)
+        if findings:
+            raise Unresolved(findings[0].message)
         heads = supervision.ledger_heads(run.pipeline_id, run.lineage, definition.queries())
         return Launch(
             pipeline=run.pipeline_name,
@@ -69,7 +72,7 @@ class Launcher:
             host=self.host,
             revision=run.revision.number,
             revision_digest=run.revision.digest,
-            definition=self.references.resolve(data)[0],
+            definition=resolved,
             lineage=run.lineage,
             checkpoint_root=str(checkpoint_root(self.state_dir, run.pipeline_name, run.lineage)),
             heads=[_of_present_topics(head, definition) for head in heads],

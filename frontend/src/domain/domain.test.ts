@@ -23,6 +23,12 @@ describe('the headline', () => {
     expect(headline(idle, [], '12:04')).toContain('no records at the moment')
   })
 
+  it('does not repeat old figures as if they were current', () => {
+    expect(headline(pipeline(), balanced('True'), '12:04', '12:09')).toBe(
+      'Running on alpha since 12:04; nothing newer is known than of 12:09; the books balance.',
+    )
+  })
+
   it('never calls books balanced that are not known to be', () => {
     expect(headline(pipeline(), balanced('Unknown'), 'x')).not.toContain('books')
     expect(headline(pipeline(), balanced('False'), 'x')).toContain('the books do not balance')

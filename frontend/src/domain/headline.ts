@@ -9,9 +9,18 @@ const STOPPED_BY: Record<StopReason, string> = {
   MIGRATION: 'by a migration',
 }
 
-/** The state of a pipeline in one sentence: since when, what moves, what is in flight, and whether the books balance. */
-export function headline(pipeline: Pipeline, conditions: Condition[], since: string): string {
-  const facts = [lead(pipeline, since), ...movement(pipeline), ...books(conditions, pipeline)]
+/**
+ * The state of a pipeline in one sentence: since when, what moves, what is in flight, and whether the books balance.
+ * `lastHeard` is set when the figures are old; then they are not repeated as if they were current.
+ */
+export function headline(
+  pipeline: Pipeline,
+  conditions: Condition[],
+  since: string,
+  lastHeard: string | null = null,
+): string {
+  const moves = lastHeard === null ? movement(pipeline) : [`nothing newer is known than of ${lastHeard}`]
+  const facts = [lead(pipeline, since), ...moves, ...books(conditions, pipeline)]
   return `${facts.join('; ')}.`
 }
 
@@ -62,7 +71,7 @@ function lowerFirst(text: string): string {
 }
 
 const CONDITION_WORDS: Record<string, Record<Condition['status'], string>> = {
-  Stable: { True: 'Stable', False: 'Changing', Unknown: 'Stability unknown' },
+  Stable: { True: 'Stable', False: 'Not settled', Unknown: 'Stability unknown' },
   PositionsSafe: { True: 'Positions safe', False: 'Positions not safe', Unknown: 'Positions not known' },
   LedgerBalanced: { True: 'Books balance', False: 'Books do not balance', Unknown: 'Books not known' },
   Supervised: { True: 'Supervised', False: 'Not supervised', Unknown: 'Supervision unknown' },

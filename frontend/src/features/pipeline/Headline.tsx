@@ -1,9 +1,11 @@
-import { IconAlertTriangle, IconCheck, IconHelpCircle, type Icon } from '@tabler/icons-react'
+import { IconAlertTriangle, IconCheck, IconHelpCircle, IconProgress, type Icon } from '@tabler/icons-react'
 import type { Condition, Pipeline, PipelineStatus } from '@/api/types'
 import { useShortTime } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { conditionWord, headline } from '@/domain/headline'
+import { freshness } from '@/domain/freshness'
 import { wanted, type Tone } from '@/domain/phases'
+import { useNow } from '@/lib/clock'
 import classes from './pipeline.module.css'
 
 interface HeadlineProps {
@@ -11,13 +13,15 @@ interface HeadlineProps {
   status: PipelineStatus | undefined
 }
 
-/** The state in one sentence, what the server adds to it, and the conditions. */
+/** The state in one sentence, what the server adds to it unless findings say it better, and the conditions. */
 export function Headline({ pipeline, status }: HeadlineProps) {
   const time = useShortTime()
   const conditions = status?.conditions ?? []
-  const sentence = headline(pipeline, conditions, time(pipeline.phase_since))
+  const { stale } = freshness(pipeline, useNow())
+  const lastHeard = stale ? time(pipeline.live.as_of) : null
+  const sentence = headline(pipeline, conditions, time(pipeline.phase_since), lastHeard)
   const unlike = wanted(pipeline)
-  const said = pipeline.phase === 'RUNNING' ? '' : pipeline.phase_message
+  const said = pipeline.phase === 'RUNNING' || status?.findings.length ? '' : pipeline.phase_message
   return (
     <>
       <p className={classes.sentence} data-testid="headline">
@@ -41,8 +45,8 @@ const LOOKS: Record<Condition['status'], { tone: Tone; icon: Icon }> = {
 }
 
 /** A change in progress is no fault, so an unstable pipeline is not shown in red. */
-function toneOf(condition: Condition): Tone {
-  return condition.type === 'Stable' && condition.status === 'False' ? 'busy' : LOOKS[condition.status].tone
+function isChange(condition: Condition): boolean {
+  return condition.type === 'Stable' && condition.status === 'False'
 }
 
 function Conditions({ conditions }: { conditions: Condition[] }) {
@@ -51,8 +55,8 @@ function Conditions({ conditions }: { conditions: Condition[] }) {
       {conditions.map((condition) => (
         <li key={condition.type}>
           <ToneBadge
-            tone={toneOf(condition)}
-            icon={LOOKS[condition.status].icon}
+            tone={isChange(condition) ? 'busy' : LOOKS[condition.status].tone}
+            icon={isChange(condition) ? IconProgress : LOOKS[condition.status].icon}
             title={condition.message || condition.reason}
           >
             {conditionWord(condition)}

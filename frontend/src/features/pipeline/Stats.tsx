@@ -47,7 +47,7 @@ export function Stats({ pipeline, status }: StatsProps) {
 }
 
 function BooksWord({ books }: { books: LedgerSummary | undefined }) {
-  if (!books) return null
+  if (!books || (books.read === 0 && books.balanced)) return null
   return books.balanced ? (
     <ToneBadge tone="ok" icon={IconCheck} plain>
       balanced

@@ -3,10 +3,13 @@ import type { ConnectionState } from './connection'
 
 export type BadgeState = 'live' | 'connecting' | 'reconnecting' | 'stale'
 
+/** An open stream on which nothing moves still carries a heartbeat every ten seconds. */
+const MISSED_HEARTBEAT_MS = 12_000
+
 /** What the badge says. Polling that works keeps a broken stream at "reconnecting"; silence makes it "stale". */
 export function badgeState(state: ConnectionState, now: number): BadgeState {
-  if (state.status === 'live') return 'live'
   const silentMs = state.heardAt === null ? 0 : now - state.heardAt
+  if (state.status === 'live') return silentMs > MISSED_HEARTBEAT_MS ? 'stale' : 'live'
   if (silentMs > STALE_AFTER_MS) return 'stale'
   return state.status === 'connecting' ? 'connecting' : 'reconnecting'
 }

@@ -88,9 +88,9 @@ describe('the event stream', () => {
   it('is opened anew when it has been silent for too long', () => {
     const { sources, newest } = setUp()
     newest().hello()
-    vi.advanceTimersByTime(24_000)
+    vi.advanceTimersByTime(14_000)
     newest().say('heartbeat', {})
-    vi.advanceTimersByTime(24_000)
+    vi.advanceTimersByTime(14_000)
     expect(sources.length).toBe(1)
     vi.advanceTimersByTime(1_000)
     expect(sources.length).toBe(2)
@@ -122,7 +122,8 @@ describe('the event stream', () => {
 
 describe('the badge', () => {
   it.each([
-    ['live', 60_000, 'live'],
+    ['live', 11_000, 'live'],
+    ['live', 13_000, 'stale'],
     ['connecting', 1_000, 'connecting'],
     ['reconnecting', 4_000, 'reconnecting'],
     ['reconnecting', 6_000, 'stale'],

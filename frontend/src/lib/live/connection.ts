@@ -24,8 +24,8 @@ interface Options {
 
 const PATH = '/api/v1/events'
 const BACKOFF_MS = [500, 1_000, 2_000, 4_000, 8_000, 15_000]
-/** A stream that says nothing for this long is opened anew: a dead TCP connection raises no error by itself. */
-const SILENCE_MS = 25_000
+/** The server says something at least every ten seconds; a stream more silent than this is dead, though no error says so. */
+const SILENCE_MS = 15_000
 
 /**
  * The one event stream of a tab. It reconnects by itself with a growing delay, resumes behind the last event it has

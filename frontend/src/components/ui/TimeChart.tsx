@@ -133,7 +133,7 @@ function chartOptions(
     width: element.clientWidth || 600,
     height,
     legend: { show: false },
-    padding: [8, 8, 0, 0],
+    padding: [8, 24, 0, 0],
     tzDate: (seconds) =>
       zone === 'utc' ? uPlot.tzDate(new Date(seconds * 1e3), 'Etc/UTC') : new Date(seconds * 1e3),
     cursor: {

@@ -93,11 +93,11 @@ class Stream:
         return identity
 
     def tells_the_truth(self) -> bool:
-        """Whether what the API shows agrees with the processes of this host."""
+        """Whether what the API shows agrees with this host: nobody supervises, or the processes are as it says."""
         pipeline, runs = self.pipeline, self.runs
         alive = self._driver_lives(runs[0])
         moving = pipeline["phase"] in {"RUNNING", "DEGRADED", "STALLED", "PAUSED"}
-        return bool(pipeline["supervised"]) and (alive or not moving)
+        return not pipeline["supervised"] or alive or not moving
 
     def _driver_lives(self, run: dict[str, Any]) -> bool:
         identity = Identity.load(Path(run["run_dir"]) / IDENTITY)
@@ -107,7 +107,11 @@ class Stream:
     def goes_on(self, since: int) -> None:
         """Wait until the stream moves again."""
         wait_for(lambda: self.read > since + GONE_ON, MOVING_WITHIN, f"reading goes on after {since}")
-        wait_for(lambda: self.pipeline["phase"] == "RUNNING", MOVING_WITHIN, "the phase is RUNNING")
+        wait_for(self._runs_supervised, MOVING_WITHIN, "it is RUNNING and supervised")
+
+    def _runs_supervised(self) -> bool:
+        pipeline = self.pipeline
+        return pipeline["phase"] == "RUNNING" and bool(pipeline["supervised"])
 
     def jvm(self) -> int:
         """The pid of the agent's JVM."""

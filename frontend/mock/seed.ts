@@ -128,7 +128,7 @@ function runsOf(index: number, phase: Phase, since: number): Run[] {
   })
 }
 
-export function yamlOf(name: string, topic: string): string {
+function yamlOf(name: string, topic: string): string {
   return [
     'api_version: headgate/v1',
     `name: ${name}`,

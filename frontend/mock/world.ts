@@ -1,5 +1,5 @@
 import type { HeadgateEvent, LiveFrame, Operation, OperationKind, Phase, Pipeline } from '../src/api/types'
-import { iso, queriesOf, seed, wave, yamlOf, type Simulated } from './seed.ts'
+import { iso, queriesOf, seed, wave, type Simulated } from './seed.ts'
 
 type Listener = (frame: { event: 'event'; data: HeadgateEvent } | { event: 'live'; data: LiveFrame }) => void
 
@@ -253,5 +253,3 @@ function newOperation(pipeline: string, kind: OperationKind, steps: string[]): O
     progress: {},
   }
 }
-
-export { yamlOf }

@@ -208,7 +208,8 @@ def test_a_withdrawn_stop_kills_nobody(kept: Kept) -> None:
 
 
 @pytest.mark.parametrize(
-    "garbage", ["", "{", "[]", "null", '{"seq": "x"}', '{"seq": 1, "command": "stop", "boot_id": "another", "kill_at": 0}']
+    "garbage",
+    ["", "{", "[]", "null", '{"seq": "x"}', '{"seq": 1, "command": "stop", "boot_id": "another", "kill_at": 0}'],
 )
 def test_a_damaged_control_file_is_ignored_and_a_later_good_one_obeyed(kept: Kept, garbage: str) -> None:
     kept.start(SLEEPER).said("up")

@@ -22,7 +22,12 @@ Scheme = Literal["light", "dark"]
 @contextmanager
 def opened(browser: Browser, stack: Stack, path: str = "/", scheme: Scheme = "light") -> Iterator[Page]:
     """A page of a new visitor; any error that its scripts raise or log fails the test."""
-    context = browser.new_context(base_url=stack.url, color_scheme=scheme, viewport={"width": 1440, "height": 900})
+    context = browser.new_context(
+        base_url=stack.url,
+        color_scheme=scheme,
+        reduced_motion="reduce",  # what is half faded in has no contrast yet
+        viewport={"width": 1440, "height": 900},
+    )
     page = context.new_page()
     page.set_default_timeout(15_000)
     errors: list[str] = []

@@ -158,7 +158,7 @@ def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:
             else:
                 self._send(*api.answer(self.command, path, query, body))
 
-        do_GET = do_POST = do_DELETE = _serve
+        do_GET = do_POST = do_DELETE = _serve  # noqa: N815 - the names that http.server calls
 
         def _send(self, status: int, document: Any) -> None:
             content = json.dumps(document).encode()

@@ -44,9 +44,12 @@ test: check ## everything, in order of cost (under half an hour on two cores)
 	@$(PYTEST) -n auto $(FAST)
 	@$(PYTEST) tests/agent tests/chaos tests/e2e
 
-generate: setup ## write what is made from the code: docs/states.md and frontend/openapi.json
+generate: setup ## write what is made from the code: reference pages in docs/ and the page's types of the API
 	@$(MANAGE) render_states
+	@$(MANAGE) render_definition
+	@$(MANAGE) render_cli
 	@$(MANAGE) render_schema
+	@cd frontend && npm run --silent types
 
 fmt: setup ## format and fix what can be fixed
 	@.venv/bin/ruff check --fix --exit-zero .

@@ -38,7 +38,7 @@ def validate(ctx: typer.Context, file: File, as_json: AsJson = False) -> None:
 def apply(
     ctx: typer.Context,
     file: File,
-    note: Annotated[str, typer.Option("--note", help="Why; kept with a new revision.")] = "",
+    note: Annotated[str, typer.Option("--note", help="Why; kept with the revision.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Create the pipeline of a definition, or publish a new revision of it. It must be stopped for that."""
@@ -48,10 +48,8 @@ def apply(
     text = _read(file)
     name = _name_in(text)
     if client.find(path(name)) is None:
-        _, created = client.post("pipelines", {"definition": text})
+        _, created = client.post("pipelines", {"definition": text, "note": note})
         result, revision = "created", created["revision"]
-        if note:
-            output.note("The note is not kept: only the revisions after the first one have notes.")
     else:
         status, published = client.post(path(name, "revisions"), {"definition": text, "note": note})
         result, revision = "revised" if status == 201 else "unchanged", published["number"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 
@@ -30,10 +31,12 @@ def worker_service(*, host: str, env: Mapping[str, str], is_ready: Callable[[], 
 
 
 def web_service(*, port: int, env: Mapping[str, str]) -> Service:
+    """The ASGI server. A page asks several times a second: only what failed is worth a line of a shared console."""
     argv = [
         *(sys.executable, "-m", "uvicorn", "controlplane.asgi:application", "--host", LOOPBACK, "--port", str(port)),
         *("--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "3", "--lifespan", "off"),
     ]
+    env = {"HEADGATE_LOG_LEVEL": os.environ.get("HEADGATE_LOG_LEVEL", "WARNING"), **env}
     return Service("web", argv, lambda: _healthy(f"{web_url(port)}/healthz"), env, stop_timeout=10)
 
 

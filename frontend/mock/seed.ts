@@ -173,7 +173,7 @@ export function queriesOf(sim: Simulated, topic: string): QueryStatus[] {
       holding:
         phase === 'DEGRADED'
           ? {
-              sink: 'lake',
+              component: 'sinks.lake',
               cause: 'Connection refused: broker localhost:9092',
               attempts: 7,
               since: sim.pipeline.phase_since,

@@ -24,7 +24,7 @@ from pipelines.api.base import (
 )
 from pipelines.api.openapi import IF_MATCH, OPTIONAL_IF_MATCH, query_parameters
 from pipelines.api.paging import Page, PageQuery, each, page
-from pipelines.api.requests import ConfirmQuery, DefinitionBody, DetailsBody, PipelinesQuery, SeriesQuery
+from pipelines.api.requests import ConfirmQuery, DefinitionBody, DetailsBody, PipelinesQuery, RevisionBody, SeriesQuery
 from pipelines.domain.validate import Validation, validate_data, validate_text
 from pipelines.models import Pipeline
 from pipelines.selectors import ledger, views
@@ -63,18 +63,18 @@ class PipelineList(View):
 
     @extend_schema(
         operation_id="create_pipeline",
-        request={"application/json": DefinitionBody, "application/yaml": str},
+        request={"application/json": RevisionBody, "application/yaml": str},
         responses={201: views.PipelineDetailView},
     )
     @idempotent
     def post(self, request: Request) -> Response:
         """Create a pipeline, stopped, from its definition. 422 lists every finding."""
-        body = self.body(DefinitionBody)
+        body = self.body(RevisionBody)
         validation = validated(body.definition)
         if validation.definition is None:
             raise definitions.invalid(validation.findings)
         text = body.definition if isinstance(body.definition, str) else ""
-        definitions.create(definition=validation.definition, text=text, actor=self.actor)
+        definitions.create(definition=validation.definition, text=text, note=body.note, actor=self.actor)
         pipeline = get_pipeline(validation.definition.name)
         location = f"/api/v1/pipelines/{pipeline.name}"
         return answer(detail_view(pipeline, self.role), 201, Location=location, ETag=etag(pipeline))

@@ -26,7 +26,7 @@ class DefinitionBody(Shape):
 
 
 class RevisionBody(DefinitionBody):
-    """A definition to publish, and why."""
+    """A definition to publish as a revision, and why."""
 
     note: Text = Field(default="", max_length=1000)
 

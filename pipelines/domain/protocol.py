@@ -181,11 +181,14 @@ class Cursor(BaseModel):
 
 
 class Holding(BaseModel):
-    """A batch that cannot be written now. `since` is wall time."""
+    """What keeps a query from moving: a sink whose batch is held, or a source that is away.
+
+    `component` is its path in the definition, for example `sinks.lake`; `since` is wall time.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    sink: str
+    component: str
     cause: str
     attempts: int
     since: float

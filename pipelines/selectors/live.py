@@ -69,7 +69,7 @@ def _holding_view(query: QueryStatus) -> HoldingView | None:
     if held is None:
         return None
     since = datetime.fromtimestamp(held.since, UTC)
-    return HoldingView(sink=held.sink, cause=held.cause, attempts=held.attempts, since=since)
+    return HoldingView(component=held.component, cause=held.cause, attempts=held.attempts, since=since)
 
 
 def component_views(run: Run | None) -> list[ComponentStateView]:

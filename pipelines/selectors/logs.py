@@ -63,5 +63,7 @@ def _lines(data: bytes, *, ended: bool) -> tuple[str, int]:
 
 def _missing() -> NotFound:
     return NotFound(
-        "This run has no log here: it has not begun yet, or its directory was removed.", code="log_not_found"
+        "This run has no log here: it has not begun yet, or its directory was removed.",
+        code="log_not_found",
+        hint="A log appears when the agent's process begins; GET /api/v1/runs/{id} tells when that was.",
     )

@@ -236,9 +236,9 @@ class CursorView(View):
 
 
 class HoldingView(View):
-    """A batch that waits because its sink fails."""
+    """What keeps a query from moving: the path of a sink whose batch is held, or of a source that is away."""
 
-    sink: str
+    component: str
     cause: str
     attempts: int
     since: datetime

@@ -13,11 +13,11 @@ from pipelines.services import audit, events
 from pipelines.services.audit import Actor
 
 
-def create(*, definition: Definition, text: str, actor: Actor) -> Pipeline:
+def create(*, definition: Definition, text: str, note: str, actor: Actor) -> Pipeline:
     """Store a new pipeline, stopped, with revision 1. Raises Conflict where the name is taken."""
     try:
         with transaction.atomic():
-            return _create(definition, text, actor)
+            return _create(definition, text, note, actor)
     except IntegrityError:
         raise Conflict(
             f"There is a pipeline {definition.name!r} already.",
@@ -26,7 +26,7 @@ def create(*, definition: Definition, text: str, actor: Actor) -> Pipeline:
         ) from None
 
 
-def _create(definition: Definition, text: str, actor: Actor) -> Pipeline:
+def _create(definition: Definition, text: str, note: str, actor: Actor) -> Pipeline:
     pipeline = Pipeline.objects.create(
         name=definition.name,
         description=definition.description,
@@ -34,7 +34,7 @@ def _create(definition: Definition, text: str, actor: Actor) -> Pipeline:
         phase_since=clock.now(),
         phase_message="It has not been started yet.",
     )
-    revision = add_revision(pipeline=pipeline, definition=definition, text=text, note="", actor=actor)
+    revision = add_revision(pipeline=pipeline, definition=definition, text=text, note=note, actor=actor)
     pipeline.current_revision = revision
     pipeline.save(update_fields=["current_revision"])
     message = f"{actor.name} created {pipeline.name}."

@@ -45,7 +45,7 @@ OBSERVED: dict[str, Any] = {
             "records_per_second": 30.5,
             "last_batch_at": 1_700_000_000.0,
             "cursor": [CURSOR],
-            "holding": {"sink": "out", "cause": "timed out", "attempts": 2, "since": 1_700_000_000.0},
+            "holding": {"component": "sinks.out", "cause": "timed out", "attempts": 2, "since": 1_700_000_000.0},
         }
     ],
     "components": [{"name": "out", "kind": "sink", "type": "kafka", "state": "ready", "detail": ""}],

@@ -15,6 +15,7 @@ from controlplane.cli.app import app
 from controlplane.cli.client import Client
 from controlplane.cli.errors import ExitCode
 from pipelines.domain.roles import Role
+from pipelines.models import Revision
 from pipelines.services import access
 from tests.db.conftest import Server
 from tests.factories import UserFactory, definition_data
@@ -35,7 +36,8 @@ ORDERS = yaml.safe_dump(definition_data("orders"))
 
 
 def test_a_definition_is_created_then_unchanged_then_revised(run: Run) -> None:
-    assert run("apply", "-f", "-", text=ORDERS).stdout == "orders: created\n"
+    assert run("apply", "-f", "-", "--note", "first", text=ORDERS).stdout == "orders: created\n"
+    assert Revision.objects.get().note == "first"
     assert run("apply", "-f", "-", text=ORDERS).stdout == "orders: unchanged (revision 1)\n"
     changed = yaml.safe_dump(definition_data("orders", description="Other orders"))
     assert run("apply", "-f", "-", "--note", "words", text=changed).stdout == "orders: revision 2\n"

@@ -318,7 +318,7 @@ class TestPhases:
         assert none(actions.SetPhase, view(run=run(status=status(progress_beat=600.0, queries=[query]))))
 
     def test_a_held_batch_names_the_sink_and_the_cause(self) -> None:
-        holding = Holding(sink="lake", cause="broker away", attempts=3, since=0.0)
+        holding = Holding(component="sinks.lake", cause="broker away", attempts=3, since=0.0)
         said = status(AgentPhase.DEGRADED, queries=[QueryStatus(source="s", channel="c", holding=holding)])
         message = one(actions.SetPhase, view(run=run(status=said))).message
         assert "lake" in message

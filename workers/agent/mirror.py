@@ -57,7 +57,7 @@ class SourceWatch:
             cause = f"The source cannot be reached: {error}"
             for query in self._queries:
                 query.source_away = Holding(
-                    sink=f"sources.{self._name}", cause=cause, attempts=self._failures, since=self._since
+                    component=f"sources.{self._name}", cause=cause, attempts=self._failures, since=self._since
                 )
 
 

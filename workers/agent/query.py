@@ -208,7 +208,7 @@ class ChannelQuery:
     def _failed(self, number: int) -> Callable[[Failure], None]:
         def failed(failure: Failure) -> None:
             self.progress.holding = Holding(
-                sink=failure.sink, cause=failure.cause, attempts=failure.attempt, since=failure.since
+                component=f"sinks.{failure.sink}", cause=failure.cause, attempts=failure.attempt, since=failure.since
             )
             self._journal.append(
                 SinkFailed(

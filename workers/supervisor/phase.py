@@ -80,7 +80,7 @@ def _moving(view: PipelineView, run: RunView, status: Status, now: Now) -> Seen 
         return Seen(Phase.STARTING, "initialised", "Every component is ready; waiting for the first batch.")
     held = next((query for query in status.queries if query.holding), None)
     if status.phase is AgentPhase.DEGRADED:
-        return Seen(Phase.DEGRADED, "holding", _held(held) if held else status.detail or "A sink is failing.")
+        return Seen(Phase.DEGRADED, "holding", _held(held) if held else status.detail or "A component is failing.")
     return Seen(Phase.RUNNING, "moving", "Records move, or the source is idle and reachable.")
 
 
@@ -89,7 +89,7 @@ def _held(query: QueryStatus) -> str:
     if holding is None:
         return ""
     times = f"{holding.attempts} attempts" if holding.attempts != 1 else "1 attempt"
-    return f"Sink {holding.sink} of {query.source}.{query.channel} fails ({times}); the batch is held: {holding.cause}"
+    return f"{holding.component} holds {query.source}.{query.channel} up ({times}); nothing is lost: {holding.cause}"
 
 
 def _pausing(_view: PipelineView, run: RunView, _status: Status, _now: Now) -> Seen | None:

@@ -50,7 +50,7 @@ export const validate = (definition: string, signal?: AbortSignal) =>
   take(api.POST('/api/v1/pipelines/validate', { body: { definition }, signal }))
 
 export const createPipeline = (definition: string) =>
-  take(api.POST('/api/v1/pipelines', { params: { header: once() }, body: { definition } }))
+  take(api.POST('/api/v1/pipelines', { params: { header: once() }, body: { definition, note: '' } }))
 
 export const editPipeline = (
   name: string,

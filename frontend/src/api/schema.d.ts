@@ -825,11 +825,11 @@ export interface components {
         };
         /**
          * Holding
-         * @description A batch that waits because its sink fails.
+         * @description What keeps a query from moving: the path of a sink whose batch is held, or of a source that is away.
          */
         Holding: {
-            /** Sink */
-            sink: string;
+            /** Component */
+            component: string;
             /** Cause */
             cause: string;
             /** Attempts */
@@ -1362,7 +1362,7 @@ export interface components {
         };
         /**
          * RevisionBody
-         * @description A definition to publish, and why.
+         * @description A definition to publish as a revision, and why.
          */
         RevisionBody: {
             /** Definition */
@@ -1880,7 +1880,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["DefinitionBody"];
+                "application/json": components["schemas"]["RevisionBody"];
                 "application/yaml": string;
             };
         };

@@ -72,7 +72,7 @@ function Holding({ query: { holding } }: { query: QueryStatus }) {
   const since = holding.since ? `, for ${duration(now - Date.parse(holding.since))}` : ''
   return (
     <p className={classes.holding}>
-      A batch is held: sink {holding.sink} failed {plural(holding.attempts, 'time')}
+      Held up by {holding.component}, tried {plural(holding.attempts, 'time')}
       {since}. {holding.cause}
     </p>
   )

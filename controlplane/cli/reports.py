@@ -15,16 +15,15 @@ Document = dict[str, Any]
 
 def status_line(found: Document) -> str:
     """The status in one line."""
-    pipeline = found["pipeline"]
-    live = pipeline["live"]
+    live = found["live"]
     parts = [
-        pipeline["name"],
-        pipeline["phase"],
+        found["name"],
+        found["phase"],
         f"{output.cell(live['records_per_second'])} records/s",
         f"lag {output.cell(live['lag_records'])}",
     ]
-    if pipeline["operation"]:
-        parts.append(f"{pipeline['operation']['kind']} {pipeline['operation']['state']}")
+    if found["operation"]:
+        parts.append(f"{found['operation']['kind']} {found['operation']['state']}")
     return "  ".join(parts)
 
 
@@ -33,11 +32,10 @@ def status(found: Document) -> Group:
     from rich.console import Group
     from rich.text import Text
 
-    pipeline = found["pipeline"]
-    headline = pipeline.get("headline") or pipeline["phase_message"] or pipeline["phase_reason"]
-    style = output.style(pipeline["phase"])
+    headline = found.get("headline") or found["phase_message"] or found["phase_reason"]
+    style = output.style(found["phase"])
     parts: list[Any] = [
-        Text.assemble((pipeline["name"], "bold"), "  ", (pipeline["phase"], style), f"  {output.safe(headline)}")
+        Text.assemble((found["name"], "bold"), "  ", (found["phase"], style), f"  {output.safe(headline)}")
     ]
     parts.append(output.grid(("condition", "", "why"), map(_condition, found["conditions"])))
     if found["queries"]:

@@ -93,6 +93,8 @@ def _start(options: Options, stack: Stack, worker_is_ready: Callable[[], bool], 
 def _work(options: Options, stack: Stack, console: Console, interrupt: Interrupt) -> int:
     password = access.ensure_admin()
     if options.unattended:
+        if password:
+            console.say(f"Made the user {access.ADMIN} with the password {password}")
         return _unattended(options, console, interrupt)
     pipeline = _begin_demo(options, stack, interrupt) if options.demo else None
     kafka = None if options.kafka_port is None else options.servers

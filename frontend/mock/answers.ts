@@ -13,7 +13,8 @@ export function statusOf(world: World, sim: Simulated): PipelineStatus {
   })
   const alive = sim.runs[0]?.state === 'LIVE'
   return {
-    pipeline,
+    ...pipeline,
+    lag: pipeline.live.lag_records,
     conditions: [
       condition('Stable', pipeline.operation === null, 'Desired and observed state agree.'),
       condition('PositionsSafe', pipeline.phase !== 'BLOCKED', 'Ledger and checkpoint agree.'),
@@ -21,6 +22,7 @@ export function statusOf(world: World, sim: Simulated): PipelineStatus {
       condition('Supervised', pipeline.supervised, 'The worker of its host ticks every second.'),
     ],
     run: sim.runs[0] ?? null,
+    runs: sim.runs.slice(0, 5),
     queries: world.queries(sim),
     components: alive
       ? [

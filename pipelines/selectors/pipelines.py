@@ -20,7 +20,7 @@ from pipelines.models import Operation, Pipeline, Run
 from pipelines.selectors.hosts import supervised
 from pipelines.selectors.live import component_views, live_frame, live_view, query_views
 from pipelines.selectors.operations import short_view
-from pipelines.selectors.runs import run_view
+from pipelines.selectors.runs import run_view, runs
 from pipelines.selectors.situations import OPEN_STATES, situation
 from pipelines.selectors.views import (
     AllowedActionView,
@@ -30,6 +30,8 @@ from pipelines.selectors.views import (
     PipelineView,
     StatusView,
 )
+
+LAST_RUNS = 5
 
 
 def pipelines() -> QuerySet[Pipeline]:
@@ -139,10 +141,13 @@ def status_view(pipeline: Pipeline, role: Role) -> StatusView:
     """Everything that is known of a pipeline now."""
     around = Surroundings([pipeline])
     run = around.runs.get(pipeline.id)
+    fields = _fields(pipeline, around, role)
     return StatusView(
-        pipeline=PipelineView(**_fields(pipeline, around, role)),
+        **fields,
+        lag=fields["live"].lag_records,
         conditions=[_condition_view(each) for each in completed(_recorded(pipeline), _known(pipeline))],
         run=run_view(run) if run else None,
+        runs=[run_view(each) for each in runs(pipeline=pipeline).order_by("-number")[:LAST_RUNS]],
         queries=query_views(run),
         components=component_views(run),
         findings=[_finding(each) for each in pipeline.findings],

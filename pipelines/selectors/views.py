@@ -268,12 +268,16 @@ class ComponentStateView(View):
     detail: str
 
 
-class StatusView(View):
-    """Everything that is known of a pipeline now."""
+class StatusView(PipelineView):
+    """Everything that is known of a pipeline now. `lag`: records waiting, null where nobody reports it.
 
-    pipeline: PipelineView
+    `run`: the living one; `runs`: the last five, newest first.
+    """
+
     conditions: list[ConditionView]
+    lag: int | None
     run: RunView | None
+    runs: list[RunView]
     queries: list[QueryView]
     components: list[ComponentStateView]
     findings: list[Finding]

@@ -61,7 +61,7 @@ def run() -> Run:
 def test_the_status_has_figures_queries_components_and_conditions(viewer: APIClient, run: Run) -> None:
     body = viewer.get(f"{ORDERS}/status").json()
 
-    live = body["pipeline"]["live"]
+    live = body["live"]
     assert (live["records_per_second"], live["lag_records"], live["in_flight"]) == (30.5, 10, 1)
     assert live["last_batch_at"] == "2023-11-14T22:13:20Z"
     query = body["queries"][0]
@@ -69,6 +69,8 @@ def test_the_status_has_figures_queries_components_and_conditions(viewer: APICli
     assert (query["holding"]["cause"], query["delivered"]) == ("timed out", 90)
     assert body["components"][0]["state"] == "ready"
     assert (body["run"]["number"], body["run"]["epoch"]) == (3, 3)
+    assert [each["number"] for each in body["runs"]] == [3]
+    assert (body["phase"], body["lag"]) == ("DEGRADED", live["lag_records"])
     assert {each["type"] for each in body["conditions"]} == {
         "Stable",
         "PositionsSafe",
@@ -100,7 +102,7 @@ def test_findings_of_a_refused_start_are_shown(viewer: APIClient) -> None:
     body = viewer.get(f"{ORDERS}/status").json()
 
     assert body["findings"][0]["code"] == "LEDGER_BEHIND"
-    assert body["pipeline"]["headline"].startswith("Blocked")
+    assert body["headline"].startswith("Blocked")
 
 
 @pytest.mark.parametrize(("seconds", "supervised", "state"), [(1, True, "UP"), (10, False, "UP"), (60, False, "LOST")])

@@ -73,7 +73,7 @@ def test_waiting_without_a_supervisor_times_out_and_cancels_nothing(run: Run) ->
     run("apply", "-f", "-", text=ORDERS)
     result = run("start", "orders", "--wait", "--timeout", "1")
     assert result.exit_code == ExitCode.TIMED_OUT
-    operation = json.loads(run("status", "orders", "--json").stdout)["pipeline"]["operation"]
+    operation = json.loads(run("status", "orders", "--json").stdout)["operation"]
     assert operation["kind"] == "start"
 
 

@@ -119,7 +119,16 @@ def page(results: list[Any]) -> dict[str, Any]:
 def status(of: dict[str, Any]) -> dict[str, Any]:
     """A pipeline's status as the API shows it."""
     condition = {"type": "LedgerBalanced", "status": "True", "reason": "", "message": "", "last_transition_time": AT}
-    return {"pipeline": of, "conditions": [condition], "run": None, "queries": [], "components": [], "findings": []}
+    return {
+        **of,
+        "conditions": [condition],
+        "lag": None,
+        "run": None,
+        "runs": [],
+        "queries": [],
+        "components": [],
+        "findings": [],
+    }
 
 
 @contextmanager

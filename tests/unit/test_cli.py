@@ -276,7 +276,7 @@ def test_status_shows_phase_and_conditions(orders: FakeApi) -> None:
     result = run("status", "orders")
     assert "STOPPED" in result.stdout
     assert "LedgerBalanced" in result.stdout
-    assert json.loads(run("status", "orders", "--json").stdout)["pipeline"]["name"] == "orders"
+    assert json.loads(run("status", "orders", "--json").stdout)["name"] == "orders"
 
 
 def books(*, balanced: bool) -> dict[str, Any]:

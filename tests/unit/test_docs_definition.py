@@ -22,6 +22,7 @@ def test_every_example_is_valid_and_complete() -> None:
 
 def test_the_example_on_the_page_is_the_file() -> None:
     assert (DOCS / "examples" / "orders.yaml").read_text() in (DOCS / "definition.md").read_text()
+    assert (DOCS / "examples" / "first.yaml").read_text() in (DOCS.parent / "README.md").read_text()
 
 
 @pytest.mark.parametrize("spec", [Definition, Delivery, Lifecycle, Placement, Launcher, *registry.all()])

@@ -1481,13 +1481,73 @@ export interface components {
         StateEnum: "UP" | "LOST";
         /**
          * Status
-         * @description Everything that is known of a pipeline now.
+         * @description Everything that is known of a pipeline now. `lag`: records waiting, null where nobody reports it.
+         *
+         *     `run`: the living one; `runs`: the last five, newest first.
          */
         Status: {
-            pipeline: components["schemas"]["Pipeline"];
+            /** Name */
+            name: string;
+            /** Description */
+            description: string;
+            /** Labels */
+            labels: {
+                [key: string]: string;
+            };
+            /**
+             * Headline
+             * @description Its state in one sentence.
+             */
+            headline: string;
+            desired_state: components["schemas"]["DesiredState"];
+            phase: components["schemas"]["Phase"];
+            /**
+             * Phase Since
+             * Format: date-time
+             */
+            phase_since: string;
+            /** Phase Reason */
+            phase_reason: string;
+            /** Phase Message */
+            phase_message: string;
+            stop_reason: components["schemas"]["StopReason"] | null;
+            /** Generation */
+            generation: number;
+            /** Observed Generation */
+            observed_generation: number;
+            /** Revision */
+            revision: number | null;
+            /** Host */
+            host: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+            /** Etag */
+            etag: string;
+            live: components["schemas"]["Live"];
+            /** Restart Count */
+            restart_count: number;
+            /** Next Restart At */
+            next_restart_at: string | null;
+            /** Supervised */
+            supervised: boolean;
+            operation: components["schemas"]["OpenOperation"] | null;
+            /** Allowed Actions */
+            allowed_actions: components["schemas"]["AllowedAction"][];
             /** Conditions */
             conditions: components["schemas"]["Condition"][];
+            /** Lag */
+            lag: number | null;
             run: components["schemas"]["Run"] | null;
+            /** Runs */
+            runs: components["schemas"]["Run"][];
             /** Queries */
             queries: components["schemas"]["Query"][];
             /** Components */

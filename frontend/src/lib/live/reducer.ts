@@ -27,8 +27,8 @@ export function applyFrames(pipelines: Pipeline[], frames: ReadonlyMap<string, L
 }
 
 export function applyToStatus(status: PipelineStatus, frame: LiveFrame): PipelineStatus {
-  const pipeline = applyFrame(status.pipeline, frame)
-  return pipeline === status.pipeline ? status : { ...status, pipeline, queries: frame.queries }
+  const applied = applyFrame(status, frame)
+  return applied === status ? status : { ...applied, lag: frame.live.lag_records, queries: frame.queries }
 }
 
 /** A phase, a wish or a generation that moved: actions, operation and conditions of the cached object are out of date. */

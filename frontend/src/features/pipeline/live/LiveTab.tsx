@@ -16,7 +16,7 @@ export function LiveTab() {
       <Charts name={name} />
       {status ? (
         <div className={classes.two}>
-          <Cursors queries={status.queries} phase={status.pipeline.phase} />
+          <Cursors queries={status.queries} phase={status.phase} />
           <Components components={status.components} />
         </div>
       ) : (

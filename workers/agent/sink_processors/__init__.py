@@ -1,0 +1,38 @@
+"""Sink processors: which sink takes a batch, and what happens when it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pipelines.domain.component import ProcessorSpec
+from pipelines.domain.components.processor_failover import FailoverProcessor
+from pipelines.domain.components.processor_load_balance import LoadBalanceProcessor
+from workers.agent.sink_processors.default import Default
+from workers.agent.sink_processors.delivery import (
+    DefaultProcessor,
+    Delivery,
+    Failure,
+    SourceLost,
+    cause_of,
+    pauses,
+)
+from workers.agent.sink_processors.failover import Failover
+from workers.agent.sink_processors.group import AllFailed, Processor
+from workers.agent.sink_processors.load_balance import LoadBalance
+
+__all__ = [
+    "AllFailed", "DefaultProcessor", "Delivery", "Failure", "Processor", "SourceLost", "cause_of", "pauses",
+    "processor",
+]  # fmt: skip
+
+
+def processor(
+    spec: ProcessorSpec, members: list[str], clock: Callable[[], float], wall: Callable[[], float]
+) -> Processor:
+    """The processor that a definition asks for. `clock`: monotonic seconds; `wall`: seconds since 1970, for people."""
+    if isinstance(spec, FailoverProcessor):
+        return Failover(members, spec.priorities, spec.max_penalty_ms, clock=clock, wall=wall)
+    if isinstance(spec, LoadBalanceProcessor):
+        max_timeout_ms = spec.max_timeout_ms if spec.backoff else 0
+        return LoadBalance(members, spec.selector, max_timeout_ms, clock=clock, wall=wall)
+    return Default(members, clock=clock, wall=wall)

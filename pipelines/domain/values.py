@@ -24,6 +24,9 @@ LARGEST_DRIVER_MEMORY_MIB = 1024 * 1024
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?(ms|s|m|h|d)")
 _MEMORY = re.compile(r"([0-9]{1,7})([mMgG])")
+_SIZE = re.compile(r"([0-9]{1,12})\s?(|B|KiB|MiB|GiB|TiB)")
+_SIZE_UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+LARGEST_SIZE = 1 << 50
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
@@ -87,6 +90,17 @@ def _memory(value: Any) -> str:
             f'Use between "{SMALLEST_DRIVER_MEMORY_MIB}m" and "{LARGEST_DRIVER_MEMORY_MIB // 1024}g".',
         )
     return f"{mebibytes}m"
+
+
+def byte_size(value: Any) -> int:
+    """Read a number of bytes: a whole number, or one with KiB, MiB, GiB or TiB."""
+    match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None and (not isinstance(value, int) or isinstance(value, bool)):
+        refuse("bad_size", f"{quote(value)} is not a number of bytes.", 'Write bytes as a number, or "64KiB", "2GiB".')
+    size = int(value) if match is None else int(match[1]) * _SIZE_UNITS[match[2]]
+    if not 0 <= size <= LARGEST_SIZE:
+        refuse("out_of_range", f"The size {quote(value)} is out of range.", "Use between 0 and 1024 TiB.")
+    return size
 
 
 def epoch_milliseconds(value: Any) -> int:
@@ -209,6 +223,14 @@ PartitionNumber = Annotated[
     str, Syntax("invalid_partition", r"0|[1-9][0-9]{0,8}", "A partition is a number: 0, 1, 2 and so on.")
 ]
 Duration = Annotated[float, BeforeValidator(seconds), WithJsonSchema(_DURATION_SCHEMA, mode="validation")]
+ByteSize = Annotated[
+    int,
+    BeforeValidator(byte_size),
+    WithJsonSchema(
+        {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^[0-9]+ ?(B|KiB|MiB|GiB|TiB)?$"}]},
+        mode="validation",
+    ),
+]
 DriverMemory = Annotated[str, BeforeValidator(_memory), WithJsonSchema({"type": "string", "pattern": "^[0-9]+[mMgG]$"})]
 Instant = Annotated[
     int,

@@ -111,14 +111,6 @@ def groups_are_whole(outline: Outline) -> Iterator[Finding]:
                 yield error(mention.path, "sink_in_two_groups", message, "Remove it from one of them.")
 
 
-def default_processor_has_one_sink(outline: Outline) -> Iterator[Finding]:
-    """The default processor cannot choose."""
-    for group in outline.groups:
-        if group.mapping("processor").get("type", "default") == "default" and len(group.names("sinks")) > 1:
-            message = f"The default processor of the group {quote(group.name)} takes one sink, not several."
-            yield error((*group.path, "sinks"), "one_sink_only", message, "Leave one sink in the group.")
-
-
 def groups_ids_are_distinct(outline: Outline) -> Iterator[Finding]:
     """Two sources cannot mirror their positions to one consumer group."""
     owners: dict[str, str] = {}
@@ -172,7 +164,6 @@ CHECKS: tuple[Callable[[Outline], Iterator[Finding]], ...] = (
     lists_name_each_once,
     sinks_share_channels_in_groups,
     groups_are_whole,
-    default_processor_has_one_sink,
     groups_ids_are_distinct,
     topics_do_not_loop,
     file_sinks_have_own_directories,

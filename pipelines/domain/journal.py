@@ -16,6 +16,7 @@ from pydantic import Field
 
 from pipelines.domain.ledger import Counts
 from pipelines.domain.positions import Frozen, Offset, PartitionPosition, PartitionRange
+from pipelines.domain.sink_groups import Switch
 
 
 class EntryKind(StrEnum):
@@ -29,6 +30,7 @@ class EntryKind(StrEnum):
     RESOLVED = "resolved"
     REPLAYED = "replayed"
     SINK_FAILED = "sink_failed"
+    SINK_SWITCHED = "sink_switched"
     COMMAND = "command"
     EXIT = "exit"
 
@@ -124,6 +126,43 @@ class SinkFailed(Frozen):
     cause: str
 
 
+class SinkSwitched(Switch):
+    """A member of a sink group failed and left, or came back; its penalty is carried over to the next run."""
+
+    source: str
+    channel: str
+    batch: Offset
+    group: str
+
+
+class DeadLetter(Frozen):
+    """One event that could not be processed. `key`, `body` and values of `headers` are base64; `body` holds the first
+    16 KiB, `size` is its whole length in bytes, and `location` tells where the whole event lies."""
+
+    id: str
+    component: str
+    cause: str
+    topic: str
+    partition: Offset
+    offset: Offset
+    at: float
+    key: str | None = None
+    headers: list[tuple[str, str]] = []
+    body: str
+    size: int = Field(ge=0)
+    truncated: bool = False
+    location: str = ""
+
+
+class DeadLetters(Frozen):
+    """Dead letters of a batch that is not done yet; the same letter may come again with the batch."""
+
+    source: str
+    channel: str
+    batch: Offset
+    letters: list[DeadLetter]
+
+
 class CommandTaken(Frozen):
     """A command was accepted, or finished."""
 
@@ -148,6 +187,7 @@ PAYLOADS: dict[EntryKind, type[Frozen]] = {
     EntryKind.RESOLVED: Resolved,
     EntryKind.REPLAYED: Replayed,
     EntryKind.SINK_FAILED: SinkFailed,
+    EntryKind.SINK_SWITCHED: SinkSwitched,
     EntryKind.COMMAND: CommandTaken,
     EntryKind.EXIT: Exited,
 }

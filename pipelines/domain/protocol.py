@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.domain.journal import Planned
 from pipelines.domain.positions import Offset, PartitionPosition
+from pipelines.domain.sink_groups import GroupStatus, Penalty
 from pipelines.domain.states import AgentPhase, Command, RunRole
 
 LAUNCH = "launch.json"
@@ -85,7 +86,8 @@ class QueryHead(BaseModel):
     """Where the ledger says that one (source, channel) stands.
 
     `positions`: next offset per partition. `done_batch`: last batch of this lineage that the sink acknowledged.
-    `planned`: a batch that may have touched the sink and was never done.
+    `planned`: a batch that may have touched the sink and was never done. `penalties`: members of its sink group
+    that had failed when the run before ended.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -95,6 +97,7 @@ class QueryHead(BaseModel):
     positions: list[PartitionPosition] = []
     done_batch: Offset | None = None
     planned: Planned | None = None
+    penalties: list[Penalty] = []
 
 
 class SparkSettings(BaseModel):
@@ -212,6 +215,7 @@ class QueryStatus(BaseModel):
     last_batch_balanced: bool = True
     cursor: list[Cursor] = []
     holding: Holding | None = None
+    group: GroupStatus | None = None
 
     @property
     def lag(self) -> int | None:

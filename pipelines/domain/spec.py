@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator
 
@@ -41,6 +41,14 @@ class SinkGroup(Spec):
         default=DefaultProcessor(type="default"),
         example={"type": "default"},
     )
+
+
+class ChannelDelivery(NamedTuple):
+    """What delivers a channel: the members of a group and its processor; `group` is empty for a sink on its own."""
+
+    group: str
+    processor: ProcessorSpec
+    members: list[str]
 
 
 def _mode(value: Any) -> Any:
@@ -197,3 +205,11 @@ class Definition(Spec):
     def sinks_of(self, channel: str) -> dict[str, SinkSpec]:
         """The sinks that deliver a channel, by name; one, unless a sink group covers them."""
         return {name: sink for name, sink in sorted(self.sinks.items()) if sink.channel == channel}
+
+    def processor_of(self, channel: str) -> ChannelDelivery:
+        """The sinks that deliver a channel, in the order of their group, and the processor that chooses among them."""
+        own = list(self.sinks_of(channel))
+        for name, group in self.sink_groups.items():
+            if not set(own).isdisjoint(group.sinks):
+                return ChannelDelivery(name, group.processor, list(group.sinks))
+        return ChannelDelivery("", DefaultProcessor(type="default"), own)

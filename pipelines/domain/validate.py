@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pipelines.domain import graph_checks, value_checks
+from pipelines.domain import graph_checks, group_checks, value_checks
 from pipelines.domain.findings import Finding
 from pipelines.domain.outline import Outline
 from pipelines.domain.plain import clean
@@ -15,6 +15,7 @@ from pipelines.domain.spec import Definition
 from pipelines.domain.structure import structural_findings
 
 MAX_FINDINGS = 500
+_CHECKS = (*graph_checks.CHECKS, *group_checks.CHECKS, *value_checks.CHECKS)
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def _parse(data: dict[str, Any]) -> tuple[Definition | None, list[Finding]]:
 
 def _semantic(data: dict[str, Any]) -> list[Finding]:
     outline = Outline.of(data)
-    return [finding for check in (*graph_checks.CHECKS, *value_checks.CHECKS) for finding in check(outline)]
+    return [finding for check in _CHECKS for finding in check(outline)]
 
 
 def _concluded(definition: Definition | None, findings: list[Finding]) -> Validation:

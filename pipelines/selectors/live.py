@@ -7,7 +7,15 @@ from typing import Any
 
 from pipelines.domain.protocol import ComponentStatus, QueryStatus
 from pipelines.models import Pipeline, Run
-from pipelines.selectors.views import ComponentStateView, CursorView, HoldingView, LiveView, QueryView
+from pipelines.selectors.views import (
+    ComponentStateView,
+    CursorView,
+    FailedSinkView,
+    GroupView,
+    HoldingView,
+    LiveView,
+    QueryView,
+)
 
 
 def _time(seconds: float | None) -> datetime | None:
@@ -61,6 +69,7 @@ def _query_view(query: QueryStatus) -> QueryView:
         delivered=query.delivered,
         last_batch_at=_time(query.last_batch_at),
         holding=_holding_view(query),
+        group=_group_view(query),
     )
 
 
@@ -70,6 +79,21 @@ def _holding_view(query: QueryStatus) -> HoldingView | None:
         return None
     since = datetime.fromtimestamp(held.since, UTC)
     return HoldingView(component=held.component, cause=held.cause, attempts=held.attempts, since=since)
+
+
+def _group_view(query: QueryStatus) -> GroupView | None:
+    group = query.group
+    if group is None:
+        return None
+    failed = [
+        FailedSinkView(
+            sink=each.sink, failures=each.failures, until=datetime.fromtimestamp(each.until, UTC), cause=each.cause
+        )
+        for each in group.failed
+    ]
+    return GroupView(
+        name=group.name, processor=group.processor, active=group.active or None, live=group.live, failed=failed
+    )
 
 
 def component_views(run: Run | None) -> list[ComponentStateView]:

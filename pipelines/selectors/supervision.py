@@ -11,12 +11,15 @@ from uuid import UUID
 
 from django.db.models import Count, F, Max, Q, Sum
 
-from pipelines.domain.journal import Planned
+from pipelines.domain.journal import Planned, SinkSwitched
 from pipelines.domain.ledger import COUNTERS, Books
 from pipelines.domain.positions import PartitionPosition
 from pipelines.domain.protocol import QueryHead
+from pipelines.domain.sink_groups import Penalty
 from pipelines.domain.states import OPEN_OPERATION_STATES, DesiredState, LedgerState, Phase, RunState
-from pipelines.models import LedgerBatch, Operation, Pipeline, Position, Revision, Run
+from pipelines.models import Event, LedgerBatch, Operation, Pipeline, Position, Revision, Run
+
+SWITCH_EVENTS = ("sink.switched", "sink.recovered")
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,19 @@ def open_batches(pipeline_id: UUID) -> tuple[str, ...]:
     return tuple(f"{row.first_batch} of {row.source}.{row.channel}" for row in rows.order_by("first_batch"))
 
 
+def penalties(pipeline_id: UUID) -> dict[tuple[str, str], list[Penalty]]:
+    """Members of sink groups by (source, channel) that had failed at the last switch that was taken in of them."""
+    switches = Event.objects.filter(pipeline_id=pipeline_id, kind__in=SWITCH_EVENTS)
+    last = switches.values("data__source", "data__channel", "data__sink").annotate(last=Max("id")).values("last")
+    found: dict[tuple[str, str], list[Penalty]] = {}
+    for data in Event.objects.filter(pk__in=last).order_by("pk").values_list("data", flat=True):
+        switched = SinkSwitched.model_validate(data)
+        if not switched.recovered:
+            penalty = Penalty.model_validate(data)
+            found.setdefault((switched.source, switched.channel), []).append(penalty)
+    return found
+
+
 def ledger_heads(pipeline_id: UUID, lineage: int, queries: Iterable[tuple[str, str]]) -> list[QueryHead]:
     """Where the ledger stands for each (source, channel): positions, last finished batch of the lineage, open batch."""
     rows = Position.objects.filter(pipeline_id=pipeline_id).order_by("topic", "partition")
@@ -101,6 +117,7 @@ def ledger_heads(pipeline_id: UUID, lineage: int, queries: Iterable[tuple[str, s
     finished = batches.filter(state=LedgerState.DONE).values("source", "channel").annotate(last=Max("last_batch"))
     done = {(row["source"], row["channel"]): row["last"] for row in finished}
     open_rows = batches.filter(state=LedgerState.PLANNED).order_by("first_batch")
+    out = penalties(pipeline_id)
     planned = {(row.source, row.channel): Planned.model_validate(row.planned) for row in open_rows if row.planned}
     return [
         QueryHead(
@@ -109,6 +126,7 @@ def ledger_heads(pipeline_id: UUID, lineage: int, queries: Iterable[tuple[str, s
             positions=positions.get((source, channel), []),
             done_batch=done.get((source, channel)),
             planned=planned.get((source, channel)),
+            penalties=out.get((source, channel), []),
         )
         for source, channel in queries
     ]

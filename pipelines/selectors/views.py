@@ -244,8 +244,27 @@ class HoldingView(View):
     since: datetime
 
 
+class FailedSinkView(View):
+    """A sink that failed its last attempts (`failures` in a row) and is tried again at `until`."""
+
+    sink: str
+    failures: int
+    until: datetime
+    cause: str
+
+
+class GroupView(View):
+    """The live and the failed sinks of a group. `active`: the one whose turn it is, null where there is none."""
+
+    name: str
+    processor: str
+    active: str | None
+    live: list[str]
+    failed: list[FailedSinkView]
+
+
 class QueryView(View):
-    """Progress of one (source, channel); `delivered` is of this run."""
+    """Progress of one (source, channel); `delivered` is of this run. `group`: null for a sink on its own."""
 
     source: str
     channel: str
@@ -256,6 +275,7 @@ class QueryView(View):
     delivered: int
     last_batch_at: datetime | None
     holding: HoldingView | None
+    group: GroupView | None
 
 
 class ComponentStateView(View):

@@ -55,6 +55,7 @@ class _Intake:
     done: list[LedgerBatch] = field(default_factory=list)
     tails: dict[Query, LedgerBatch] = field(default_factory=dict)
     failures: dict[tuple[Query, int, str], journal.SinkFailed] = field(default_factory=dict)
+    switches: dict[tuple[object, ...], journal.SinkSwitched] = field(default_factory=dict)
     books: Books = field(default_factory=Books)
 
     def take(self, entries: list[Entry]) -> Books:
@@ -147,6 +148,12 @@ class _Intake:
     def on_sink_failed(self, failed: journal.SinkFailed, _at: datetime) -> None:
         self.failures[((failed.source, failed.channel), failed.batch, failed.sink)] = failed
 
+    def on_switched(self, switched: journal.SinkSwitched, _at: datetime) -> None:
+        """One event for each switch; failures without a penalty, which may come with every batch, are summed up."""
+        query = (switched.source, switched.channel, switched.sink, switched.to)
+        summed_up = switched.failures and not switched.penalty_ms
+        self.switches[query if summed_up else (*query, switched.batch, switched.failures)] = switched
+
     def on_exit(self, exited: journal.Exited, _at: datetime) -> None:
         Run.objects.filter(pk=self.run.pk).update(exit_code=exited.code, exit_reason=exited.reason)
 
@@ -182,6 +189,9 @@ class _Intake:
         for failed in self.failures.values():
             sink = f"Sink {failed.sink} of {failed.source}.{failed.channel}"
             self._event("sink.failed", f"{sink} failed (attempt {failed.attempt}): {failed.cause}", failed)
+        for switched in self.switches.values():
+            kind = "sink.recovered" if switched.recovered else "sink.switched"
+            self._event(kind, _told(switched), switched)
 
     def _store_positions(self) -> None:
         rows = [
@@ -202,6 +212,16 @@ class _Intake:
             unique_fields=["pipeline", "source", "channel", "topic", "partition"],
             update_fields=["next_offset", "lineage", "updated_at"],
         )
+
+
+def _told(switched: journal.SinkSwitched) -> str:
+    """A switch in a sentence."""
+    sink = f"Sink {switched.sink} of the group {switched.group}"
+    if switched.recovered:
+        return f"{sink} {switched.cause}; {switched.to or 'nobody'} takes the batches."
+    out = f" It is left alone for {switched.penalty_ms / 1000:g} s." if switched.penalty_ms else ""
+    following = f"{switched.to} is tried next." if switched.to else "No other sink is left to try."
+    return f"{sink} failed ({switched.failures} in a row): {switched.cause}. {following}{out}"
 
 
 def _payload(entry: Entry) -> Frozen:
@@ -230,5 +250,6 @@ _HANDLERS: dict[EntryKind, Callable[[_Intake, Any, datetime], None]] = {
     EntryKind.RESOLVED: _Intake.on_resolved,
     EntryKind.POSITIONS: _Intake.on_positions,
     EntryKind.SINK_FAILED: _Intake.on_sink_failed,
+    EntryKind.SINK_SWITCHED: _Intake.on_switched,
     EntryKind.EXIT: _Intake.on_exit,
 }

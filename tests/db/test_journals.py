@@ -36,7 +36,7 @@ def done(batch: int, *ranges: PartitionRange, **fields: Any) -> journal.Done:
 KINDS = {
     journal.Planned: EntryKind.PLANNED, journal.Done: EntryKind.DONE, journal.Resolved: EntryKind.RESOLVED,
     journal.Positions: EntryKind.POSITIONS, journal.SinkFailed: EntryKind.SINK_FAILED, journal.Exited: EntryKind.EXIT,
-    journal.Replayed: EntryKind.REPLAYED,
+    journal.Replayed: EntryKind.REPLAYED, journal.SinkSwitched: EntryKind.SINK_SWITCHED,
 }  # fmt: skip
 
 
@@ -140,6 +140,34 @@ def test_a_position_that_was_set_is_no_gap(run: Run) -> None:
 def test_attempts_on_a_failing_sink_are_one_event_per_pass(run: Run) -> None:
     take(run, *[journal.SinkFailed(**Q, batch=0, sink="out", attempt=n, cause="away") for n in (1, 2, 3)])
     assert "attempt 3" in Event.objects.get(kind="sink.failed").message
+
+
+def switched(batch: int, sink: str = "a", **fields: Any) -> journal.SinkSwitched:
+    out = {"cause": "away", "penalty_ms": 2000, "failures": 1, "until": 1e9} | fields
+    return journal.SinkSwitched(**Q, batch=batch, group="g", sink=sink, to="b", **out)
+
+
+def test_every_switch_of_a_group_is_an_event_with_sink_cause_and_penalty(run: Run) -> None:
+    take(run, switched(0), switched(4, failures=2, penalty_ms=4000))
+    first, second = Event.objects.filter(kind="sink.switched").order_by("id")
+    assert first.message.startswith("Sink a of the group g failed (1 in a row): away.")
+    assert first.message.endswith("b is tried next. It is left alone for 2 s.")
+    assert (second.data["sink"], second.data["cause"], second.data["penalty_ms"]) == ("a", "away", 4000)
+
+
+def test_failures_without_a_penalty_are_one_event_per_pass(run: Run) -> None:
+    take(run, *[switched(n, penalty_ms=0, failures=n + 1) for n in range(30)])
+    assert "30 in a row" in Event.objects.get(kind="sink.switched").message
+
+
+def test_penalties_go_on_in_the_next_run_until_the_sink_came_back(run: Run) -> None:
+    take(run, switched(0), switched(0, sink="c", failures=3), switched(2, failures=2))
+    take(run, switched(3, cause="took a batch again", penalty_ms=0, failures=0, until=0.0))
+    assert Event.objects.get(kind="sink.recovered").message.endswith("took a batch again; b takes the batches.")
+    take(run, switched(9, sink="d", failures=5, until=2e9))
+    (head, other) = ledger_heads(run.pipeline_id, run.lineage, [("shop", "main"), ("shop", "other")])
+    assert [(each.sink, each.failures, each.until) for each in head.penalties] == [("c", 3, 1e9), ("d", 5, 2e9)]
+    assert other.penalties == []
 
 
 def test_the_drivers_last_word_is_kept(run: Run) -> None:

@@ -16,8 +16,10 @@ from pipelines.domain.values import seconds
 
 
 def references_are_well_written(outline: Outline) -> Iterator[Finding]:
-    """`${` begins a reference of a known kind."""
+    """`${` begins a reference of a known kind; in a replacement it may also begin the name of a group."""
     for path, text in texts(outline.data):
+        if path[-1] == "replace_string":
+            continue
         for match in WRONG_REFERENCE.finditer(text):
             if not REFERENCE.fullmatch(match[0]):
                 message = f"{quote(match[0])} is not a reference."
@@ -25,12 +27,18 @@ def references_are_well_written(outline: Outline) -> Iterator[Finding]:
                 yield error(path, "bad_reference", message, suggestion)
 
 
+SECRET_KEYS = frozenset({"token", "password", "dsn"})
+"""Keys of components, beside their client options, whose values are never shown."""
+
+
 def secrets_stay_in_options(outline: Outline) -> Iterator[Finding]:
-    """A secret goes where it is never shown: into a client option."""
+    """A secret goes where it is never shown: into a client option, or a key that is made for it."""
     for path, text in texts(outline.data):
-        if "options" not in path and any(kind == "secret" for kind, _ in REFERENCE.findall(text)):
+        hidden = "options" in path or path[-1] in SECRET_KEYS
+        if not hidden and any(kind == "secret" for kind, _ in REFERENCE.findall(text)):
             message = "A secret cannot stand here, where it would be shown in logs and on pages."
-            yield error(path, "secret_not_allowed", message, "Use secrets in client options only.")
+            suggestion = f"Use secrets in client options, or in {', '.join(sorted(SECRET_KEYS))}."
+            yield error(path, "secret_not_allowed", message, suggestion)
 
 
 def passwords_are_references(outline: Outline) -> Iterator[Finding]:
@@ -41,6 +49,12 @@ def passwords_are_references(outline: Outline) -> Iterator[Finding]:
             if secret and not (isinstance(value, str) and REFERENCE.fullmatch(value)):
                 message = f"The value of {quote(key)} is a secret and must not be part of the definition."
                 yield error((*path, key), "literal_secret", message, 'Store it as a secret and write "${secret:NAME}".')
+    for part in (*outline.sources, *outline.sinks):
+        for key in ("token", "password"):
+            if (text := part.text(key)) and not REFERENCE.fullmatch(text):
+                message = f"The {key} is a secret and must not be part of the definition."
+                suggestion = 'Store it as a secret and write "${secret:NAME}".'
+                yield error((*part.path, key), "literal_secret", message, suggestion)
 
 
 def option_values_are_known(outline: Outline) -> Iterator[Finding]:

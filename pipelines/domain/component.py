@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from pipelines.domain.values import ComponentName
+from pipelines.domain.values import ComponentName, Duration
 
-Kind = Literal["source", "interceptor", "selector", "channel", "sink", "processor"]
+Kind = Literal["source", "interceptor", "selector", "channel", "sink", "processor", "dead_letter"]
 
 
 def _field_title(name: str, _field: object) -> str:
@@ -52,6 +52,11 @@ class InterceptorSpec(ComponentSpec):
 
     kind: ClassVar[Kind] = "interceptor"
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether looking at one record twice gives one result."""
+        return True
+
 
 class SelectorSpec(ComponentSpec):
     """Decides which channels an event of a source goes to."""
@@ -68,9 +73,15 @@ class SelectorSpec(ComponentSpec):
 
 
 class ChannelSpec(ComponentSpec):
-    """Carries events from sources to a sink."""
+    """Carries events from sources to a sink.
+
+    `shares_read`: one read of a source serves all such channels. `buffers`: events are copied into a store, out of
+    which the sink is fed by a query of its own.
+    """
 
     kind: ClassVar[Kind] = "channel"
+    shares_read: ClassVar[bool] = False
+    buffers: ClassVar[bool] = False
 
 
 class SinkSpec(ComponentSpec):
@@ -78,9 +89,20 @@ class SinkSpec(ComponentSpec):
 
     kind: ClassVar[Kind] = "sink"
     channel: ComponentName = field("The channel whose events this sink delivers.", example="lake")
+    write_deadline: Duration = field(
+        "The longest a write of one batch may take. Then it is cancelled and counts as failed: the next sink of a group "
+        "is tried, and what was in flight is announced as possible duplicates.",
+        default=300.0, example="5m", unit="seconds",
+    )  # fmt: skip
 
 
 class ProcessorSpec(ComponentSpec):
     """Chooses the sink of a group that takes a batch."""
 
     kind: ClassVar[Kind] = "processor"
+
+
+class DeadLetterSpec(ComponentSpec):
+    """Keeps the events that could not be processed."""
+
+    kind: ClassVar[Kind] = "dead_letter"

@@ -31,18 +31,28 @@ class EntryKind(StrEnum):
     REPLAYED = "replayed"
     SINK_FAILED = "sink_failed"
     SINK_SWITCHED = "sink_switched"
+    DEAD_LETTERS = "dead_letters"
     COMMAND = "command"
     EXIT = "exit"
 
 
 class Planned(Frozen):
-    """A batch is about to touch its sink. `sink_ends`: the sink's own end offsets at that moment, where it has any."""
+    """A batch is about to touch its sinks. `sink_ends`: by sink, its own end offsets at that moment, where it has any."""
 
     source: str
     channel: str
     batch: Offset
     ranges: list[PartitionRange]
-    sink_ends: list[PartitionPosition] = []
+    sink_ends: dict[str, list[PartitionPosition]] = {}
+
+    def ends_of(self, sink: str) -> list[PartitionPosition]:
+        """What was noted of one sink."""
+        return self.sink_ends.get(sink, [])
+
+    @property
+    def bound(self) -> int:
+        """The most records that the ranges can hold."""
+        return sum(item.end - item.start for item in self.ranges)
 
 
 class Done(Frozen):
@@ -188,6 +198,7 @@ PAYLOADS: dict[EntryKind, type[Frozen]] = {
     EntryKind.REPLAYED: Replayed,
     EntryKind.SINK_FAILED: SinkFailed,
     EntryKind.SINK_SWITCHED: SinkSwitched,
+    EntryKind.DEAD_LETTERS: DeadLetters,
     EntryKind.COMMAND: CommandTaken,
     EntryKind.EXIT: Exited,
 }

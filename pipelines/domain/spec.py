@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator
 
-from pipelines.domain.component import ChannelSpec, ProcessorSpec, SinkSpec, Spec, field
+from pipelines.domain.client_options import PRODUCER
+from pipelines.domain.component import ChannelSpec, ComponentSpec, DeadLetterSpec, ProcessorSpec, SinkSpec, Spec, field
+from pipelines.domain.components.dead_letter_file import FileDeadLetters
+from pipelines.domain.components.dead_letter_kafka import KafkaDeadLetters
 from pipelines.domain.components.processor_default import DefaultProcessor
+from pipelines.domain.components.source_kafka import KafkaSource
 from pipelines.domain.registry import OneOf
 from pipelines.domain.source import SourceSpec
 from pipelines.domain.values import (
@@ -30,6 +35,7 @@ Source = Annotated[SourceSpec, OneOf("source")]
 Channel = Annotated[ChannelSpec, OneOf("channel")]
 Sink = Annotated[SinkSpec, OneOf("sink")]
 Processor = Annotated[ProcessorSpec, OneOf("processor")]
+DeadLetter = Annotated[DeadLetterSpec, OneOf("dead_letter")]
 
 
 class SinkGroup(Spec):
@@ -76,9 +82,15 @@ class Delivery(Spec):
 class Errors(Spec):
     """What becomes of events that cannot be processed."""
 
-    dead_letter: Annotated[
-        None, BeforeValidator(not_available("A dead-letter channel", "Leave errors.dead_letter out."))
-    ] = field("Where bad events go. Not available yet.", default=None, example=None)
+    dead_letter: DeadLetter = field(
+        "Where bad events go, with what was wrong with each.",
+        default=FileDeadLetters(type="file"), example={"type": "kafka", "topic": "orders.dead"},
+    )  # fmt: skip
+    max_rate: int = field(
+        "So many bad events of one cause in one batch; more of them fail the batch before it is done, and the pipeline "
+        "is BLOCKED: that is no bad record, but a bad definition.",
+        default=1000, example=100, unit="events per batch", ge=0, le=1_000_000,
+    )  # fmt: skip
 
 
 class Lifecycle(Spec):
@@ -148,6 +160,28 @@ class Placement(Spec):
     )
 
 
+BUFFER = "channels."
+"""Begins the name under which a channel's store is read again; names of sources have no dot."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """One streaming query. `source` is the name of a source, or `channels.NAME` for the store of a channel."""
+
+    source: str
+    channels: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Names the query and its checkpoint."""
+        return f"{self.source}.{'+'.join(self.channels)}"
+
+    @property
+    def path(self) -> str:
+        """What is read, as a path in the definition."""
+        return self.source if self.source.startswith(BUFFER) else f"sources.{self.source}"
+
+
 class Definition(Spec):
     """A whole pipeline: the graph, and how it is run. Durations are seconds; secrets are references."""
 
@@ -198,9 +232,53 @@ class Definition(Spec):
         """Those of them whose failures hold nothing back."""
         return self.sources[source].selector.optional_targets()
 
+    def reads(self) -> list[Read]:
+        """Every streaming query: what it reads, and the channels that it serves."""
+        buffered = [name for name, channel in sorted(self.channels.items()) if channel.buffers]
+        return [
+            *(read for source in sorted(self.sources) for read in self._reads_of(source)),
+            *(Read(f"{BUFFER}{name}", (name,)) for name in buffered),
+        ]
+
+    def _reads_of(self, source: str) -> list[Read]:
+        """Channels share a read where one is asked for, and where reading twice could give two results."""
+        targets = self.targets(source)
+        repeatable = all(interceptor.repeatable for interceptor in self.sources[source].interceptors)
+        shared = tuple(name for name in targets if self.channels[name].shares_read or not repeatable)
+        alone = [Read(source, (name,)) for name in targets if name not in shared]
+        return [*([Read(source, shared)] if shared else []), *alone]
+
     def queries(self) -> list[tuple[str, str]]:
-        """(source, channel) of every streaming query, sorted."""
-        return [(source, channel) for source in sorted(self.sources) for channel in self.targets(source)]
+        """(source, channel) of everything that has books of its own."""
+        return [(read.source, channel) for read in self.reads() for channel in read.channels]
+
+    def source_spec(self, source: str) -> ComponentSpec:
+        """What a read reads: a source, or a channel that keeps copies."""
+        name = source.removeprefix(BUFFER)
+        return self.sources[source] if name == source else self.channels[name]
+
+    def dead_letter(self) -> DeadLetterSpec:
+        """Where dead letters go; a topic without an address lies with the first Kafka source."""
+        spec = self.errors.dead_letter
+        if not isinstance(spec, KafkaDeadLetters) or spec.bootstrap_servers is not None:
+            return spec
+        kafka = next((s for _, s in sorted(self.sources.items()) if isinstance(s, KafkaSource)), None)
+        if kafka is None:
+            return spec
+        options = {key: value for key, value in kafka.options.items() if key in PRODUCER}
+        return spec.model_copy(
+            update={"bootstrap_servers": kafka.bootstrap_servers, "options": {**options, **spec.options}}
+        )
+
+    def max_events(self, read: Read) -> int:
+        """The most events in one batch of a read: the limit of the delivery, and those of its channels."""
+        limits: list[int] = [
+            limit
+            for name in read.channels
+            for key in ("capacity", "transaction_capacity")
+            if (channel := self.channels[name]).shares_read and (limit := getattr(channel, key, None)) is not None
+        ]
+        return min([self.delivery.max_events_per_batch, *limits])
 
     def sinks_of(self, channel: str) -> dict[str, SinkSpec]:
         """The sinks that deliver a channel, by name; one, unless a sink group covers them."""

@@ -20,7 +20,7 @@ _TYPE_NAMES = {
 }  # fmt: skip
 _KINDS_BY_FIELD: dict[str, Kind] = {
     "sources": "source", "channels": "channel", "sinks": "sink", "interceptors": "interceptor", "selector": "selector",
-    "processor": "processor",
+    "processor": "processor", "dead_letter": "dead_letter",
 }  # fmt: skip
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from pipelines.domain.journal import Done, Planned
 from workers.agent.__main__ import main
 from workers.agent.components import sink_file
+from workers.agent.delivery import SinkGroup
 from workers.agent.ledger import Journal
-from workers.agent.sink_processors import DefaultProcessor
 
 
 def die_after(owner: Any, name: str, when: Callable[..., bool] = lambda *_: True) -> None:
@@ -36,7 +36,7 @@ def is_second(payload: type) -> Callable[..., bool]:
 
 POINTS: dict[str, Callable[[], None]] = {
     "planned": lambda: die_after(Journal, "append", is_second(Planned)),
-    "delivered": lambda: die_after(DefaultProcessor, "deliver", lambda _self, batch, _failed: batch.planned.batch == 1),
+    "delivered": lambda: die_after(SinkGroup, "deliver", lambda _self, batch, *_: batch.planned.batch == 1),
     "done": lambda: die_after(Journal, "append", is_second(Done)),
     "staged": lambda: die_after(sink_file, "_keep_parts", lambda staging: "-1.staging" in str(staging)),
     "manifest": lambda: die_after(sink_file, "write_atomically", lambda path, _: "-1.manifest" in str(path)),

@@ -55,12 +55,10 @@ def through(session: SparkSession) -> Through:
             read.cast(HEADERS_TYPE).alias("headers"),
             f.lit("t").alias("topic"), f.lit(0).alias("partition"), f.lit(0).alias("offset"),
         )  # fmt: skip
-        event = intercept(
-            Event(key=f.col("key"), body=f.col("body"), carried=f.col("headers")), [made(**s) for s in specs]
-        )
-        (row,) = event.select_from(frame).collect()
+        event = Event(key=f.col("key"), body=f.col("body"), carried=f.col("headers"))
+        (row,) = intercept(frame, event, [made(**s) for s in specs], None).collect()
         assert row["body"] == body
-        return {pair["key"]: bytes(pair["value"]).decode() for pair in row["headers"]}, row["kept"]
+        return {pair["key"]: bytes(pair["value"]).decode() for pair in row["headers"]}, row.asDict().get("kept", True)
 
     return send
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from pathlib import Path
 
@@ -12,12 +11,12 @@ from pipelines.domain.journal import Exited, PhaseChanged, read_entries
 from pipelines.domain.protocol import Control, boot_id
 from pipelines.domain.states import Command
 from workers.agent.control import ControlFile
+from workers.agent.delivery import cause_of
 from workers.agent.gate import Cancelled, Gate
 from workers.agent.jvm import FLAGS, archive_flags, command
 from workers.agent.kafka import jvm_options, librdkafka_options
 from workers.agent.ledger import Journal, JournalUnwritable
 from workers.agent.mirror import slowest
-from workers.agent.sink_processors import cause_of, pauses
 
 
 def test_the_journal_numbers_its_entries_and_every_line_is_whole(tmp_path: Path) -> None:
@@ -68,10 +67,6 @@ def test_the_mirror_shows_the_slowest_cursor_of_partitions_that_all_have_met() -
     fast, slow = {("t", 0): 9, ("t", 1): 4, ("t", 2): 1}, {("t", 0): 5, ("t", 1): 6}
     assert slowest([fast, slow]) == {("t", 0): 5, ("t", 1): 4}
     assert slowest([]) == {}
-
-
-def test_pauses_between_attempts_double_up_to_ten_seconds() -> None:
-    assert list(itertools.islice(pauses(), 7)) == [0.5, 1, 2, 4, 8, 10, 10]
 
 
 def test_a_cancelled_hold_is_no_failure_of_the_sink() -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from pipelines.domain.components.sink_logger import LoggerSink
 from pipelines.domain.journal import ComponentState, read_entries
-from workers.agent.compile import Graph
 from workers.agent.component import Builder, Place
 from workers.agent.findings import refuse
 from workers.agent.ledger import Journal
@@ -44,9 +43,9 @@ def journal(tmp_path: Path) -> Journal:
 
 def test_every_way_of_failing_is_a_finding_of_its_own_component(journal: Journal, tmp_path: Path) -> None:
     acts = {"fine": lambda: None, "refuses": refuse_it, "raises": raise_it, "exits": lambda: sys.exit(3)}
-    graph = Graph({}, {}, {}, {f"sinks.{name}": Stub(f"sinks.{name}", act) for name, act in acts.items()})
-    components = Components(graph, journal)
-    findings = check_all(graph, components, lambda part: part.probe(), timeout=5, last=True)
+    parts: dict[str, Builder] = {f"sinks.{name}": Stub(f"sinks.{name}", act) for name, act in acts.items()}
+    components = Components(parts, journal)
+    findings = check_all(parts, components, lambda part: part.probe(), timeout=5, last=True)
     assert {(finding.path, finding.code) for finding in findings} == {
         ("sinks.refuses.path", "DIRECTORY_UNWRITABLE"), ("sinks.raises", "INIT_FAILED"), ("sinks.exits", "INIT_FAILED"),
     }  # fmt: skip
@@ -68,7 +67,7 @@ def test_a_component_that_does_not_come_back_is_named_and_waited_for_no_longer(j
     def hang() -> None:
         released.wait(30)
 
-    graph = Graph({}, {}, {}, {"sinks.hangs": Stub("sinks.hangs", hang)})
-    (finding,) = check_all(graph, Components(graph, journal), lambda part: part.probe(), timeout=0.05, last=False)
+    parts: dict[str, Builder] = {"sinks.hangs": Stub("sinks.hangs", hang)}
+    (finding,) = check_all(parts, Components(parts, journal), lambda part: part.probe(), timeout=0.05, last=False)
     released.set()
     assert (finding.path, finding.code, finding.retryable) == ("sinks.hangs", "INIT_TIMEOUT", True)

@@ -70,7 +70,7 @@ def test_a_definition_that_uses_everything_has_no_findings() -> None:
         ({"sinks/audit/path": "hdfs://a/b"}, "sinks.audit.path", "invalid_path", "absolute"),
         ({"sinks/lake/compression": "lz"}, "sinks.lake.compression", "unknown_value", "lz4"),
         ({"delivery/mode": "real_time"}, "delivery.mode", "not_available", "micro_batch"),
-        ({"errors": {"dead_letter": {"type": "kafka"}}}, "errors.dead_letter", "not_available", "Leave"),
+        ({"errors": {"dead_letter": {"type": "kafka"}}}, "errors.dead_letter.topic", "missing_key", "orders.dead"),
         ({"delivery/trigger_interval_ms": -1}, "delivery.trigger_interval_ms", "out_of_range", "0"),
         ({"delivery/max_events_per_batch": True}, "delivery.max_events_per_batch", "wrong_type", "whole number"),
         ({"delivery/max_events_per_batch": "5"}, "delivery.max_events_per_batch", "wrong_type", "whole number"),

@@ -3,50 +3,101 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.domain.spec import Definition
+from pipelines.domain.component import ComponentSpec
+from pipelines.domain.spec import BUFFER, Definition, Read
+from workers.agent.batch import Judge
 from workers.agent.checkpoint import Offsets
-from workers.agent.component import Builder, InterceptorBuilder, Place, SinkBuilder, SourceBuilder, builder
+from workers.agent.component import (
+    Builder,
+    ChannelBuilder,
+    DeadLetterBuilder,
+    InterceptorBuilder,
+    Place,
+    SelectorBuilder,
+    SinkBuilder,
+    SourceBuilder,
+    builder,
+)
 from workers.agent.event import Event
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+DEAD_LETTER = "errors.dead_letter"
+
 
 @dataclass(frozen=True)
 class Graph:
-    """Builders by name: sources, interceptors of each source in their order, and sinks. `parts`: all, by path."""
+    """Builders: what reads read, by the read's source; interceptors of each source in their order; selectors by source;
+    the sinks of each channel by (source, channel). `parts`: all components, by path."""
 
+    definition: Definition
     sources: dict[str, SourceBuilder]
     interceptors: dict[str, list[InterceptorBuilder]]
+    selectors: dict[str, SelectorBuilder]
     sinks: dict[str, SinkBuilder]
+    inlets: dict[str, SinkBuilder]
+    dead_letters: DeadLetterBuilder
     parts: dict[str, Builder]
 
+    def sinks_of(self, source: str, channel: str) -> dict[str, SinkBuilder]:
+        """Who takes the batches: the store of a channel that buffers, or the channel's sinks."""
+        if channel in self.inlets and not source.startswith(BUFFER):
+            return {channel: self.inlets[channel]}
+        return {name: self.sinks[name] for name in self.definition.processor_of(channel).members}
 
-def build(definition: Definition, lineage: int) -> Graph:
-    """Make a builder for every component; nothing is contacted."""
-    parts: dict[str, Builder] = {}
+    def judge(self, source: str, channel: str) -> Judge:
+        """Who says what becomes of an event; the first required channel of a source accounts for its bad events."""
+        if source.startswith(BUFFER):
+            return Judge(channel, selector="", keeps_bad=True)
+        targets, optional = self.definition.targets(source), self.definition.optional_targets(source)
+        first = next((name for name in targets if name not in optional), targets[0])
+        return Judge(channel, selector=f"sources.{source}.selector", keeps_bad=channel == first)
 
-    def part(path: str, spec: object) -> Builder:
-        parts[path] = builder(spec, Place(definition.name, lineage, path))  # type: ignore[arg-type]
-        return parts[path]
 
-    for name, source in definition.sources.items():
-        part(f"sources.{name}", source)
-        for number, spec in enumerate(source.interceptors):
-            part(f"sources.{name}.interceptors[{number}]", spec)
-        part(f"sources.{name}.selector", source.selector)
-    for name, channel in definition.channels.items():
-        part(f"channels.{name}", channel)
-    for name, sink in definition.sinks.items():
-        part(f"sinks.{name}", sink)
+def build(definition: Definition, *, lineage: int, state: Path) -> Graph:
+    """Make a builder for every component; nothing is contacted. `state`: the pipeline's directory for what lasts."""
+    parts = {
+        path: builder(spec, Place(definition.name, lineage, path, state)) for path, spec in _components(definition)
+    }
+    channels = {name: part for name in definition.channels if isinstance(part := parts[f"channels.{name}"], Builder)}
+    buffers = {name: part for name, part in channels.items() if isinstance(part, ChannelBuilder) and part.spec.buffers}
+    sources = {name: parts[f"sources.{name}"] for name in definition.sources}
+    outlets = {f"{BUFFER}{name}": part.outlet() for name, part in buffers.items()}
     return Graph(
-        sources={n: p for n in definition.sources if isinstance(p := parts[f"sources.{n}"], SourceBuilder)},
+        definition=definition,
+        sources={**{n: part for n, part in sources.items() if isinstance(part, SourceBuilder)}, **outlets},
         interceptors={name: _interceptors(parts, name, definition) for name in definition.sources},
+        selectors={
+            n: p for n in definition.sources if isinstance(p := parts[f"sources.{n}.selector"], SelectorBuilder)
+        },
         sinks={n: p for n in definition.sinks if isinstance(p := parts[f"sinks.{n}"], SinkBuilder)},
+        inlets={name: part.inlet() for name, part in buffers.items()},
+        dead_letters=_dead_letters(parts),
         parts=parts,
     )
+
+
+def _components(definition: Definition) -> list[tuple[str, ComponentSpec]]:
+    """(path, specification) of everything that has a builder."""
+    found: list[tuple[str, ComponentSpec]] = []
+    for name, source in definition.sources.items():
+        found.append((f"sources.{name}", source))
+        found += [(f"sources.{name}.interceptors[{n}]", spec) for n, spec in enumerate(source.interceptors)]
+        found.append((f"sources.{name}.selector", source.selector))
+    found += [(f"channels.{name}", channel) for name, channel in definition.channels.items()]
+    found += [(f"sinks.{name}", sink) for name, sink in definition.sinks.items()]
+    return [*found, (DEAD_LETTER, definition.dead_letter())]
+
+
+def _dead_letters(parts: dict[str, Builder]) -> DeadLetterBuilder:
+    part = parts[DEAD_LETTER]
+    if not isinstance(part, DeadLetterBuilder):
+        raise TypeError(f"{type(part).__module__} does not keep dead letters")
+    return part
 
 
 def _interceptors(parts: dict[str, Builder], source: str, definition: Definition) -> list[InterceptorBuilder]:
@@ -56,16 +107,19 @@ def _interceptors(parts: dict[str, Builder], source: str, definition: Definition
     return [part for path in paths if isinstance(part := parts[path], InterceptorBuilder)]
 
 
-def intercept(event: Event, interceptors: list[InterceptorBuilder]) -> Event:
-    """Apply interceptors in the order in which they are listed."""
-    for interceptor in interceptors:
-        event = interceptor.apply(event)
-    return event
-
-
-def frame(
-    spark: SparkSession, source: SourceBuilder, interceptors: list[InterceptorBuilder], starts: Offsets, max_events: int
+def intercept(
+    frame: DataFrame, event: Event, interceptors: list[InterceptorBuilder], selector: SelectorBuilder | None
 ) -> DataFrame:
-    """The endless frame of one query: events after the interceptors, with their origin."""
-    read, event = source.stream(spark, starts, max_events)
-    return intercept(event, interceptors).select_from(read)
+    """Apply interceptors in their order, then the selector; the columns are those of `Event.select_from`."""
+    for interceptor in interceptors:
+        frame, event = interceptor.through(frame, event)
+    targets = selector.targets(event) if selector else None
+    return event.select_from(frame, targets)
+
+
+def frame(spark: SparkSession, graph: Graph, read: Read, starts: Offsets, max_events: int) -> DataFrame:
+    """The endless frame of one query: events after interceptors and selector, with their origin."""
+    found, event = graph.sources[read.source].stream(spark, starts, max_events)
+    if read.source.startswith(BUFFER):
+        return event.select_from(found)
+    return intercept(found, event, graph.interceptors[read.source], graph.selectors.get(read.source))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.domain.component import ComponentSpec
@@ -15,19 +17,26 @@ from workers.agent.checkpoint import Key, Offsets
 from workers.agent.guard import LogRange
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
-    from workers.agent.batch import Attempt
+    from workers.agent.batch import Attempt, Refusal
     from workers.agent.event import Event
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a component stands. `path` is its place in the definition, for findings."""
+    """Where a component stands. `path` is its place in the definition, for findings; `state` a directory of the
+    pipeline on this host that outlives its runs."""
 
     pipeline: str
     lineage: int
     path: str
+    state: Path = Path()
+
+    @property
+    def name(self) -> str:
+        """The last part of the path: the name that the definition gives to a source, channel or sink."""
+        return self.path.rpartition(".")[2]
 
 
 class Builder:
@@ -59,21 +68,36 @@ class SourceBuilder(Builder, ABC):
     def ends(self, partitions: list[Key]) -> Offsets:
         """The ends of the log now; bounded, raises any exception where the source is away."""
 
-    @abstractmethod
-    def mirror(self, positions: list[PartitionPosition]) -> None:
-        """Show positions to lag tools; bounded, raises any exception where that fails."""
+    def acknowledge(self, positions: list[PartitionPosition]) -> None:
+        """Every required channel is past these positions: show them to lag tools, or let go of what lies before them.
+
+        Called about once a second while they move; bounded, raises any exception where that fails.
+        """
 
     @abstractmethod
     def stream(self, spark: SparkSession, starts: Offsets, max_events: int) -> tuple[DataFrame, Event]:
         """The endless frame, and the event in it."""
 
 
-class InterceptorBuilder(Builder, ABC):
-    """Looks at each event."""
+class InterceptorBuilder(Builder):
+    """Looks at each event: most of them by `apply`, those that leave the JVM by `through`."""
 
-    @abstractmethod
     def apply(self, event: Event) -> Event:
         """The event with this interceptor's expressions added."""
+        raise NotImplementedError
+
+    def through(self, frame: DataFrame, event: Event) -> tuple[DataFrame, Event]:
+        """The frame and the event in it after this interceptor."""
+        return frame, self.apply(event)
+
+
+class SelectorBuilder(Builder):
+    """Chooses the channels of each event."""
+
+    def targets(self, event: Event) -> Column | None:
+        """array<string> of channel names, without repetition, empty for an event that nobody takes; None: every event
+        goes to every target."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -91,6 +115,10 @@ class Resolution:
 class SinkBuilder(Builder, ABC):
     """Delivers batches."""
 
+    def refuses(self) -> Column | None:
+        """Why this sink can never take an event, as text over the columns key, body and headers; null where it can."""
+        return None
+
     def ends(self) -> list[PartitionPosition]:
         """The sink's own end offsets, where it has any; noted in `planned`. Raises any exception where it is away."""
         return []
@@ -102,6 +130,26 @@ class SinkBuilder(Builder, ABC):
     @abstractmethod
     def resolve(self, planned: Planned) -> Resolution:
         """How much of a planned batch is there already."""
+
+
+class DeadLetterBuilder(Builder, ABC):
+    """Keeps dead letters."""
+
+    @abstractmethod
+    def store(self, planned: Planned, letters: Sequence[Refusal]) -> list[str]:
+        """Keep them for good; returns where each lies. Bounded, raises any exception where that fails."""
+
+
+class ChannelBuilder(Builder):
+    """A channel; one that buffers is the sink of one query and the source of another."""
+
+    def inlet(self) -> SinkBuilder:
+        """Where events go in."""
+        raise NotImplementedError
+
+    def outlet(self) -> SourceBuilder:
+        """Where they come out."""
+        raise NotImplementedError
 
 
 def builder(spec: ComponentSpec, place: Place) -> Any:

@@ -23,13 +23,14 @@ from pipelines.domain.spec import Definition
 from pipelines.domain.states import STOP_COMMANDS, AgentPhase, Command
 from workers.agent import watch
 from workers.agent.control import ControlFile
+from workers.agent.delivery import cause_of
+from workers.agent.findings import Blocked
 from workers.agent.gate import Gate, Position
 from workers.agent.jvm import Jvm
 from workers.agent.launcher import Launcher
 from workers.agent.ledger import Journal, JournalUnwritable
 from workers.agent.log import say
-from workers.agent.query import ChannelQuery
-from workers.agent.sink_processors import cause_of
+from workers.agent.query import ReadQuery
 from workers.agent.status import PauseWatch, StatusFile
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Driver:
         self._collected = False
 
     @property
-    def _queries(self) -> list[ChannelQuery]:
+    def _queries(self) -> list[ReadQuery]:
         return self._launcher.queries
 
     def run(self) -> int:
@@ -89,6 +90,8 @@ class Driver:
         watch.jvm(self._jvm, self._jvm_lost)
         for query in self._queries:
             query.on_change = self._wake.set
+            for books in query.channels:
+                books.on_change = self._wake.set
         threading.Thread(target=self._launch, name="launcher", daemon=True).start()
         while not self._finished():
             self._tick()
@@ -125,13 +128,16 @@ class Driver:
         finally:
             self._wake.set()
 
-    def _query_ended(self, query: ChannelQuery, error: BaseException | None) -> None:
+    def _query_ended(self, query: ReadQuery, error: BaseException | None) -> None:
         if self._jvm.is_gone(within=_JVM_ENDS):
             return
-        if self._ending is None or query.failure is not None:
+        if isinstance(query.failure, Blocked):
+            finding = query.failure.finding
+            self._end(Exit.PREFLIGHT_BLOCKED, finding.message, [finding], within=_FINISH_BATCH)
+        elif self._ending is None or query.failure is not None:
             cause = cause_of(query.failure or error or RuntimeError("it ended by itself"))
             finding = AgentFinding(
-                path=f"sources.{query.source}", code="QUERY_FAILED", message=f"The query {query.name} ended: {cause}"
+                path=query.read.path, code="QUERY_FAILED", message=f"The query {query.name} ended: {cause}"
             )
             self._end(Exit.QUERY_FAILED, finding.message, [finding], within=_FINISH_BATCH)
         self._wake.set()
@@ -225,7 +231,7 @@ class Driver:
             return AgentPhase.PREFLIGHT
         if proof is not None:
             return AgentPhase.PAUSED if proof.holds and self._launcher.started else AgentPhase.PAUSING
-        if any(query.progress.holding or query.source_away for query in self._queries):
+        if any(query.holding for query in self._queries):
             return AgentPhase.DEGRADED
         if self._phase is AgentPhase.RUNNING or all(query.moving for query in self._queries):
             return AgentPhase.RUNNING
@@ -256,7 +262,10 @@ class Driver:
             threading.Thread(target=_collect, args=(spark,), name="collect", daemon=True).start()
 
     def _nothing_to_read(self) -> bool:
-        return all(query.moving and query.settled and query.status().lag == 0 for query in self._queries)
+        return all(
+            query.moving and query.settled and all(status.lag == 0 for status in query.statuses())
+            for query in self._queries
+        )
 
     def _leave(self) -> int:
         """End in order: queries, JVM, journal, status. Every step is bounded."""
@@ -299,7 +308,7 @@ def _code_for(findings: Sequence[AgentFinding]) -> int:
     return Exit.PREFLIGHT_BLOCKED if any(finding.code in positions for finding in findings) else Exit.INIT_FAILED
 
 
-def _quietly_stop(query: ChannelQuery) -> None:
+def _quietly_stop(query: ReadQuery) -> None:
     try:
         query.stop()
     except Exception as error:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 HEADERS_TYPE = "array<struct<key:string,value:binary>>"
+PROBLEM_TYPE = "struct<component:string,cause:string>"
 ORIGIN_HEADER = "headgate.origin"
 """Tells where a record came from; it belongs to the sink that wrote the record and is not passed on."""
 
-COLUMNS = ("key", "body", "headers", "kept", "topic", "partition", "offset")
+ORIGIN = ("topic", "partition", "offset")
+"""Columns that every frame of a source has, beside what its event refers to."""
 
 
 def _pair(name: str, value: Column) -> Column:
@@ -25,6 +27,8 @@ class Event:
 
     `carried`: headers as they were read, or null. `added`: headers set since, a null value means absent.
     `replaced`: names among the carried ones that no longer count. `kept`: whether interceptors let the event pass.
+    `problem`: component and cause that make it a dead letter, null where it is fine. `copy`: 0 for the first event
+    made of a record, then 1, 2, … All None: no event is filtered, none can fail, and each record is one event.
     """
 
     key: Column
@@ -34,6 +38,16 @@ class Event:
     certain: frozenset[str] = frozenset()
     replaced: frozenset[str] = frozenset()
     kept: Column | None = None
+    problem: Column | None = None
+    copy: Column | None = None
+
+    @classmethod
+    def of(cls, frame: DataFrame) -> Event:
+        """The event in a frame that `select_from` or a Python interceptor has made."""
+        kept, problem, copy = (f.col(n) if n in frame.columns else None for n in ("kept", "problem", "copy"))
+        return cls(
+            key=f.col("key"), body=f.col("body"), carried=f.col("headers"), kept=kept, problem=problem, copy=copy
+        )  # fmt: skip
 
     @property
     def text(self) -> Column:
@@ -59,9 +73,30 @@ class Event:
             self, added={**self.added, name: value}, certain=self.certain | {name}, replaced=self.replaced | {name}
         )
 
+    def without_headers(self, names: list[str]) -> Event:
+        """Remove headers by name."""
+        gone = frozenset(names)
+        added = {name: value for name, value in self.added.items() if name not in gone}
+        return replace(self, added=added, certain=self.certain - gone, replaced=self.replaced | gone)
+
+    def without_headers_matching(self, condition: Callable[[Column], Column]) -> Event:
+        """Remove the headers for whose name `condition` holds."""
+        left = f.filter(self.headers(), lambda pair: ~condition(pair["key"]))
+        return replace(self, carried=left, added={}, certain=frozenset(), replaced=frozenset())
+
+    def with_body(self, body: Column) -> Event:
+        """Replace the body; `body` is binary."""
+        return replace(self, body=body)
+
     def keep_where(self, condition: Column) -> Event:
         """Filter the event out unless `condition` holds; what is filtered out stays so."""
         return replace(self, kept=condition if self.kept is None else self.kept & condition)
+
+    def failed_where(self, condition: Column, component: str, cause: Column) -> Event:
+        """Make a dead letter of the event where `condition` holds; the first problem of an event counts."""
+        own = f.struct(f.lit(component).alias("component"), cause.cast("string").alias("cause"))
+        problem = f.when(f.coalesce(condition, f.lit(False)), own).otherwise(f.lit(None).cast(PROBLEM_TYPE))
+        return replace(self, problem=problem if self.problem is None else f.coalesce(self.problem, problem))
 
     def headers(self) -> Column:
         """All headers as Kafka writes them. The origin of an earlier pipeline is not passed on."""
@@ -77,10 +112,11 @@ class Event:
         own = f.array(*pairs).cast(HEADERS_TYPE)
         return own if self.certain >= set(self.added) else f.array_compact(own)
 
-    def select_from(self, frame: DataFrame) -> DataFrame:
-        """The event's columns, and its origin, out of the frame that they refer to."""
-        kept = f.lit(True) if self.kept is None else self.kept
+    def select_from(self, frame: DataFrame, targets: Column | None = None) -> DataFrame:
+        """The event's columns, its origin, and its channels where a selector chooses, out of the frame that they
+        refer to. What is None is no column."""
+        optional = {"kept": self.kept, "problem": self.problem, "copy": self.copy, "targets": targets}
         return frame.select(
-            self.key.alias("key"), self.body.alias("body"), self.headers().alias("headers"), kept.alias("kept"),
-            "topic", "partition", "offset",
+            self.key.alias("key"), self.body.alias("body"), self.headers().alias("headers"), *ORIGIN,
+            *[column.alias(name) for name, column in optional.items() if column is not None],
         )  # fmt: skip

@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.domain.components.processor_default import DefaultProcessor
 from pipelines.domain.protocol import AgentFinding, Launch
 from pipelines.domain.references import references
-from pipelines.domain.spec import Definition
+from pipelines.domain.spec import BUFFER, Definition, Read
 from workers.agent import compile as compiler
 from workers.agent import spark as sessions
+from workers.agent.books import ChannelBooks
 from workers.agent.checkpoint import Checkpoint, Offsets
+from workers.agent.dead_letters import Office
+from workers.agent.delivery import SinkGroup
 from workers.agent.gate import Gate
 from workers.agent.jvm import Jvm
 from workers.agent.ledger import Journal
 from workers.agent.mirror import Mirror, SourceWatch
 from workers.agent.preflight import Components, check_all, check_positions
-from workers.agent.query import ChannelQuery
-from workers.agent.sink_processors import DefaultProcessor
+from workers.agent.query import ReadQuery
+from workers.agent.sink_processors import processor
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-OnEnd = Callable[[ChannelQuery, BaseException | None], None]
+OnEnd = Callable[[ReadQuery, BaseException | None], None]
 
 
 def _unresolved(definition: Definition) -> list[AgentFinding]:
-    """References that nobody has resolved: there is no store to resolve them from."""
+    """References whose values were not handed over."""
     return [
         AgentFinding(
             path=reference.path, code="UNRESOLVED_REFERENCE",
-            message=f"Nothing on this host resolves ${{{reference.kind}:{reference.name}}}.",
-            suggestion="Write the value itself, or leave the option out.",
+            message=f"No value was handed over for ${{{reference.kind}:{reference.name}}}.",
+            suggestion="Restart the pipeline; its host resolves every reference at the start.",
         )
         for reference in references(definition)
     ]  # fmt: skip
@@ -51,22 +56,42 @@ class Launcher:
         self._jvm = jvm
         self._journal = journal
         self._tmp = tmp
-        self._graph = compiler.build(definition, launch.lineage)
+        self._graph = compiler.build(definition, lineage=launch.lineage, state=_state_of(launch))
+        place = self._graph.dead_letters.place
+        self._office = Office(self._graph.dead_letters, place, journal, definition.errors.max_rate)
         self._starts: dict[str, Offsets] = {}
-        self.components = Components(self._graph, journal)
-        self.queries = [self._query(source, channel, gate) for source, channel in definition.queries()]
+        self.components = Components(self._graph.parts, journal)
+        self.queries = [self._query(read, gate) for read in definition.reads()]
         self.spark: SparkSession | None = None
         self.prepared = False
         self.started = False
 
-    def _query(self, source: str, channel: str, gate: Gate) -> ChannelQuery:
-        ((name, _),) = self._definition.sinks_of(channel).items()
-        return ChannelQuery(
-            source, channel,
-            processor=DefaultProcessor(name, self._graph.sinks[name], gate),
-            checkpoint=Checkpoint(Path(self._launch.checkpoint_root) / f"{source}.{channel}"),
-            gate=gate, journal=self._journal,
+    def _query(self, read: Read, gate: Gate) -> ReadQuery:
+        interceptors = self._graph.interceptors.get(read.source, [])
+        return ReadQuery(
+            read, [self._books(read, channel, gate) for channel in read.channels],
+            checkpoint=Checkpoint(Path(self._launch.checkpoint_root) / read.name),
+            gate=gate, keep=not all(interceptor.spec.repeatable for interceptor in interceptors),
         )  # fmt: skip
+
+    def _books(self, read: Read, channel: str, gate: Gate) -> ChannelBooks:
+        optional = len(read.channels) > 1 and channel in self._definition.optional_targets(read.source)
+        return ChannelBooks(
+            read.source, channel, group=self._group(read.source, channel, gate),
+            judge=self._graph.judge(read.source, channel), office=self._office, journal=self._journal,
+            optional=optional,
+        )  # fmt: skip
+
+    def _group(self, source: str, channel: str, gate: Gate) -> SinkGroup:
+        sinks = self._graph.sinks_of(source, channel)
+        stored = channel in self._graph.inlets and not source.startswith(BUFFER)
+        declared = self._definition.processor_of(channel)
+        name, spec = ("", DefaultProcessor(type="default")) if stored else (declared.group, declared.processor)
+        made = processor(spec, list(sinks), time.monotonic, time.time)
+        head = next((h for h in self._launch.heads if (h.source, h.channel) == (source, channel)), None)
+        if head is not None:
+            made.restore(head.penalties)
+        return SinkGroup(name, spec.type, sinks, made, gate)
 
     def prepare(self) -> list[AgentFinding]:
         """Probe, compare positions, open the session, initialise. Returns everything that speaks against a start."""
@@ -75,7 +100,7 @@ class Launcher:
         timeout = self._definition.lifecycle.init_timeout
         session = threading.Thread(target=self._connect, name="session", daemon=True)
         session.start()
-        findings = check_all(self._graph, self.components, lambda part: part.probe(), timeout, last=False)
+        findings = check_all(self._graph.parts, self.components, lambda part: part.probe(), timeout, last=False)
         if not findings:
             starts = check_positions(self._launch, self._graph, self.queries, self._journal)
             findings, self._starts = starts.findings, starts.offsets
@@ -84,7 +109,9 @@ class Launcher:
         session.join(timeout)
         if (spark := self.spark) is None:
             raise RuntimeError("the Spark session did not open; see the agent's log")
-        findings = check_all(self._graph, self.components, lambda part: part.initialise(spark), timeout, last=True)
+        findings = check_all(
+            self._graph.parts, self.components, lambda part: part.initialise(spark), timeout, last=True
+        )
         self.prepared = not findings
         return findings
 
@@ -98,16 +125,19 @@ class Launcher:
             for future in [pool.submit(self._start, spark, query, on_end) for query in self.queries]:
                 future.result()
         for name, source in self._graph.sources.items():
-            own = [query for query in self.queries if query.source == name]
-            optional = self._definition.optional_targets(name)
-            SourceWatch(name, source, own).start()
-            Mirror(source, [query for query in own if query.channel not in optional]).start()
+            own = [query for query in self.queries if query.read.source == name]
+            optional = frozenset() if name.startswith(BUFFER) else self._definition.optional_targets(name)
+            SourceWatch(source, own).start()
+            Mirror(source, [b for query in own for b in query.channels if b.channel not in optional]).start()
         self.started = True
 
-    def _start(self, spark: SparkSession, query: ChannelQuery, on_end: OnEnd) -> None:
-        delivery = self._definition.delivery
+    def _start(self, spark: SparkSession, query: ReadQuery, on_end: OnEnd) -> None:
         frame = compiler.frame(
-            spark, self._graph.sources[query.source], self._graph.interceptors[query.source],
-            self._starts[query.name], delivery.max_events_per_batch,
-        )  # fmt: skip
-        query.start(frame, delivery.trigger_interval_ms, on_end)
+            spark, self._graph, query.read, self._starts[query.name], self._definition.max_events(query.read)
+        )
+        query.start(frame, self._definition.delivery.trigger_interval_ms, on_end)
+
+
+def _state_of(launch: Launch) -> Path:
+    """`<state>/data/<pipeline>`, beside `<state>/checkpoints/<pipeline>/<lineage>`."""
+    return Path(launch.checkpoint_root).parents[2] / "data" / launch.pipeline

@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 
 from pipelines.domain.protocol import Holding
+from workers.agent.books import ChannelBooks
 from workers.agent.checkpoint import Offsets, positions
 from workers.agent.component import SourceBuilder
 from workers.agent.log import say
-from workers.agent.query import ChannelQuery
+from workers.agent.query import ReadQuery
 
 _INTERVAL = 1.0
 _FAILURES_BEFORE_AWAY = 3
@@ -26,8 +27,8 @@ def slowest(cursors: Sequence[Offsets]) -> Offsets:
 class SourceWatch:
     """Looks at the ends of one source about once a second, for as long as the agent lives, also while it is paused."""
 
-    def __init__(self, name: str, source: SourceBuilder, queries: list[ChannelQuery]) -> None:
-        self._name = name
+    def __init__(self, source: SourceBuilder, queries: list[ReadQuery]) -> None:
+        self._path = source.place.path
         self._source = source
         self._queries = queries
         self._failures = 0
@@ -35,12 +36,13 @@ class SourceWatch:
 
     def start(self) -> None:
         """Begin, in a daemon thread."""
-        threading.Thread(target=_every, args=(_INTERVAL, self.look), name=f"ends of {self._name}", daemon=True).start()
+        threading.Thread(target=_every, args=(_INTERVAL, self.look), name=f"ends of {self._path}", daemon=True).start()
 
     def look(self) -> None:
         """One look; several failures in a row mean that the source is away."""
         try:
-            partitions = sorted(set().union(*(query.positions for query in self._queries)))
+            cursors = [cursor for query in self._queries for cursor in query.cursors()]
+            partitions = sorted(set().union(*cursors))
             ends = self._source.ends(partitions)
         except Exception as error:
             self._missed(error)
@@ -57,14 +59,14 @@ class SourceWatch:
             cause = f"The source cannot be reached: {error}"
             for query in self._queries:
                 query.source_away = Holding(
-                    component=f"sources.{self._name}", cause=cause, attempts=self._failures, since=self._since
+                    component=self._path, cause=cause, attempts=self._failures, since=self._since
                 )
 
 
 class Mirror:
     """Commits the minimum over the required channels to the declared group. Nobody recovers from it."""
 
-    def __init__(self, source: SourceBuilder, required: list[ChannelQuery]) -> None:
+    def __init__(self, source: SourceBuilder, required: list[ChannelBooks]) -> None:
         self._source = source
         self._required = required
         self._written: Offsets = {}
@@ -77,12 +79,12 @@ class Mirror:
 
     def commit(self) -> None:
         """Write what has moved since the last time."""
-        reached = slowest([query.positions for query in self._required])
+        reached = slowest([books.positions for books in self._required])
         moved = {key: offset for key, offset in reached.items() if self._written.get(key) != offset}
         if not moved:
             return
         try:
-            self._source.mirror(positions(moved))
+            self._source.acknowledge(positions(moved))
         except Exception as error:
             self._failures += 1
             if self._failures % _FAILURES_BETWEEN_COMPLAINTS == 0:

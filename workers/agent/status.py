@@ -9,10 +9,11 @@ from typing import Literal
 
 from pipelines.domain.protocol import AgentFinding, ComponentStatus, PauseProof, Status, boot_id, boottime
 from pipelines.domain.states import AgentPhase
+from workers.agent import masking
 from workers.agent.checkpoint import Offsets
 from workers.agent.gate import Gate, Position
 from workers.agent.log import say
-from workers.agent.query import ChannelQuery
+from workers.agent.query import ReadQuery
 
 _BETWEEN_LOOKS = 0.15
 _BETWEEN_BATCH_WRITES = 0.5
@@ -21,7 +22,7 @@ _BETWEEN_BATCH_WRITES = 0.5
 class PauseWatch:
     """Proves a pause: gate closed, nothing in hand, every cursor the same at two looks, the last batches balanced."""
 
-    def __init__(self, gate: Gate, queries: Sequence[ChannelQuery]) -> None:
+    def __init__(self, gate: Gate, queries: Sequence[ReadQuery]) -> None:
         self._gate = gate
         self._queries = queries
         self._first_look: tuple[float, list[Offsets]] | None = None
@@ -34,7 +35,7 @@ class PauseWatch:
             return None
         in_flight = sum(not query.settled for query in self._queries)
         still = self._still(in_flight)
-        balanced = all(query.progress.balanced for query in self._queries)
+        balanced = all(query.balanced for query in self._queries)
         proof = PauseProof(
             gate_closed=True, batches_in_flight=in_flight, cursor_still=still, balanced=balanced,
             proven_at=self._proven_at or time.time(),
@@ -43,7 +44,7 @@ class PauseWatch:
         return proof
 
     def _still(self, in_flight: int) -> bool:
-        cursors = [dict(query.positions) for query in self._queries]
+        cursors = [cursor for query in self._queries for cursor in query.cursors()]
         now = time.monotonic()
         if in_flight or self._first_look is None or self._first_look[1] != cursors:
             self._first_look = now, cursors
@@ -67,11 +68,11 @@ class StatusFile:
 
     def update(
         self, *, phase: AgentPhase, detail: str, command_seq: int, command_done: bool, proof: PauseProof | None,
-        queries: Sequence[ChannelQuery], components: Callable[[], list[ComponentStatus]], findings: list[AgentFinding],
+        queries: Sequence[ReadQuery], components: Callable[[], list[ComponentStatus]], findings: list[AgentFinding],
     ) -> None:  # fmt: skip
         """Write the file if it is time. A disk that is full is no reason to stop moving records."""
         self._note_progress(queries)
-        held = [query.progress.holding or query.source_away for query in queries]
+        held = [query.holding for query in queries]
         key = (phase, detail, command_seq, command_done, proof is not None and proof.holds, held, len(findings))
         age = time.monotonic() - self._written_at
         moved = self._progress_beat > self._written_beat
@@ -81,16 +82,16 @@ class StatusFile:
         status = Status(
             token=self._token, boot_id=self._boot_id, beat=boottime(), at=time.time(), phase=phase, detail=detail,
             progress=self._progress, progress_beat=self._progress_beat, command_seq=command_seq, command_state=state,
-            pause_proof=proof, queries=[query.status() for query in queries], components=components(),
-            findings=findings,
+            pause_proof=proof, queries=[status for query in queries for status in query.statuses()],
+            components=components(), findings=findings,
         )  # fmt: skip
         try:
-            status.store(self._path)
+            masking.masked(status).store(self._path)
         except OSError as error:
             say(f"status.json cannot be written: {error}")
         self._written_at, self._written_key, self._written_beat = time.monotonic(), key, status.beat
 
-    def _note_progress(self, queries: Sequence[ChannelQuery]) -> None:
-        progress = sum(query.progress.finished + query.progress.idle_looks for query in queries)
+    def _note_progress(self, queries: Sequence[ReadQuery]) -> None:
+        progress = sum(query.progressed for query in queries)
         if progress != self._progress:
             self._progress, self._progress_beat = progress, boottime()

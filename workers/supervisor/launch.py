@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.domain.findings import Finding
-from pipelines.domain.protocol import Launch, QueryHead, SparkSettings, checkpoint_root
+from pipelines.domain.protocol import Handover, Launch, QueryHead, SparkSettings, checkpoint_root
 from pipelines.domain.spec import Definition
 from pipelines.domain.validate import validate_data
 from pipelines.models import Pipeline, Run
@@ -42,7 +42,7 @@ class Launcher:
         validation = validate_data(revision.definition)
         if validation.definition is None:
             return [finding for finding in validation.findings if finding.is_error]
-        findings = [*self.references.resolve(revision.definition)[1], *self._provision()]
+        findings = [*self.references.resolve(revision.definition).findings, *self._provision()]
         lineage = continue_from(_before(pipeline), validation.definition, self.host)
         if isinstance(lineage, list):
             return [*findings, *lineage]
@@ -55,15 +55,18 @@ class Launcher:
             return [_finding("", "NOT_PROVISIONED", str(error), error.hint)]
         return []
 
-    def launch(self, run: Run) -> Launch:
-        """launch.json of a run whose intent is recorded. Raises Unresolved or NotProvisioned."""
+    def launch(self, run: Run) -> tuple[Launch, Handover]:
+        """launch.json of a run whose intent is recorded, and the values of its references, which no file may hold.
+
+        Raises Unresolved or NotProvisioned.
+        """
         data: dict[str, Any] = run.revision.definition
         definition = Definition.model_validate(data)
-        resolved, findings = self.references.resolve(data)
-        if findings:
-            raise Unresolved(findings[0].message)
+        resolved = self.references.resolve(data)
+        if resolved.findings:
+            raise Unresolved(resolved.findings[0].message)
         heads = supervision.ledger_heads(run.pipeline_id, run.lineage, definition.queries())
-        return Launch(
+        launch = Launch(
             pipeline=run.pipeline_name,
             pipeline_id=str(run.pipeline_id),
             run=run.number,
@@ -72,17 +75,19 @@ class Launcher:
             host=self.host,
             revision=run.revision.number,
             revision_digest=run.revision.digest,
-            definition=resolved,
+            definition=data,
             lineage=run.lineage,
             checkpoint_root=str(checkpoint_root(self.state_dir, run.pipeline_name, run.lineage)),
             heads=[_of_present_topics(head, definition) for head in heads],
             spark=self.spark(),
+            handover=bool(resolved.values),
         )
+        return launch, resolved.handover()
 
 
 def _of_present_topics(head: QueryHead, definition: Definition) -> QueryHead:
     """The ledger keeps positions of topics that are not read any more; an agent is told of those that it reads."""
-    topics = getattr(definition.sources[head.source], "topics", None)
+    topics = getattr(definition.source_spec(head.source), "topics", None)
     known = [position for position in head.positions if topics is None or position.topic in topics]
     return head.model_copy(update={"positions": known})
 

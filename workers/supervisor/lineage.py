@@ -39,13 +39,13 @@ def continue_from(before: Before | None, definition: Definition, host: str) -> L
     return findings or Lineage(None)
 
 
-def _shape(definition: Definition) -> dict[tuple[str, str], tuple[str, tuple[str, ...]]]:
-    """What Spark's checkpoints depend on: per (source, channel) the cluster and the topics."""
-    return {query: _reads(definition, query[0]) for query in definition.queries()}
+def _shape(definition: Definition) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """What Spark's checkpoints depend on: per query the cluster and the topics."""
+    return {read.name: _reads(definition, read.source) for read in definition.reads()}
 
 
 def _reads(definition: Definition, source: str) -> tuple[str, tuple[str, ...]]:
-    spec = definition.sources[source]
+    spec = definition.source_spec(source)
     return str(getattr(spec, "bootstrap_servers", "")), tuple(sorted(getattr(spec, "topics", [])))
 
 

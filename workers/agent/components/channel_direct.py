@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workers.agent.component import Builder as Component
+from workers.agent.component import ChannelBuilder
 
 
-class Builder(Component):
+class Builder(ChannelBuilder):
     """Nothing to reach and nothing to initialise."""

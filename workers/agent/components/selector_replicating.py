@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workers.agent.component import Builder as Component
+from workers.agent.component import SelectorBuilder
 
 
-class Builder(Component):
+class Builder(SelectorBuilder):
     """Nothing to select within one channel's query."""

@@ -72,8 +72,8 @@ class Builder(SinkBuilder):
 
     def resolve(self, planned: Planned) -> Resolution:
         """Count, from the noted end offsets on, the records whose origin lies in the batch's ranges."""
-        bound = sum(item.end - item.start for item in planned.ranges)
-        noted = {item.key: item.offset for item in planned.sink_ends}
+        bound = planned.bound
+        noted = {item.key: item.offset for item in planned.ends_of(self.place.name)}
         if not noted:
             return Resolution(delivered_before=bound, complete=False)
         try:

@@ -48,8 +48,7 @@ class Builder(SinkBuilder):
 
     def resolve(self, planned: Planned) -> Resolution:
         """A log cannot be asked: everything may be in it already."""
-        bound = sum(item.end - item.start for item in planned.ranges)
-        return Resolution(delivered_before=bound, complete=False)
+        return Resolution(delivered_before=planned.bound, complete=False)
 
 
 def _text(value: bytes | bytearray | None) -> str | None:

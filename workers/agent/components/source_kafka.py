@@ -90,7 +90,7 @@ class Builder(SourceBuilder):
         """End offsets, asked of the brokers."""
         return self._cluster.latest(partitions, _LOOK_TIMEOUT)
 
-    def mirror(self, positions: list[PartitionPosition]) -> None:
+    def acknowledge(self, positions: list[PartitionPosition]) -> None:
         """Commit to the declared group."""
         self._cluster.commit(self.spec.group_id, positions)
 

@@ -8,22 +8,11 @@ from pipelines.domain.component import ProcessorSpec
 from pipelines.domain.components.processor_failover import FailoverProcessor
 from pipelines.domain.components.processor_load_balance import LoadBalanceProcessor
 from workers.agent.sink_processors.default import Default
-from workers.agent.sink_processors.delivery import (
-    DefaultProcessor,
-    Delivery,
-    Failure,
-    SourceLost,
-    cause_of,
-    pauses,
-)
 from workers.agent.sink_processors.failover import Failover
 from workers.agent.sink_processors.group import AllFailed, Processor
 from workers.agent.sink_processors.load_balance import LoadBalance
 
-__all__ = [
-    "AllFailed", "DefaultProcessor", "Delivery", "Failure", "Processor", "SourceLost", "cause_of", "pauses",
-    "processor",
-]  # fmt: skip
+__all__ = ["AllFailed", "Processor", "processor"]
 
 
 def processor(

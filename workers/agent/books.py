@@ -1,0 +1,269 @@
+"""The books of one (source, channel) in this run: where it stands, what is in hand, and what became of every record."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pipelines.domain.journal import (
+    Done,
+    Planned,
+    PositionChange,
+    Positions,
+    Replayed,
+    Resolved,
+    SinkFailed,
+    SinkSwitched,
+)
+from pipelines.domain.ledger import Counts
+from pipelines.domain.positions import PartitionPosition
+from pipelines.domain.protocol import Cursor, Holding, QueryStatus
+from pipelines.domain.sink_groups import GroupStatus, Switch
+from workers.agent.batch import Attempt, Batch, Judge
+from workers.agent.checkpoint import Offsets, ranges
+from workers.agent.dead_letters import Office
+from workers.agent.delivery import Delivery, Failure, Listener, SinkGroup
+from workers.agent.ledger import Journal
+from workers.agent.sink_processors import AllFailed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_RATE_WINDOW = 5.0
+_SINK_ENDS_AGE = 1.0
+
+
+@dataclass
+class Progress:
+    """What a channel has done in this run."""
+
+    finished: int = 0
+    idle_looks: int = 0
+    counts: Counts = field(default_factory=Counts)
+    balanced: bool = True
+    first_delivered_at: float | None = None
+    last_batch_at: float | None = None
+    holding: Holding | None = None
+    recent: deque[tuple[float, int]] = field(default_factory=lambda: deque([(time.monotonic(), 0)]))
+
+    def rate(self) -> float:
+        """Records read per second over the last few seconds."""
+        now = time.monotonic()
+        while len(self.recent) > 1 and self.recent[1][0] < now - _RATE_WINDOW:
+            self.recent.popleft()
+        begin, before = self.recent[0]
+        return (self.counts.read - before) / max(now - begin, 1.0)
+
+
+class ChannelBooks:
+    """`optional`: a failing sink holds nobody up; what it does not take in one round is counted as dropped."""
+
+    def __init__(
+        self, source: str, channel: str, *, group: SinkGroup, judge: Judge, office: Office, journal: Journal,
+        optional: bool = False,
+    ) -> None:  # fmt: skip
+        self.source, self.channel = source, channel
+        self.name = f"{source}.{channel}"
+        self.group = group
+        self.progress = Progress()
+        self.positions: Offsets = {}
+        self.ends: Offsets = {}
+        self.done_batch = -1
+        self.on_change: Callable[[], None] = lambda: None
+        self._judge = judge
+        self._office = office
+        self._journal = journal
+        self._optional = optional
+        self._open: tuple[Planned, Resolved, bool] | None = None
+        self._sink_ends: tuple[float, dict[str, list[PartitionPosition]]] | None = None
+
+    def continue_from(self, positions: Offsets, done_batch: int | None) -> None:
+        """Take over where the ledger stands."""
+        self.positions = dict(positions)
+        self.done_batch = -1 if done_batch is None else done_batch
+
+    def resolve(self, planned: Planned) -> None:
+        """Ask the sinks how much of a batch is there that was planned and never done, and write that down."""
+        resolution = self.group.resolve(planned)
+        resolved = Resolved(
+            source=self.source, channel=self.channel, batch=planned.batch,
+            delivered_before=resolution.delivered_before, complete=resolution.complete,
+        )  # fmt: skip
+        self._journal.append(resolved)
+        self._open = planned, resolved, resolution.committed
+
+    def replayed(self, number: int) -> None:
+        """Spark ran a batch again that is done."""
+        self._journal.append(Replayed(source=self.source, channel=self.channel, batch=number))
+
+    def deliver(self, frame: DataFrame, number: int, ends: Offsets) -> None:
+        """Plan a batch, deliver it, keep its dead letters, and write that it is done."""
+        started = time.monotonic()
+        self._journal_added_partitions(ends)
+        planned = self._plan(number, ends)
+        self._journal.append(planned)
+        done = self._done(planned, frame, started)
+        self._journal.append(done)
+        self._finish(done, ends)
+
+    def _done(self, planned: Planned, frame: DataFrame, started: float) -> Done:
+        batch = Batch(frame, planned, self._judge)
+        try:
+            delivery = self.group.deliver(batch, self._listener(planned.batch), patient=not self._optional)
+        except AllFailed:
+            return self._dropped(batch, started)
+        sink = self.group.sinks[delivery.sink]
+        self._office.take(planned, delivery.pass_, sink.place.path)
+        return Done(
+            source=self.source, channel=self.channel, batch=planned.batch, ranges=planned.ranges,
+            counts=delivery.counts, duplicates_max=self._duplicates(planned, delivery), sink=delivery.sink,
+            attempts=delivery.attempts, ms=_ms_since(started),
+        )  # fmt: skip
+
+    def _dropped(self, batch: Batch, started: float) -> Done:
+        """An optional channel whose sinks all failed: its events are counted, and dead ones are kept all the same."""
+        attempt = Attempt(batch)
+        attempt.events.count()
+        counts = attempt.counts
+        self._office.take(batch.planned, attempt, "")
+        return Done(
+            source=self.source, channel=self.channel, batch=batch.planned.batch, ranges=batch.planned.ranges,
+            counts=counts.model_copy(
+                update={"delivered": 0, "dropped_optional": counts.dropped_optional + counts.delivered}
+            ),
+            sink="", attempts=max(1, len(self.group.sinks)), ms=_ms_since(started),
+        )  # fmt: skip
+
+    def _journal_added_partitions(self, ends: Offsets) -> None:
+        added = [
+            PositionChange(topic=key[0], partition=key[1], new=0) for key in sorted(ends.keys() - self.positions.keys())
+        ]
+        if added:
+            self.positions = {**self.positions, **{(change.topic, change.partition): 0 for change in added}}
+            entry = Positions(source=self.source, channel=self.channel, changes=added, origin="partition added")
+            self._journal.append(entry)
+
+    def _plan(self, number: int, ends: Offsets) -> Planned:
+        """A batch that comes again keeps the sinks' ends of its first attempt: all of its copies are counted."""
+        return Planned(
+            source=self.source, channel=self.channel, batch=number, ranges=ranges(self.positions, ends),
+            sink_ends=self._open[0].sink_ends if self._open else self._ends_of_sinks(number),
+        )  # fmt: skip
+
+    def _ends_of_sinks(self, number: int) -> dict[str, list[PartitionPosition]]:
+        """The sinks' ends, at most a second old: older ones only mean a few more records to look at in recovery."""
+        if self._optional:
+            return {}
+        now = time.monotonic()
+        if self._sink_ends is None or now - self._sink_ends[0] > _SINK_ENDS_AGE:
+            self._sink_ends = now, self.group.ends(self._listener(number))
+        return self._sink_ends[1]
+
+    def _duplicates(self, planned: Planned, delivery: Delivery) -> int:
+        """Records that sinks may hold twice: counted in the sinks where an attempt went before this delivery."""
+        before = self._open[1].delivered_before if self._open else 0
+        if (self._open and self._open[2]) or (before == 0 and not delivery.failed):
+            return 0
+        if not delivery.failed:
+            return before
+        return self._duplicates_here(planned, delivery, before) + sum(
+            self._copies_elsewhere(planned, sink, attempts)
+            for sink, attempts in delivery.failed.items()
+            if sink != delivery.sink
+        )
+
+    def _duplicates_here(self, planned: Planned, delivery: Delivery, before: int) -> int:
+        found = self.group.sinks[delivery.sink].resolve(planned)
+        if found.committed:
+            return 0
+        if found.complete:
+            return max(0, found.delivered_before - delivery.counts.delivered)
+        return before + delivery.failed[delivery.sink] * delivery.counts.delivered
+
+    def _copies_elsewhere(self, planned: Planned, sink: str, attempts: int) -> int:
+        """What a member of the group holds of a batch that another one took in the end."""
+        found = self.group.sinks[sink].resolve(planned)
+        return found.delivered_before if found.complete else attempts * planned.bound
+
+    def _listener(self, number: int) -> Listener:
+        def failed(failure: Failure) -> None:
+            self.progress.holding = Holding(
+                component=f"sinks.{failure.sink}", cause=failure.cause, attempts=failure.attempt, since=failure.since
+            )
+            self._journal.append(
+                SinkFailed(
+                    source=self.source, channel=self.channel, batch=number, sink=failure.sink, attempt=failure.attempt,
+                    cause=failure.cause,
+                )
+            )  # fmt: skip
+            self.on_change()
+
+        def switched(switch: Switch) -> None:
+            self._journal.append(
+                SinkSwitched(
+                    source=self.source, channel=self.channel, batch=number, group=self.group.name,
+                    **switch.model_dump(),
+                )
+            )  # fmt: skip
+            self.on_change()
+
+        return Listener(failed, switched)
+
+    def _finish(self, done: Done, ends: Offsets) -> None:
+        progress = self.progress
+        self._open = None
+        self.done_batch = done.batch
+        self.positions = dict(ends)
+        progress.finished += 1
+        progress.counts = progress.counts + done.counts
+        progress.balanced = done.counts.balanced
+        progress.holding = None
+        progress.last_batch_at = time.time()
+        progress.recent.append((time.monotonic(), progress.counts.read))
+        if done.counts.delivered and progress.first_delivered_at is None:
+            progress.first_delivered_at = progress.last_batch_at
+
+    @property
+    def moving(self) -> bool:
+        """A batch was finished, or there is provably nothing to read."""
+        return self.progress.finished > 0 or self.progress.idle_looks > 0
+
+    def saw_ends(self, ends: Offsets, *, resting: bool) -> None:
+        """Note where the log ends now; nothing left to read while nothing is in hand is progress, too."""
+        self.ends = ends
+        if resting and all(self.positions.get(key, 0) >= end for key, end in ends.items()):
+            self.progress.idle_looks += 1
+
+    def status(self, batch: int | None, *, in_flight: bool, holding: Holding | None) -> QueryStatus:
+        """What status.json says of this channel; `holding` of its source, where that is away."""
+        progress = self.progress
+        positions, ends = dict(self.positions), self.ends
+        return QueryStatus(
+            source=self.source, channel=self.channel, batch=batch, in_flight=in_flight, read=progress.counts.read,
+            delivered=progress.counts.delivered, filtered=progress.counts.filtered,
+            records_per_second=round(progress.rate(), 1), first_delivered_at=progress.first_delivered_at,
+            last_batch_at=progress.last_batch_at, last_batch_balanced=progress.balanced,
+            cursor=[
+                Cursor(topic=topic, partition=number, next_offset=at, end_offset=_end(ends.get((topic, number)), at))
+                for (topic, number), at in sorted(positions.items())
+            ],
+            holding=progress.holding or holding, group=self._group_status(),
+        )  # fmt: skip
+
+    def _group_status(self) -> GroupStatus | None:
+        if not self.group.name:
+            return None
+        pools = self.group.pools()
+        return GroupStatus(name=self.group.name, processor=self.group.kind, **pools.model_dump())
+
+
+def _end(seen: int | None, position: int) -> int | None:
+    """The log ends at the position at least: it was seen before the position moved there."""
+    return None if seen is None else max(seen, position)
+
+
+def _ms_since(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

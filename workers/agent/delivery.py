@@ -1,0 +1,188 @@
+"""Delivering a batch through the sinks of a channel: who is tried, for how long, and what happens when it fails.
+
+A batch that nobody takes is held and tried again, for ever; a stop that gives it up is not a failure of its sinks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+
+from pipelines.domain.journal import Planned
+from pipelines.domain.ledger import Counts
+from pipelines.domain.positions import PartitionPosition
+from pipelines.domain.sink_groups import Pools, Switch
+from workers.agent.batch import Attempt, Batch
+from workers.agent.component import Resolution, SinkBuilder
+from workers.agent.deadline import Deadline, DeadlineExceeded
+from workers.agent.findings import blocked_by
+from workers.agent.gate import Gate
+from workers.agent.sink_processors import AllFailed, Processor
+
+T = TypeVar("T")
+
+_SOURCE_LOST = re.compile(
+    r"KAFKA_DATA_LOSS|OffsetOutOfRange|data may have been lost|Cannot fetch offset", re.IGNORECASE
+)
+
+
+class SourceLost(Exception):
+    """Records of the batch can no longer be read: no sink's fault, and no attempt will change it."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One attempt that failed; `since` is the wall time of the first one of this batch."""
+
+    sink: str
+    cause: str
+    attempt: int
+    since: float
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A batch that a sink has acknowledged. `failed`: attempts before it, by sink; `pass_`: the one that worked."""
+
+    pass_: Attempt
+    counts: Counts
+    sink: str
+    failed: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def attempts(self) -> int:
+        """All of them."""
+        return self.failed.total() + 1
+
+
+@dataclass(frozen=True)
+class _Done(Generic[T]):
+    result: T
+    sink: str
+    failed: Counter[str]
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Who hears of failures and switches while a batch is being delivered."""
+
+    failed: Callable[[Failure], None]
+    switched: Callable[[Switch], None]
+
+
+def cause_of(error: BaseException) -> str:
+    """The innermost cause in a line, out of a Java or Python exception."""
+    text = str(error)
+    causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
+    lost = re.search(r"executor [^)]*\): (.+)$", text, re.MULTILINE)
+    first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
+    return (causes[-1] if causes else lost[1] if lost else first)[:500]
+
+
+class SinkGroup:
+    """The sinks of one channel, one of which takes each batch. `name` is empty for a sink without a declared group;
+    `kind` is the type of the processor."""
+
+    def __init__(
+        self, name: str, kind: str, sinks: Mapping[str, SinkBuilder], processor: Processor, gate: Gate
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.sinks = dict(sinks)
+        self.processor = processor
+        self._gate = gate
+
+    def ends(self, listener: Listener) -> dict[str, list[PartitionPosition]]:
+        """End offsets by sink. A single sink is waited for like a delivery; of a group, those that can be asked now."""
+        if len(self.sinks) == 1:
+            found = {name: self._try(lambda each: self.sinks[each].ends(), listener).result for name in self.sinks}
+        else:
+            live = self.processor.pools().live
+            found = {name: _ends(sink) for name, sink in self.sinks.items() if name in live}
+        return {name: ends for name, ends in found.items() if ends}
+
+    def resolve(self, planned: Planned) -> Resolution:
+        """What the sinks say of a batch that was planned and never done, together."""
+        each = [sink.resolve(planned) for sink in self.sinks.values()]
+        return Resolution(
+            delivered_before=sum(one.delivered_before for one in each),
+            complete=all(one.complete for one in each),
+            committed=len(each) == 1 and each[0].committed,
+        )
+
+    def pools(self) -> Pools:
+        """Who is live and who is out."""
+        return self.processor.pools()
+
+    def deliver(self, batch: Batch, listener: Listener, *, patient: bool = True) -> Delivery:
+        """Write the batch, however long that takes; in one round where not `patient`.
+
+        Raises Cancelled where a stop gives the batch up, SourceLost where its records are gone, Blocked where no
+        attempt can finish it, Py4JNetworkError where the JVM is gone, AllFailed where a single round was not enough.
+        """
+        numbers = itertools.count(1)
+        done = self._try(lambda sink: self._write(sink, batch, next(numbers)), listener, patient=patient)
+        attempt, counts = done.result
+        return Delivery(attempt, counts, done.sink, done.failed)
+
+    def _try(self, action: Callable[[str], T], listener: Listener, *, patient: bool = True) -> _Done[T]:
+        """Let candidates act until one succeeds."""
+        failed: Counter[str] = Counter()
+        causes: dict[str, str] = {}
+        since = 0.0
+        while True:
+            for sink in self.processor.candidates():
+                try:
+                    result = action(sink)
+                except Py4JNetworkError:
+                    raise
+                except Exception as error:
+                    self._raise_what_is_no_failure(error)
+                    since = since or time.time()
+                    failed[sink] += 1
+                    causes[sink] = cause_of(error)
+                    _tell(self.processor.failed(sink, causes[sink]), listener)
+                    listener.failed(Failure(sink, causes[sink], failed.total(), since))
+                else:
+                    _tell(self.processor.delivered(sink), listener)
+                    return _Done(result, sink, failed)
+            if not patient:
+                raise AllFailed(self.name, causes)
+            self._gate.hold(self.processor.pause())
+
+    def _write(self, sink: str, batch: Batch, number: int) -> tuple[Attempt, Counts]:
+        builder = self.sinks[sink]
+        attempt = batch.attempt(builder.place.path, builder.refuses())
+        planned = batch.planned
+        group = f"{planned.source}.{planned.channel}/{planned.batch}/{sink}/{number}"
+        with Deadline(batch.frame.sparkSession.sparkContext, group, builder.spec.write_deadline):
+            return attempt, builder.write(attempt)
+
+    def _raise_what_is_no_failure(self, error: Exception) -> None:
+        """A stop, a source that lost records and a batch that blocks say nothing about a sink."""
+        self._gate.check()
+        if isinstance(error, DeadlineExceeded):
+            return
+        if blocked := blocked_by(str(error)):
+            raise blocked from error
+        if _SOURCE_LOST.search(str(error)):
+            raise SourceLost(cause_of(error)) from error
+
+
+def _tell(switches: list[Switch], listener: Listener) -> None:
+    for switch in switches:
+        listener.switched(switch)
+
+
+def _ends(sink: SinkBuilder) -> list[PartitionPosition]:
+    try:
+        return sink.ends()
+    except Exception:
+        return []  # the write that follows says what is wrong, and recovery announces a bound

@@ -179,6 +179,7 @@ export function queriesOf(sim: Simulated, topic: string): QueryStatus[] {
               since: sim.pipeline.phase_since,
             }
           : null,
+      group: null,
     },
   ]
 }

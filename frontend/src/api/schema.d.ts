@@ -789,6 +789,23 @@ export interface components {
             next: string | null;
         };
         /**
+         * FailedSink
+         * @description A sink that failed its last attempts (`failures` in a row) and is tried again at `until`.
+         */
+        FailedSink: {
+            /** Sink */
+            sink: string;
+            /** Failures */
+            failures: number;
+            /**
+             * Until
+             * Format: date-time
+             */
+            until: string;
+            /** Cause */
+            cause: string;
+        };
+        /**
          * Finding
          * @description One thing that a person should know about a definition.
          *
@@ -822,6 +839,22 @@ export interface components {
              * @default null
              */
             column: number | null;
+        };
+        /**
+         * Group
+         * @description The live and the failed sinks of a group. `active`: the one whose turn it is, null where there is none.
+         */
+        Group: {
+            /** Name */
+            name: string;
+            /** Processor */
+            processor: string;
+            /** Active */
+            active: string | null;
+            /** Live */
+            live: string[];
+            /** Failed */
+            failed: components["schemas"]["FailedSink"][];
         };
         /**
          * Holding
@@ -1302,7 +1335,7 @@ export interface components {
         };
         /**
          * Query
-         * @description Progress of one (source, channel); `delivered` is of this run.
+         * @description Progress of one (source, channel); `delivered` is of this run. `group`: null for a sink on its own.
          */
         Query: {
             /** Source */
@@ -1322,6 +1355,7 @@ export interface components {
             /** Last Batch At */
             last_batch_at: string | null;
             holding: components["schemas"]["Holding"] | null;
+            group: components["schemas"]["Group"] | null;
         };
         /**
          * Range

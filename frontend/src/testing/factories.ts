@@ -1,4 +1,12 @@
-import type { Action, LedgerSummary, LiveFrame, Operation, Pipeline, PipelineDetail } from '@/api/types'
+import type {
+  Action,
+  LedgerSummary,
+  LiveFrame,
+  Operation,
+  Pipeline,
+  PipelineDetail,
+  SinkGroup,
+} from '@/api/types'
 
 export const T0 = '2026-11-21T12:00:00Z'
 
@@ -93,6 +101,18 @@ export function books(fields: Partial<LedgerSummary> = {}): LedgerSummary {
     overlaps: 0,
     balanced: true,
     positions: [],
+    ...fields,
+  }
+}
+
+/** A failover group in which all is well. */
+export function sinkGroup(fields: Partial<SinkGroup> = {}): SinkGroup {
+  return {
+    name: 'lake',
+    processor: 'failover',
+    active: 'lake_a',
+    live: ['lake_a', 'lake_b'],
+    failed: [],
     ...fields,
   }
 }

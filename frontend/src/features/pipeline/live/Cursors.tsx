@@ -5,6 +5,7 @@ import { Table } from '@/components/ui/Table'
 import { Ago } from '@/components/ui/Time'
 import { count, duration, plural, rate } from '@/lib/format'
 import { useNow } from '@/lib/clock'
+import { SinkGroup } from './SinkGroup'
 import classes from './live.module.css'
 
 /** Where every channel stands in its source, partition by partition. */
@@ -38,6 +39,7 @@ function Channel({ query }: { query: QueryStatus }) {
           <Ago at={query.last_batch_at} />
         </span>
       </h3>
+      {query.group && <SinkGroup group={query.group} />}
       {query.holding && <Holding query={query} />}
       <Table
         label={`Cursor of ${title}`}

@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from pipelines.domain.findings import Finding, PathParts, did_you_mean, dotted, quote
-from pipelines.domain.outline import Named, Outline, Part, error, targets
+from pipelines.domain.outline import Named, Outline, Part, error, optional, required, selected, targets
 
 
 def channels_exist(outline: Outline) -> Iterator[Finding]:
     """Sinks and selectors mention channels of this definition."""
     mentions = [Named((*sink.path, "channel"), name) for sink in outline.sinks if (name := sink.text("channel"))]
     for source in outline.sources:
-        mentions += [*source.names("selector", "channels"), *source.names("selector", "optional")]
+        mentions += [*selected(source), *optional(source)]
     for mention in mentions:
         if mention.name not in outline.channels:
             suggestion = did_you_mean(mention.name, outline.channels, otherwise="Add it to channels.")
@@ -45,13 +45,12 @@ def sources_have_channels(outline: Outline) -> Iterator[Finding]:
 def optional_channels_are_selected(outline: Outline) -> Iterator[Finding]:
     """An optional channel is one of the selector's channels; one without any required channel is worth a warning."""
     for source in outline.sources:
-        selected = targets(outline, source)
-        optional = source.names("selector", "optional")
-        for mention in optional:
-            if mention.name in outline.channels - selected:
+        fed = targets(outline, source)
+        for mention in optional(source):
+            if mention.name in outline.channels - fed:
                 message = f"The optional channel {quote(mention.name)} is not among the selector's channels."
                 yield error(mention.path, "optional_not_selected", message, "Add it to channels, or remove it here.")
-        if selected and selected <= {mention.name for mention in optional}:
+        if fed and not required(outline, source):
             yield Finding(
                 path=dotted((*source.path, "selector", "optional")),
                 code="no_required_channel",

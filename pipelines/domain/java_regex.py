@@ -104,6 +104,7 @@ class Parser:
     at: int = 0
     flags: set[str] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
+    capturing: int = 0
     depth: int = 0
 
     def parse(self) -> Node:
@@ -219,6 +220,7 @@ class Parser:
         self.at += 1
         saved = set(self.flags)
         if not self._take("?"):
+            self.capturing += 1
             return self._group_body(saved)
         for opening in ("<=", "<!"):
             if self._take(opening):
@@ -253,6 +255,7 @@ class Parser:
         if match[1] in self.groups:
             self._fail(f"there are two groups named {match[1]}")
         self.groups.add(match[1])
+        self.capturing += 1
         self.at = match.end()
 
     def _flag_group(self, saved: set[str]) -> Node | None:
@@ -420,3 +423,18 @@ def unquoted(pattern: str) -> str:
 def parse(pattern: str) -> Node:
     """The tree of a Java regular expression. RegexSyntaxError, with the reason, where Java would refuse it."""
     return Parser(unquoted(pattern)).parse()
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The capturing groups of a pattern: how many, and the names of those that have one."""
+
+    count: int
+    names: frozenset[str]
+
+
+def groups(pattern: str) -> Groups:
+    """The groups that a pattern captures. RegexSyntaxError where Java would refuse it."""
+    parser = Parser(unquoted(pattern))
+    parser.parse()
+    return Groups(parser.capturing, frozenset(parser.groups))

@@ -71,11 +71,42 @@ def _parts(data: dict[str, Any], section: str) -> list[Part]:
     return [Part((section, name), name, keys if isinstance(keys, dict) else {}) for name, keys in entries.items()]
 
 
+def selected(source: Part) -> list[Named]:
+    """The channels that a source's selector mentions, each with its place; those listed as optional are left out."""
+    mapped = [Named(path, name) for path, name in _listed_in(source, "mapping")]
+    return [*source.names("selector", "channels"), *source.names("selector", "default"), *mapped]
+
+
+def optional(source: Part) -> list[Named]:
+    """The channels that a source's selector mentions as optional: in one list, or in lists by value."""
+    by_value = [Named(path, name) for path, name in _listed_in(source, "optional")]
+    return [*source.names("selector", "optional"), *by_value]
+
+
+def _listed_in(source: Part, key: str) -> list[tuple[PathParts, str]]:
+    lists = source.mapping("selector").get(key)
+    values = lists if isinstance(lists, dict) else {}
+    return [(mention.path, mention.name) for value in values for mention in source.names("selector", key, str(value))]
+
+
 def targets(outline: Outline, source: Part) -> set[str]:
     """The channels that a source sends to."""
+    if _is_multiplexing(source):
+        return {mention.name for mention in (*selected(source), *optional(source))}
     if source.mapping("selector").get("channels") is None:
         return outline.channels
     return {mention.name for mention in source.names("selector", "channels")}
+
+
+def required(outline: Outline, source: Part) -> set[str]:
+    """Those of them that must deliver; required for one value of a header is required."""
+    if _is_multiplexing(source):
+        return {mention.name for mention in selected(source)}
+    return targets(outline, source) - {mention.name for mention in optional(source)}
+
+
+def _is_multiplexing(source: Part) -> bool:
+    return source.mapping("selector").get("type") == "multiplexing"
 
 
 def error(path: PathParts, code: str, message: str, suggestion: str) -> Finding:

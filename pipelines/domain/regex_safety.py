@@ -18,6 +18,11 @@ _CHANGE = (
 )
 
 
+def whole(pattern: str) -> str:
+    """The pattern that, searched for, is found where `pattern` matches the whole text, as Java's `matches` does."""
+    return rf"\A(?:{pattern})\z"
+
+
 def safe_regex(pattern: str) -> str:
     """Return the pattern, or refuse it: Java would not compile it, or its run time can explode."""
     if not pattern or len(pattern) > LONGEST_PATTERN:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from pipelines.domain.findings import Finding, PathParts, did_you_mean, dotted, quote
 from pipelines.domain.outline import Named, Outline, Part, error, optional, required, selected, targets
@@ -129,6 +130,28 @@ def topics_do_not_loop(outline: Outline) -> Iterator[Finding]:
                     yield _loop(source, sink, mention.name)
 
 
+def channel_topics_are_their_own(outline: Outline) -> Iterator[Finding]:
+    """The topic of a channel is read and written by that channel alone."""
+    taken = {m.name: f"the source {quote(s.name)} reads it" for s in outline.sources for m in s.names("topics")}
+    for sink in outline.sinks:
+        if sink.text("type") == "kafka" and (topic := sink.text("topic")):
+            taken[topic] = f"the sink {quote(sink.name)} writes it"
+    for name, keys in _channels(outline):
+        topic = keys.get("topic")
+        if keys.get("type") != "kafka" or not isinstance(topic, str):
+            continue
+        if topic in taken:
+            message = f"The topic {quote(topic)} does not belong to this channel alone: {taken[topic]}."
+            yield error(("channels", name, "topic"), "shared_topic", message, "Give the channel a topic of its own.")
+        taken[topic] = f"the channel {quote(name)} uses it"
+
+
+def _channels(outline: Outline) -> list[tuple[str, dict[str, Any]]]:
+    channels = outline.data.get("channels")
+    entries = channels.items() if isinstance(channels, dict) else ()
+    return [(name, keys) for name, keys in entries if isinstance(keys, dict)]
+
+
 def _loop(source: Part, sink: Part, topic: str) -> Finding:
     certain = bool(_servers(source) & _servers(sink))
     condition = "" if certain else " If both addresses lead to one cluster, records go round for ever."
@@ -165,5 +188,6 @@ CHECKS: tuple[Callable[[Outline], Iterator[Finding]], ...] = (
     groups_are_whole,
     groups_ids_are_distinct,
     topics_do_not_loop,
+    channel_topics_are_their_own,
     file_sinks_have_own_directories,
 )

@@ -296,3 +296,10 @@ def test_no_damage_to_a_good_text_raises(at: int, inserted: str, removed: int) -
     text = yaml.safe_dump(ORDERS)
     at %= len(text)
     validate_text(text[:at] + inserted + text[at + removed :])
+
+
+def test_the_topic_of_a_channel_belongs_to_it_alone() -> None:
+    store = {"type": "kafka", "bootstrap_servers": "broker:9092", "topic": "orders"}
+    (found,) = [f for f in validate_data(changed({"channels/audit": store})).findings if f.code == "shared_topic"]
+    assert (found.path, found.is_error) == ("channels.audit.topic", True)
+    assert validate_data(changed({"channels/audit": {**store, "topic": "orders.audit-store"}})).valid

@@ -46,7 +46,8 @@ def _shape(definition: Definition) -> dict[str, tuple[str, tuple[str, ...]]]:
 
 def _reads(definition: Definition, source: str) -> tuple[str, tuple[str, ...]]:
     spec = definition.source_spec(source)
-    return str(getattr(spec, "bootstrap_servers", "")), tuple(sorted(getattr(spec, "topics", [])))
+    topics = getattr(spec, "topics", None) or [getattr(spec, "topic", "")]
+    return str(getattr(spec, "bootstrap_servers", "")), tuple(sorted(topics))
 
 
 def _misplaced(definition: Definition, host: str) -> list[Finding]:

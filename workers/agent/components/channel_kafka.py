@@ -1,0 +1,34 @@
+"""The channel that is a topic: the Kafka sink writes it, and the Kafka source reads it from its beginning."""
+
+from __future__ import annotations
+
+from pipelines.domain.components.sink_kafka import KafkaSink
+from pipelines.domain.components.source_kafka import KafkaSource
+from workers.agent.component import ChannelBuilder, SinkBuilder, SourceBuilder
+from workers.agent.components import sink_kafka, source_kafka
+
+
+class Builder(ChannelBuilder):
+    """Probes the topic for both directions."""
+
+    def probe(self) -> None:
+        """It exists, and may be written and read."""
+        self.inlet().probe()
+        self.outlet().probe()
+
+    def inlet(self) -> SinkBuilder:
+        """The topic as a sink; keys and headers go with the events."""
+        spec = KafkaSink(
+            type="kafka", channel=self.place.name, bootstrap_servers=self.spec.bootstrap_servers,
+            topic=self.spec.topic, compression=self.spec.compression, options=self.spec.options,
+        )  # fmt: skip
+        return sink_kafka.Builder(spec, self.place)
+
+    def outlet(self) -> SourceBuilder:
+        """The topic as a source. Only this channel writes it, so its beginning is the first event."""
+        group = self.spec.group_id or f"headgate.{self.place.pipeline}.{self.place.name}"
+        spec = KafkaSource(
+            type="kafka", bootstrap_servers=self.spec.bootstrap_servers, topics=[self.spec.topic], group_id=group,
+            start_from="earliest", options=self.spec.options,
+        )  # fmt: skip
+        return source_kafka.Builder(spec, self.place)

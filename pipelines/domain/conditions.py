@@ -90,7 +90,7 @@ HEADLINES: dict[Phase, str] = {
     Phase.PREFLIGHT: "Starting: every component is being initialised; nothing has been read.",
     Phase.STARTING: "Starting: the first batch is on its way.",
     Phase.RUNNING: "Running.",
-    Phase.DEGRADED: "A source or a sink is away; what was read is held and tried again.",
+    Phase.DEGRADED: "A source or a sink is away; another sink of the group takes the batches, or they are held.",
     Phase.STALLED: "Stalled: the agent lives, but no batch gets finished.",
     Phase.PAUSING: "Pausing: the batch in hand is being finished.",
     Phase.PAUSED: "Paused; nothing is being read.",

@@ -40,7 +40,7 @@ PHASE_DESCRIPTIONS: dict[Phase, str] = {
     Phase.PREFLIGHT: "The agent is initialising and probing every component; nothing has been consumed.",
     Phase.STARTING: "Preflight passed; the first batch has not been delivered yet.",
     Phase.RUNNING: "Records move, or the source is idle and reachable.",
-    Phase.DEGRADED: "A sink is failing; the batch is held and tried again; nothing is lost.",
+    Phase.DEGRADED: "A sink is failing; another of its group takes the batches, or the batch is held; nothing is lost.",
     Phase.STALLED: "The process lives, there is lag, and no batch has finished within stall_timeout.",
     Phase.PAUSING: "A pause was asked for; the batch in hand is being finished.",
     Phase.PAUSED: "Consumption is proven to have stopped; the process stays warm.",

@@ -58,6 +58,19 @@ def run() -> Run:
     return RunFactory.create(pipeline=pipeline, number=3, observed=OBSERVED)
 
 
+def test_the_status_tells_which_sinks_of_a_group_are_live_and_which_are_out(viewer: APIClient, run: Run) -> None:
+    out = {"sink": "a", "failures": 2, "until": 1_700_000_004.0, "cause": "timed out"}
+    group = {"name": "lake", "processor": "failover", "active": "b", "live": ["b"], "failed": [out]}
+    run.observed = {**OBSERVED, "queries": [OBSERVED["queries"][0] | {"group": group}]}
+    run.save()
+    (query,) = viewer.get(f"{ORDERS}/status").json()["queries"]
+    assert query["group"] == group | {"failed": [out | {"until": "2023-11-14T22:13:24Z"}]}
+
+
+def test_a_sink_on_its_own_has_no_group(viewer: APIClient, run: Run) -> None:
+    assert viewer.get(f"{ORDERS}/status").json()["queries"][0]["group"] is None
+
+
 def test_the_status_has_figures_queries_components_and_conditions(viewer: APIClient, run: Run) -> None:
     body = viewer.get(f"{ORDERS}/status").json()
 

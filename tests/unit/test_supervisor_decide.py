@@ -24,6 +24,7 @@ from pipelines.domain.protocol import (
     QueryStatus,
     Status,
 )
+from pipelines.domain.sink_groups import GroupStatus, Penalty
 from pipelines.domain.spec import Lifecycle
 from pipelines.domain.states import (
     AgentPhase,
@@ -323,6 +324,19 @@ class TestPhases:
         message = one(actions.SetPhase, view(run=run(status=said))).message
         assert "lake" in message
         assert "broker away" in message
+
+    def test_a_failing_member_of_a_group_degrades_what_moves_and_does_not_hide_a_stall(self) -> None:
+        out = Penalty(sink="lake_a", failures=2, until=0.0, cause="broker away")
+        group = GroupStatus(name="lake", processor="failover", active="lake_b", live=["lake_b"], failed=[out])
+        cursor = Cursor(topic="t", partition=0, next_offset=1, end_offset=9)
+        queries = [QueryStatus(source="s", channel="c", group=group, cursor=[cursor])]
+        seen = one(actions.SetPhase, view(run=run(status=status(queries=queries))))
+        assert (seen.new, seen.reason) == (Phase.DEGRADED, "group_member")
+        assert all(word in seen.message for word in ("lake_a", "lake_b", "broker away"))
+        still = run(status=status(progress_beat=600.0, queries=queries))
+        assert one(actions.SetPhase, view(run=still)).new is Phase.STALLED
+        well = [QueryStatus(source="s", channel="c", group=group.model_copy(update={"failed": []}))]
+        assert none(actions.SetPhase, view(run=run(status=status(queries=well))))
 
     def test_the_way_round_is_taken_where_the_table_has_no_direct_one(self) -> None:
         seen = view(phase=Phase.PREFLIGHT, run=run(status=status(AgentPhase.DEGRADED)))

@@ -81,6 +81,8 @@ def _moving(view: PipelineView, run: RunView, status: Status, now: Now) -> Seen 
     held = next((query for query in status.queries if query.holding), None)
     if status.phase is AgentPhase.DEGRADED:
         return Seen(Phase.DEGRADED, "holding", _held(held) if held else status.detail or "A component is failing.")
+    if failing := _failing_member(status):
+        return Seen(Phase.DEGRADED, "group_member", failing)
     return Seen(Phase.RUNNING, "moving", "Records move, or the source is idle and reachable.")
 
 
@@ -90,6 +92,15 @@ def _held(query: QueryStatus) -> str:
         return ""
     times = f"{holding.attempts} attempts" if holding.attempts != 1 else "1 attempt"
     return f"{holding.component} holds {query.source}.{query.channel} up ({times}); nothing is lost: {holding.cause}"
+
+
+def _failing_member(status: Status) -> str:
+    """A member of a sink group that has failed while others take the batches; empty where there is none."""
+    for group in (query.group for query in status.queries if query.group):
+        for out in group.failed:
+            others = " and ".join(group.live) or "nobody else"
+            return f"Sink {out.sink} of the group {group.name} is failing, {others} can take the batches: {out.cause}"
+    return ""
 
 
 def _pausing(_view: PipelineView, run: RunView, _status: Status, _now: Now) -> Seen | None:

@@ -118,7 +118,7 @@ class GroupProcessor(ABC):
         penalty = penalty_ms(failures, self._longest_ms)
         self._out = {**self._out, sink: _Failed(failures, self._clock() + penalty / 1000, cause)}
         following = self._ahead[0] if self._ahead else ""
-        until = self._wall() + penalty / 1000
+        until = round(self._wall() + penalty / 1000, 3)
         return [Switch(sink=sink, to=following, cause=cause, penalty_ms=penalty, failures=failures, until=until)]
 
     def _take_report(self, sink: str) -> None:
@@ -144,7 +144,7 @@ class GroupProcessor(ABC):
         out = self._out
         offset = self._wall() - self._clock()
         failed = [
-            Penalty(sink=sink, failures=each.failures, until=each.until + offset, cause=each.cause)
+            Penalty(sink=sink, failures=each.failures, until=round(each.until + offset, 3), cause=each.cause)
             for sink, each in sorted(out.items(), key=lambda item: item[1].until)
         ]
         return Pools(active=self.active, live=[name for name in self._members if name not in out], failed=failed)

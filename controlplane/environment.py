@@ -14,6 +14,8 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from controlplane.shared.keyring import Keyring, open_keyring
+
 HOST_NAME = re.compile(r"^[a-z0-9][a-z0-9-]{0,62}$")
 
 
@@ -33,7 +35,8 @@ class Environment(BaseSettings):
     `state`: directory of run directories, checkpoints and, embedded, the database. `database_url`: SQLite below `state`
     unless given. `https`: the page is reached by HTTPS, so cookies are sent over it alone. `env_references`: variables
     that definitions may refer to by `${env:NAME}`; `file_references`: the directory of `${file:NAME}`.
-    `sample_days`, `event_days`: how long points of charts and events are kept.
+    `sample_days`, `event_days`: how long points of charts and events are kept. `secret_key` signs sessions;
+    `secret_keys`, or else the lines of `secret_key_file`, are the Fernet keys of the secret store, current one first.
     """
 
     model_config = SettingsConfigDict(env_prefix="HEADGATE_", extra="ignore", frozen=True)
@@ -55,6 +58,8 @@ class Environment(BaseSettings):
     log_format: Literal["plain", "json"] = "plain"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     secret_key: SecretStr | None = Field(default=None, validate_default=True)
+    secret_keys: SecretStr | None = None
+    secret_key_file: Path | None = None
 
     @field_validator("allowed_hosts", "trusted_origins", "env_references", mode="before")
     @classmethod
@@ -94,6 +99,32 @@ class Environment(BaseSettings):
             raise ValueError("is required with a database server: 50 random characters")
         return value
 
+    @field_validator("secret_keys")
+    @classmethod
+    def _are_fernet_keys(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            try:
+                Keyring(listed(value))
+            except ValueError:
+                raise ValueError("is not a list of Fernet keys, separated by commas") from None
+        return value
+
+    @field_validator("secret_key_file")
+    @classmethod
+    def _is_the_only_place_of_keys(cls, value: Path | None, info: ValidationInfo) -> Path | None:
+        if value is not None and info.data.get("secret_keys") is not None:
+            raise ValueError("and HEADGATE_SECRET_KEYS are both set; set one of them")
+        return None if value is None else value.expanduser().absolute()
+
+    def keyring(self) -> Keyring:
+        """The keys of the secret store, read now. Raises StoreClosed."""
+        return open_keyring(listed(self.secret_keys), self.key_file)
+
+    @property
+    def key_file(self) -> Path:
+        """The file with the keys of the secret store, whether it exists or not."""
+        return self.secret_key_file or self.state / "secret_store.keys"
+
     @property
     def embedded(self) -> bool:
         """Whether the database is a file of this machine."""
@@ -112,6 +143,11 @@ class Environment(BaseSettings):
         if self.secret_key is not None:
             return self.secret_key.get_secret_value()
         return own_secret(self.state / "secret_key")
+
+
+def listed(keys: SecretStr | None) -> list[str]:
+    """The keys between the commas."""
+    return [key.strip() for key in (keys.get_secret_value() if keys else "").split(",") if key.strip()]
 
 
 def is_embedded(database_url: SecretStr | None) -> bool:

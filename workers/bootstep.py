@@ -22,6 +22,7 @@ from workers.adapters.clock import SystemClock
 from workers.adapters.filelock import FileLock
 from workers.adapters.processes import HostProcesses
 from workers.adapters.rundirs import LocalRunDirs
+from workers.adapters.secrets import StoredSecrets
 from workers.supervisor.act import Actor
 from workers.supervisor.launch import Launcher, NotProvisioned
 from workers.supervisor.lease import HostLease
@@ -75,7 +76,7 @@ def supervisor(keeper: tuple[str, ...] | None = None) -> Supervisor:
     launcher = Launcher(
         host=environment.host,
         state_dir=environment.state,
-        references=References(variables, environment.file_references),
+        references=References(variables, environment.file_references, StoredSecrets(environment.keyring)),
         spark=spark_settings,
     )
     return Supervisor(

@@ -5,13 +5,13 @@ The real adapters are in `workers.adapters`; the tests' fakes pass the same cont
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from pipelines.domain.protocol import Control, ExitRecord, Identity, Launch, ProcessIdentity, Status
+from pipelines.domain.protocol import Control, ExitRecord, Handover, Identity, Launch, ProcessIdentity, Status
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,11 @@ class Processes(Protocol):
     def current(self) -> ProcessIdentity:
         """The calling process."""
 
-    def spawn_keeper(self, run_dir: Path, token: str) -> None:
-        """Start a detached keeper for the directory; returns once it carries the token. Raises OSError."""
+    def spawn_keeper(self, run_dir: Path, token: str, handover: Handover) -> None:
+        """Start a detached keeper for the directory; returns once it carries the token. Raises OSError.
+
+        `handover` reaches it through a pipe and nothing else.
+        """
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,21 @@ class RunDirs(Protocol):
 
     def journal(self, run_dir: Path, offset: int, limit: int) -> JournalChunk:
         """Up to `limit` bytes of the journal from `offset` on."""
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A secret that this host cannot have: why, and what to do. Never a value."""
+
+    reason: str
+    hint: str
+
+
+class Secrets(Protocol):
+    """The secret store."""
+
+    def read(self, names: Collection[str]) -> Mapping[str, str | Unreadable]:
+        """The value of each name, or why there is none; all of them at once."""
 
 
 class Exclusive(Protocol):

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from controlplane.cli import definitions, lifecycle, records
+from controlplane.cli import definitions, lifecycle, records, secrets
 from controlplane.cli.errors import MEANINGS, CommandError, ExitCode
 from controlplane.cli.session import AsJson, Session
 
@@ -81,6 +81,7 @@ app.command()(records.runs)
 app.command()(records.logs)
 app.command()(records.events)
 app.command()(definitions.components)
+app.add_typer(secrets.app, name="secrets")
 app.command()(version)
 
 

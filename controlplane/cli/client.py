@@ -74,6 +74,17 @@ class Client:
         response = self._repeated(lambda: self._http.post(path, json=body, headers=headers))
         return response.status_code, self._answer(response)
 
+    def put(self, path: str, body: Any) -> Any:
+        """Replace something, or make it; doing so twice ends the same."""
+        return self._answer(self._repeated(lambda: self._http.put(path, json=body)))
+
+    def delete(self, path: str, **query: Any) -> None:
+        """Remove something."""
+        parameters = {name: value for name, value in query.items() if value is not None}
+        response = self._repeated(lambda: self._http.delete(path, params=parameters))
+        if response.status_code != 204:
+            self._answer(response)
+
     @contextmanager
     def stream(self, path: str, *, last_id: str, **query: Any) -> Iterator[Iterator[httpx2.ServerSentEvent]]:
         """Server-sent events after `last_id`, or from now on."""

@@ -79,6 +79,8 @@ class CommandError(Exception):
 
 
 _HINTS = {
+    "secret_in_use": "Take it out of their definitions first. With --force it is deleted all the same: what runs goes "
+    "on with the value that it has, and every later start is refused.",
     "pipeline_not_stopped": "Stop it with `headgate stop NAME --wait`, then apply again.",
     "not_authenticated": "Set HEADGATE_TOKEN; `manage.py create_token` makes a token.",
 }

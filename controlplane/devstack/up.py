@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from django.conf import settings
 from django.core.management import call_command
 
 from controlplane.devstack import access, agents, demo
@@ -23,6 +24,7 @@ from controlplane.devstack.stack import Stack
 from controlplane.devstack.unattended import Failed, Unattended
 from controlplane.devstack.welcome import welcome
 from controlplane.provision.errors import SetupError
+from controlplane.shared.keyring import add_key
 
 UNATTENDED_NAME = "demo-exit"
 UNATTENDED_RATE = 8000.0  # records a second: slow enough for a pause and a kill in mid-stream
@@ -78,6 +80,7 @@ def _start(options: Options, stack: Stack, worker_is_ready: Callable[[], bool], 
     env = {"HEADGATE_REDIS_URL": redis, "HEADGATE_STATE": str(options.state), "PYTHONUNBUFFERED": "1"}
     if options.redis_port is not None:
         stack.start(redis_service(data_dir=options.state / "redis", port=options.redis_port))
+    _ensure_secret_key(console)
     console.say("Bringing the database up to date.")
     call_command("migrate", interactive=False, verbosity=0)
     services = [
@@ -88,6 +91,14 @@ def _start(options: Options, stack: Stack, worker_is_ready: Callable[[], bool], 
         services.insert(0, kafka_service(data_dir=options.state / "kafka", port=options.kafka_port))
     console.say(f"Starting {', '.join(service.name for service in services)}.")
     stack.start(*services)
+
+
+def _ensure_secret_key(console: Console) -> None:
+    """A new installation can store secrets at once; keys that are configured elsewhere are left alone."""
+    environment = settings.HEADGATE
+    if environment.secret_keys is None and environment.secret_key_file is None and not environment.key_file.exists():
+        add_key(environment.key_file)
+        console.say(f"Made the secret store's key, {environment.key_file}: keep a copy of it in a safe place.")
 
 
 def _work(options: Options, stack: Stack, console: Console, interrupt: Interrupt) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 
 from pipelines.api.paging import PageQuery
+from pipelines.domain.client_options import LONGEST_VALUE
 from pipelines.domain.states import Phase
 from pipelines.domain.values import LabelKey, LabelValue
 
@@ -46,6 +47,12 @@ class StopBody(Shape):
     """`drain`: everything that was read is written first, within the drain_timeout of the definition."""
 
     drain: bool = True
+
+
+class SecretBody(Shape):
+    """A value to keep as a secret."""
+
+    value: SecretStr = Field(min_length=1, max_length=LONGEST_VALUE)
 
 
 class LoginBody(Shape):
@@ -107,6 +114,12 @@ class LogQuery(BaseModel):
     tail: int = Field(default=200, ge=1, le=10_000)
     offset: int | None = Field(default=None, ge=0, lt=2**63)
     format: Annotated[str, StringConstraints(pattern="^(json|text)$")] = "json"
+
+
+class ForceQuery(BaseModel):
+    """Delete although pipelines refer to it: what runs goes on, and every later start of theirs is refused."""
+
+    force: bool = False
 
 
 class ConfirmQuery(BaseModel):

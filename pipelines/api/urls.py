@@ -6,14 +6,21 @@ from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from pipelines.api import catalogue, events, lifecycle, pipelines, records, revisions, session
+from pipelines.api import catalogue, events, lifecycle, pipelines, records, revisions, secrets, session
 from pipelines.api.docs import Docs
+from pipelines.domain.secrets import NAME
 
 
 class NameConverter(StringConverter):
     """The name of a pipeline; what cannot be one has no address."""
 
     regex = "[a-z0-9][a-z0-9-]{0,62}"
+
+
+class SecretConverter(StringConverter):
+    """The name of a secret; slashes may structure it."""
+
+    regex = NAME
 
 
 class NumberConverter:
@@ -32,6 +39,7 @@ class NumberConverter:
 
 register_converter(NameConverter, "name")
 register_converter(NumberConverter, "number")
+register_converter(SecretConverter, "secret")
 
 one = "pipelines/<name:name>"
 
@@ -62,6 +70,9 @@ v1 = [
     path("events", events.Events.as_view()),
     path("hosts", catalogue.HostList.as_view()),
     path("components", catalogue.ComponentList.as_view()),
+    path("secrets", secrets.SecretList.as_view()),
+    path("secrets/rotate", secrets.SecretRotation.as_view()),
+    path("secrets/<secret:name>", secrets.SecretDetail.as_view()),
     path("audit", records.Audit.as_view()),
     path("schema", SpectacularJSONAPIView.as_view(), name="schema"),
 ]

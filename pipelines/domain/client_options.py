@@ -82,8 +82,8 @@ def _check_key(allowed: frozenset[str]) -> AfterValidator:
 
 OptionScalar = str | int | float | bool
 
-_LONGEST_VALUE = 65_536
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+LONGEST_VALUE = 65_536
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def _check_value(value: Any) -> OptionScalar:
@@ -91,7 +91,7 @@ def _check_value(value: Any) -> OptionScalar:
         refuse(
             "wrong_type", f"A client option is text, a number or true/false, not {quote(value)}.", "Write one value."
         )
-    if isinstance(value, str) and (len(value) > _LONGEST_VALUE or _CONTROL.search(value)):
+    if isinstance(value, str) and (len(value) > LONGEST_VALUE or CONTROL.search(value)):
         refuse("bad_option_value", "The value has control characters or is too long.", "Write plain text.")
     return value
 

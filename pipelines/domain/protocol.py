@@ -7,6 +7,7 @@ between processes are seconds of CLOCK_BOOTTIME together with the boot id; wall 
 from __future__ import annotations
 
 import os
+import struct
 import time
 from enum import IntEnum
 from pathlib import Path
@@ -111,7 +112,11 @@ class SparkSettings(BaseModel):
 
 
 class Launch(Document):
-    """Everything a run needs to know; written once, before the keeper is started. Durations are seconds."""
+    """Everything a run needs to know; written once, before the keeper is started. Durations are seconds.
+
+    The definition has its references as they are written; `handover`: their values come in a frame on the keeper's
+    standard input, which passes it on to the driver.
+    """
 
     version: Literal[1] = 1
     pipeline: str
@@ -128,8 +133,24 @@ class Launch(Document):
     checkpoint_root: str
     heads: list[QueryHead]
     spark: SparkSettings
+    handover: bool = False
     log_bytes: int = 16 * 1024 * 1024
     log_files: int = 4
+
+
+class Handover(BaseModel):
+    """What a run must know and no file may hold. `values`: by reference, as it is written in the definition; `masked`:
+    texts that no log, status or journal may show."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    values: dict[str, str] = Field(default={}, repr=False)
+    masked: list[str] = Field(default=[], repr=False)
+
+    def frame(self) -> bytes:
+        """As it goes through a pipe: length in four bytes, big endian, then JSON."""
+        body = self.model_dump_json().encode()
+        return struct.pack(">I", len(body)) + body
 
 
 class ProcessIdentity(BaseModel):

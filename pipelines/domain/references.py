@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
@@ -33,6 +34,17 @@ def references(definition: Definition | Mapping[str, Any]) -> list[Reference]:
         for kind, name in REFERENCE.findall(text)
     ]
     return sorted(found, key=lambda reference: (reference.path, reference.kind, reference.name))
+
+
+def substituted(definition: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
+    """A copy with every reference replaced by its value; `values` is keyed by references as they are written."""
+    copied: dict[str, Any] = copy.deepcopy(dict(definition))
+    for path, text in texts(definition):
+        tree: Any = copied
+        for part in path[:-1]:
+            tree = tree[part]
+        tree[path[-1]] = REFERENCE.sub(lambda match: values.get(match[0], match[0]), text)
+    return copied
 
 
 def texts(value: Any, path: PathParts = ()) -> Iterator[tuple[PathParts, str]]:

@@ -6,6 +6,7 @@ from pipelines.models.event import AuditRow, Event, IdempotencyKey
 from pipelines.models.ledger import LedgerBatch, Position, Sample
 from pipelines.models.revision import Revision
 from pipelines.models.run import Host, Run, RunNumber
+from pipelines.models.secret import Secret
 from pipelines.models.workflow import Operation
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "Run",
     "RunNumber",
     "Sample",
+    "Secret",
 ]

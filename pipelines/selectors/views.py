@@ -459,6 +459,26 @@ class AuditView(View):
     outcome: str
 
 
+class SecretView(View):
+    """A secret without its value. `readable`: a key of this server decrypts it; null while the store has no key."""
+
+    name: str
+    version: int
+    created_at: datetime
+    created_by: str
+    updated_at: datetime
+    updated_by: str
+    readable: bool | None
+    used_by: list[str] = Field(description="Pipelines whose current revision refers to it.")
+
+
+class RotationView(View):
+    """How many secrets are under the current key now, and those that no key decrypts."""
+
+    rotated: int
+    unreadable: list[str]
+
+
 class SessionView(View):
     """Who is asking; `csrf_token` goes into the header X-CSRFToken of every write with a session."""
 

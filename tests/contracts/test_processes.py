@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from pipelines.domain.protocol import TOKEN_VARIABLE, ProcessIdentity
+from pipelines.domain.protocol import TOKEN_VARIABLE, Handover, ProcessIdentity
 from tests.fakes.host import FakeHost
 from workers.adapters.processes import HostProcesses
 from workers.ports import Processes
@@ -122,7 +122,7 @@ def test_the_current_process_is_alive(subject: Subject) -> None:
 
 
 def test_a_spawned_keeper_carries_the_token_when_the_call_returns(subject: Subject, token: str, tmp_path: Path) -> None:
-    subject.processes.spawn_keeper(tmp_path, token)
+    subject.processes.spawn_keeper(tmp_path, token, Handover())
     (keeper,) = subject.processes.holders()[token]
     assert subject.processes.kill(keeper, token)
 
@@ -132,7 +132,7 @@ def test_a_keeper_inherits_no_secrets_and_leads_a_session_of_its_own(
 ) -> None:
     monkeypatch.setenv("HEADGATE_SECRET_KEY", "canary")
     processes = HostProcesses(keeper=(sys.executable, "-c", KEEPER))
-    processes.spawn_keeper(tmp_path, token)
+    processes.spawn_keeper(tmp_path, token, Handover())
     (keeper,) = processes.holders()[token]
     try:
         environment = Path(f"/proc/{keeper.pid}/environ").read_bytes()
@@ -145,5 +145,5 @@ def test_a_keeper_inherits_no_secrets_and_leads_a_session_of_its_own(
 def test_a_keeper_that_fails_at_once_is_an_error_that_says_where_to_look(tmp_path: Path, token: str) -> None:
     processes = HostProcesses(keeper=(sys.executable, "-c", "import sys; sys.exit('no')"))
     with pytest.raises(OSError, match=r"keeper\.log"):
-        processes.spawn_keeper(tmp_path, token)
+        processes.spawn_keeper(tmp_path, token, Handover())
     assert (tmp_path / "keeper.log").read_text() == "no\n"

@@ -46,7 +46,7 @@ def routes(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterat
 
 def address(route: str) -> str:
     for name, value in EXAMPLES.items():
-        for converter in ("name", "number", "uuid"):
+        for converter in ("name", "number", "secret", "uuid"):
             route = route.replace(f"<{converter}:{name}>", value)
     assert "<" not in route, route
     return "/" + route
@@ -85,7 +85,7 @@ def test_a_viewer_writes_nothing(viewer: APIClient, route: str) -> None:
         assert getattr(viewer, method)(address(route)).status_code == 403, (method, route)
 
 
-@pytest.mark.parametrize("route", [route for route in ROUTES if route.startswith("api/v1/pipelines/<")])
+@pytest.mark.parametrize("route", [r for r in ROUTES if r.startswith(("api/v1/pipelines/<", "api/v1/secrets/"))])
 def test_an_operator_deletes_nothing(operator: APIClient, route: str) -> None:
     PipelineFactory.create(name="orders")
     assert operator.delete(address(route)).status_code == 403

@@ -10,6 +10,7 @@ import pytest
 from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
+from pipelines.domain.protocol import Handover
 from pipelines.domain.states import OperationKind, Phase, RunState
 from pipelines.models import Event, Host, Operation, Pipeline, Run, Sample
 from pipelines.services import lifecycle
@@ -191,18 +192,21 @@ def test_an_unresolved_reference_blocks_the_start_before_any_run_exists(stage: S
     assert "secret" in pipeline.phase_message
 
 
-def test_an_allowed_variable_reaches_the_launch_and_only_the_launch(stage: Stage) -> None:
+def test_values_are_handed_over_and_the_launch_holds_the_references(stage: Stage) -> None:
     pipeline = PipelineFactory.create()
     assert pipeline.current_revision is not None
     pipeline.current_revision.definition["sources"]["shop"]["bootstrap_servers"] = "${env:BROKER}"
     pipeline.current_revision.save()
     launcher = stage.supervisor._actor.launcher
-    object.__setattr__(launcher, "references", References({"BROKER": "b:1"}, None))
+    object.__setattr__(launcher, "references", References({"BROKER": "b:1"}, None, launcher.references.secrets))
     stage.ask(pipeline, OperationKind.START)
     stage.pass_time(1)
     launch = stage.host.launch(stage.host.path(pipeline.name, 1))
     assert launch is not None
-    assert launch.definition["sources"]["shop"]["bootstrap_servers"] == "b:1"
+    assert launch.handover
+    assert launch.definition["sources"]["shop"]["bootstrap_servers"] == "${env:BROKER}"
+    handover = stage.host.handovers[stage.host.path(pipeline.name, 1)]
+    assert handover == Handover(values={"${env:BROKER}": "b:1"}, masked=[])
     pipeline.current_revision.refresh_from_db()
     assert pipeline.current_revision.definition["sources"]["shop"]["bootstrap_servers"] == "${env:BROKER}"
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines.domain import protocol
-from pipelines.domain.protocol import Control, Document, ExitRecord, Identity, Launch, ProcessIdentity, Status
+from pipelines.domain.protocol import Control, Document, ExitRecord, Handover, Identity, Launch, ProcessIdentity, Status
 from workers.ports import JournalChunk, Now, TokenHolders
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -56,6 +56,7 @@ class FakeHost:
     wall: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     processes: dict[int, FakeProcess] = field(default_factory=dict)
     directories: dict[Path, FakeDirectory] = field(default_factory=lambda: defaultdict(FakeDirectory))
+    handovers: dict[Path, Handover] = field(default_factory=dict)
     signals: list[tuple[ProcessIdentity, str]] = field(default_factory=list)
     point: Callable[[str], None] = lambda _name: None
     spawn_error: OSError | None = None
@@ -99,8 +100,9 @@ class FakeHost:
             self.worker = self.start()
         return self.worker.identity
 
-    def spawn_keeper(self, run_dir: Path, token: str) -> None:
+    def spawn_keeper(self, run_dir: Path, token: str, handover: Handover) -> None:
         with self._at("spawn"):
+            self.handovers[run_dir] = handover
             if self.spawn_error is not None:
                 raise self.spawn_error
             self.start(token, run_dir)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from django.conf import settings
+
 from pipelines.domain.protocol import SparkSettings
 from pipelines.services.observations import HostFacts
 from tests.fakes.host import FakeHost, FakeLock, FakeProcess
+from workers.adapters.secrets import StoredSecrets
 from workers.supervisor.act import Actor
 from workers.supervisor.launch import Launcher
 from workers.supervisor.lease import HostLease
@@ -20,7 +23,12 @@ def supervisor(host: FakeHost, lock_holders: list[FakeProcess], name: str = HOST
     """A supervisor in a worker process of its own."""
     memory, owner = Memory(), host.start()
     facts = HostFacts(name, str(host.state_dir), "0", 2, 1024, owner.identity.model_dump())
-    launcher = Launcher(name, host.state_dir, References({}, None), lambda: SparkSettings(classpath=[]))
+    launcher = Launcher(
+        name,
+        host.state_dir,
+        References({}, None, StoredSecrets(settings.HEADGATE.keyring)),
+        lambda: SparkSettings(classpath=[]),
+    )
     host.worker = owner
     return Supervisor(
         host=name,

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.protocol import ExitRecord, Identity, boot_id, boottime
+from pipelines.domain.protocol import ExitRecord, Handover, Identity, boot_id, boottime
 
 ROOT = Path(__file__).resolve().parents[2]
 SLEEPER = "import time; print('up', flush=True); time.sleep(60)"
@@ -53,13 +53,13 @@ class Kept:
         temporary.write_text(document if isinstance(document, str) else json.dumps(document))
         temporary.replace(self.dir / name)
 
-    def start(self, driver: str) -> Kept:
+    def start(self, driver: str, frame: bytes = b"") -> Kept:
         script = self.dir / "driver.py"
         script.write_text(textwrap.dedent(driver))
         call = f"main(Path({str(self.dir)!r}), [sys.executable, {str(script)!r}])"
         code = f"import sys; from pathlib import Path; from workers.keeper.keeper import main; sys.exit({call})"
         environment = {**os.environ, "HEADGATE_SECRET_KEY": "do not tell"}
-        subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=10, env=environment)
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=10, env=environment, input=frame)
         return self
 
     def order(self, seq: int = 1, command: str = "stop", **times: float) -> None:
@@ -151,6 +151,46 @@ def test_the_driver_gets_the_frame_of_secrets_and_sees_the_keeper_die(kept: Kept
     wait_for(lambda: not alive(driver))
     assert (kept.dir / "keeper-lost").exists()
     assert not (kept.dir / "exit.json").exists()
+
+
+SAYS_ITS_SECRET = """
+    import json, os, struct, sys, time
+    pipe = open(int(os.environ["HEADGATE_KEEPER_FD"]), "rb")
+    values = json.loads(pipe.read(struct.unpack(">I", pipe.read(4))[0]))["values"]
+    print("got", len(values["${secret:x}"]), "characters:", values["${secret:x}"], flush=True)
+    sys.stdout.write(values["${secret:x}"][:5]); sys.stdout.flush()
+    time.sleep(0.2)
+    print(values["${secret:x}"][5:], "in two writes", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("length", [11, 2_000_000])
+def test_secrets_reach_the_driver_and_neither_log_nor_directory_nor_environment(kept: Kept, length: int) -> None:
+    canary = "canary-7f3a" + "y" * (length - 11)
+    kept.write("launch.json", {"token": kept.token, "handover": True})
+    kept.start(SAYS_ITS_SECRET, Handover(values={"${secret:x}": canary}, masked=[canary]).frame())
+    kept.said(f"got {length} characters: [redacted]\n")
+    kept.said("[redacted] in two writes")
+    for pid in kept.holders():
+        for name in ("environ", "cmdline"):
+            assert b"canary" not in Path(f"/proc/{pid}/{name}").read_bytes()
+    for path in kept.dir.rglob("*"):
+        assert not path.is_file() or b"canary" not in path.read_bytes()
+
+
+@pytest.mark.parametrize("frame", [b"", b"\0\0", b"\0\0\0\x09{}", b"\xff\xff\xff\xff{}"])
+def test_secrets_that_do_not_arrive_whole_are_an_end_of_its_own_kind(kept: Kept, frame: bytes) -> None:
+    kept.write("launch.json", {"token": kept.token, "handover": True})
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        kept.start("print('never')", frame)
+    assert failed.value.returncode == 3
+    assert not (kept.dir / "identity.json").exists()
+
+
+def test_no_process_of_a_run_may_dump_its_core(kept: Kept) -> None:
+    limits = Path(f"/proc/{kept.start(SLEEPER).driver()}/limits").read_text()
+    assert "Max core file size        0                    0" in limits
 
 
 def test_a_killed_driver_is_recorded_and_its_children_go_with_it(kept: Kept) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipelines.domain.findings import Finding
+from pipelines.domain.references import substituted
 from pipelines.domain.spec import Definition
 from pipelines.domain.validate import validate_data
+from workers.ports import Unreadable
 from workers.supervisor.lineage import Before, Lineage, continue_from
 from workers.supervisor.references import References
 
@@ -88,22 +91,41 @@ def test_a_changed_graph_waits_until_an_open_batch_is_finished() -> None:
     assert codes(continue_from(unfinished, definition(channel="renamed"), "alpha")) == ["OPEN_BATCH"]
 
 
+class FakeSecrets(dict[str, str]):
+    """A store in memory."""
+
+    def read(self, names: Collection[str]) -> dict[str, str | Unreadable]:
+        return {name: self.get(name, Unreadable("no such secret", "Store it.")) for name in names}
+
+
 @pytest.fixture
 def references(tmp_path: Path) -> References:
     (tmp_path / "password").write_text("from a file\n")
     (tmp_path / "link").symlink_to("/etc/hostname")
-    return References({"BROKER": "a:9092"}, tmp_path)
+    return References({"BROKER": "a:9092"}, tmp_path, FakeSecrets({"known": "s3cret/value"}))
 
 
 def test_references_become_values(references: References) -> None:
-    resolved, findings = references.resolve({"a": ["${env:BROKER}"], "b": {"c": "x${file:password}x"}, "d": 1})
-    assert resolved == {"a": ["a:9092"], "b": {"c": "xfrom a filex"}, "d": 1}
-    assert findings == []
+    data = {"a": ["${env:BROKER}"], "b": {"c": "x${file:password}x${secret:known}"}, "d": 1}
+    resolved = references.resolve(data)
+    assert resolved.findings == []
+    whole = {"a": ["a:9092"], "b": {"c": "xfrom a filexs3cret/value"}, "d": 1}
+    assert substituted(data, resolved.values) == whole
+    assert data["a"] == ["${env:BROKER}"]
+
+
+def test_secrets_are_masked_wherever_they_stand_and_other_references_where_a_password_stands(
+    references: References,
+) -> None:
+    options = {"sasl.password": "${file:password}", "client.id": "${env:BROKER}", "ssl.key.password": "${secret:known}"}
+    masked = references.resolve({"options": options}).handover().masked
+    assert set(masked) == {"from a file", "from%20a%20file", "s3cret/value", "s3cret%2Fvalue"}
 
 
 def test_regular_expressions_are_not_references(references: References) -> None:
     data = {"regex": "${env:BROKER}", "description": "${env:BROKER}"}
-    assert references.resolve(data) == (data, [])
+    assert references.resolve(data).values == {}
+    assert substituted(data, {"${env:BROKER}": "x"}) == data
 
 
 @pytest.mark.parametrize(
@@ -112,10 +134,11 @@ def test_regular_expressions_are_not_references(references: References) -> None:
 def test_whatever_cannot_be_resolved_is_a_finding_with_its_path(references: References, text: str) -> None:
     if text == "${file:.}":
         text = "${file:a/..}"
-    _, findings = references.resolve({"sources": {"shop": {"topics": [text]}}})
+    findings = references.resolve({"sources": {"shop": {"topics": [text]}}}).findings
     assert [(f.path, f.code) for f in findings] == [("sources.shop.topics[0]", "UNRESOLVED_REFERENCE")]
 
 
 def test_every_unresolved_reference_is_found_at_once(references: References) -> None:
-    _, findings = references.resolve({"a": "${secret:x}", "b": "${env:NO}"})
+    findings = references.resolve({"a": "${secret:x}", "b": "${env:NO}"}).findings
     assert len(findings) == 2
+    assert "no such secret" in findings[0].message

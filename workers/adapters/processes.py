@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import workers
-from pipelines.domain.protocol import TOKEN_VARIABLE, ProcessIdentity, boot_id
+from pipelines.domain.protocol import TOKEN_VARIABLE, Handover, ProcessIdentity, boot_id
 from workers.ports import TokenHolders
 
 _PROC = Path("/proc")
@@ -68,7 +68,7 @@ class HostProcesses:
             os.close(descriptor)
         return True
 
-    def spawn_keeper(self, run_dir: Path, token: str) -> None:
+    def spawn_keeper(self, run_dir: Path, token: str, handover: Handover) -> None:
         """The first process of the keeper only forks and exits, which is waited for, so that no zombie stays."""
         environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         with (run_dir / _KEEPER_LOG).open("ab") as log:
@@ -76,22 +76,24 @@ class HostProcesses:
                 [*self._keeper, str(run_dir)],
                 cwd=_PROJECT,
                 env={**environment, TOKEN_VARIABLE: token, "PYTHONPATH": str(_PROJECT)},
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-        self._await_detached(child)
+        self._await_detached(child, handover.frame())
 
-    def _await_detached(self, child: subprocess.Popen[bytes]) -> None:
+    def _await_detached(self, child: subprocess.Popen[bytes], frame: bytes) -> None:
         try:
-            code = child.wait(_DETACH_TIMEOUT)
+            child.communicate(frame, _DETACH_TIMEOUT)
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
             raise OSError(f"the keeper did not detach within {_DETACH_TIMEOUT:.0f} s") from None
-        if code:
-            raise OSError(f"the keeper did not start (exit {code}); {_KEEPER_LOG} in the run directory says why")
+        if child.returncode:
+            raise OSError(
+                f"the keeper did not start (exit {child.returncode}); {_KEEPER_LOG} in the run directory says why"
+            )
 
     def _identify(self, pid: int) -> ProcessIdentity | None:
         """State and start time from /proc/PID/stat, whose second field may hold spaces and parentheses."""

@@ -34,14 +34,23 @@ def main(run_dir: Path) -> int:
     from pydantic import ValidationError
 
     from pipelines.domain.protocol import Exit, Launch
+    from pipelines.domain.references import substituted
     from pipelines.domain.spec import Definition
+    from workers.agent import masking, watch
     from workers.agent.driver import Driver
 
     try:
+        handover = watch.handover()
+        masking.hide(handover.masked)
         launch = Launch.model_validate_json((run_dir / "launch.json").read_bytes())
-        definition = Definition.model_validate(launch.definition)
+        definition = Definition.model_validate(substituted(launch.definition, handover.values))
+    except EOFError as error:
+        say(f"the secrets did not arrive: {error}")
+        process.process.kill()
+        return int(Exit.KEEPER_LOST)
     except ValidationError as error:
-        say(f"launch.json is of no use: {error}")
+        problems = [f"{each['loc']}: {each['type']}" for each in error.errors(include_input=False)]
+        say(f"launch.json is of no use: {'; '.join(problems)}")
         process.process.kill()
         return int(Exit.BAD_LAUNCH)
     return Driver(run_dir, launch, definition, process).run()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pipelines.domain import journal
 from pipelines.domain.positions import Frozen
+from workers.agent import masking
 
 _KINDS = {payload: kind for kind, payload in journal.PAYLOADS.items()}
 _DURABLE = {journal.EntryKind.PLANNED, journal.EntryKind.DONE, journal.EntryKind.RESOLVED, journal.EntryKind.POSITIONS}
@@ -36,8 +37,9 @@ class Journal:
         kind = _KINDS[type(payload)]
         with self._lock:
             entry = journal.Entry(
-                n=self._number + 1, epoch=self._epoch, at=time.time(), kind=kind, data=payload.model_dump(mode="json")
-            )
+                n=self._number + 1, epoch=self._epoch, at=time.time(), kind=kind,
+                data=masking.prose(payload.model_dump(mode="json")),
+            )  # fmt: skip
             self._write(journal.encode(entry), durable=kind in _DURABLE)
             self._number += 1
 

@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import struct
 import threading
 from collections.abc import Callable
 
-from pipelines.domain.protocol import KEEPER_FD_VARIABLE
+from pipelines.domain.protocol import KEEPER_FD_VARIABLE, Handover
 from workers.agent.jvm import Jvm
 
 
+def handover() -> Handover:
+    """The secrets' frame; empty where no keeper is above. Raises EOFError where it does not come whole."""
+    descriptor = os.environ.get(KEEPER_FD_VARIABLE)
+    if descriptor is None:
+        return Handover()
+    os.set_inheritable(int(descriptor), False)
+    with open(int(descriptor), "rb", closefd=False, buffering=0) as pipe:
+        (length,) = struct.unpack(">I", _exactly(pipe, 4))
+        return Handover.model_validate_json(_exactly(pipe, length))
+
+
+def _exactly(pipe: io.FileIO, length: int) -> bytes:
+    found = bytearray()
+    while len(found) < length:
+        if not (part := pipe.read(length - len(found))):
+            raise EOFError("the keeper is gone")
+        found += part
+    return bytes(found)
+
+
 def keeper(lost: Callable[[], None]) -> None:
-    """Read the secrets' frame, then call `lost` when the pipe closes, which is when the keeper is gone."""
+    """Call `lost` when the pipe, from which the frame was read, closes: then the keeper is gone."""
     descriptor = os.environ.get(KEEPER_FD_VARIABLE)
     if descriptor is not None:
-        threading.Thread(target=_read, args=(int(descriptor), lost), name="keeper", daemon=True).start()
+        threading.Thread(target=_await_end, args=(int(descriptor), lost), name="keeper", daemon=True).start()
 
 
-def _read(descriptor: int, lost: Callable[[], None]) -> None:
-    os.set_inheritable(descriptor, False)
-    try:
-        with os.fdopen(descriptor, "rb") as pipe:
-            (length,) = struct.unpack(">I", pipe.read(4))
-            pipe.read(length)
-            pipe.read()
-    except (OSError, struct.error):
-        pass
+def _await_end(descriptor: int, lost: Callable[[], None]) -> None:
+    with contextlib.suppress(OSError):
+        os.read(descriptor, 1)
     lost()
 
 

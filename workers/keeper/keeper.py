@@ -1,6 +1,7 @@
 """What the keeper does, in order.
 
-1. Detach: clean environment with the run's token, double fork, own session, orphans adopted.
+1. Detach: clean environment with the run's token, secrets from standard input, double fork, own session, orphans
+   adopted, no core dumps.
 2. Take the pipeline's lock, write its own half of identity.json, start the driver in a process group of its own, hand
    it the secrets over a pipe that stays open (its end of file tells the driver that the keeper is gone), write the
    other half.
@@ -13,17 +14,17 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import resource
 import select
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from workers.keeper import files, processes
+from workers.keeper import files, handover, processes
 from workers.keeper.ladder import ControlFile, Rung
 from workers.keeper.log import LogPump
 
@@ -36,7 +37,8 @@ _ROOT = Path(__file__).resolve().parents[2]
 def main(run_dir: Path, driver: list[str] | None = None) -> int:
     """Detach and keep the run in `run_dir`; returns in the caller's process at once, and never in the keeper's.
 
-    `driver` is the command line to run, by default the agent. Returns 2 where launch.json cannot be read.
+    `driver` is the command line to run, by default the agent. Returns 2 where launch.json cannot be read, 3 where the
+    secrets that it announces do not arrive whole.
     """
     run_dir = run_dir.resolve()
     launch = files.read(run_dir / "launch.json")
@@ -44,11 +46,16 @@ def main(run_dir: Path, driver: list[str] | None = None) -> int:
         sys.stderr.write(f"{run_dir / 'launch.json'} cannot be read\n")
         return 2
     _restart_with_clean_environment(launch["token"])
+    frame = handover.receive(sys.stdin.fileno()) if launch.get("handover") else handover.EMPTY
+    if frame is None:
+        sys.stderr.write("the secrets of the run did not arrive whole\n")
+        return 3
     if _detach():
         return 0
     code = 1
     try:
-        code = Keeper(run_dir, launch, driver or [sys.executable, "-P", "-m", "workers.agent", str(run_dir)]).run()
+        argv = driver or [sys.executable, "-P", "-m", "workers.agent", str(run_dir)]
+        code = Keeper(run_dir, launch, argv, frame).run()
     finally:
         os._exit(code)
 
@@ -74,6 +81,7 @@ def _detach() -> bool:
         os.dup2(null, descriptor)
     os.closerange(3, 256)
     os.umask(0o077)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump holds every secret of its process
     return False
 
 
@@ -84,16 +92,18 @@ def _identity(pid: int, boot_id: str) -> dict[str, Any]:
 class Keeper:
     """One run's keeper. `run` returns the process' exit code once exit.json is on disk."""
 
-    def __init__(self, run_dir: Path, launch: dict[str, Any], driver: list[str]) -> None:
+    def __init__(self, run_dir: Path, launch: dict[str, Any], driver: list[str], frame: bytes) -> None:
         self._dir = run_dir
         self._token: str = launch["token"]
         self._active = launch.get("role", "ACTIVE") == "ACTIVE"
         self._argv = driver
+        self._frame = frame
         self._boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         self._control = ControlFile(run_dir / "control.json", self._boot_id)
         self._log = LogPump(
-            run_dir / "agent.log", size=launch.get("log_bytes", 16 << 20), files=launch.get("log_files", 4)
-        )
+            run_dir / "agent.log", size=launch.get("log_bytes", 16 << 20), files=launch.get("log_files", 4),
+            masked=handover.masked(frame),
+        )  # fmt: skip
         self._rung: Rung | None = None
         self._climbed: tuple[int, Rung] | None = None
         self._pid = 0
@@ -139,16 +149,9 @@ class Keeper:
         self._pid = self._group = child.pid
         child.returncode = 0  # reaped by processes.reap
         os.close(secrets)
-        self._hand_over_secrets(ours)
+        handover.pass_on(ours, self._frame)  # the pipe stays open while the keeper lives
         files.write_atomically(self._dir / "identity.json", {**identity, "driver": _identity(child.pid, self._boot_id)})
         return self._watch()
-
-    @staticmethod
-    def _hand_over_secrets(pipe: int) -> None:
-        """One frame: length in four bytes, big endian, then JSON. The pipe stays open while the keeper lives."""
-        frame = b"{}"
-        with contextlib.suppress(BrokenPipeError):
-            os.write(pipe, struct.pack(">I", len(frame)) + frame)
 
     def _watch(self) -> int:
         handle = os.pidfd_open(self._pid)

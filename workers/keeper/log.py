@@ -7,7 +7,10 @@ import fcntl
 import os
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
+
+from workers.keeper.redaction import Redactor
 
 _CHUNK = 64 * 1024
 _PIPE_SIZE = 1024 * 1024
@@ -17,15 +20,16 @@ _PIPE_SIZE = 1024 * 1024
 class LogPump(threading.Thread):
     """Copies a pipe into `path`; `files` older files of at most `size` bytes are kept as path.1, path.2 and so on.
 
-    A full disk never blocks the writer of the pipe: what cannot be written is dropped, counted, and the count is
-    written as soon as there is room again.
+    The texts of `masked` are taken out on the way. A full disk never blocks the writer of the pipe: what cannot be
+    written is dropped, counted, and the count is written as soon as there is room again.
     """
 
-    def __init__(self, path: Path, *, size: int, files: int) -> None:
+    def __init__(self, path: Path, *, size: int, files: int, masked: Iterable[bytes] = ()) -> None:
         super().__init__(name="log", daemon=True)
         self._path = path
         self._size = size
         self._files = files
+        self._redactor = Redactor(masked)
         self._lost = 0
         self._lock = threading.Lock()
         self._source, self.sink = os.pipe()
@@ -35,7 +39,8 @@ class LogPump(threading.Thread):
     def run(self) -> None:
         """Copy until every writer has closed the pipe."""
         while chunk := os.read(self._source, _CHUNK):
-            self.write(chunk)
+            self.write(self._redactor.feed(chunk))
+        self.write(self._redactor.flush())
 
     def say(self, text: str) -> None:
         """A line of the keeper's own."""
@@ -43,6 +48,8 @@ class LogPump(threading.Thread):
 
     def write(self, chunk: bytes) -> None:
         """Append to the log, or count what could not be written."""
+        if not chunk:
+            return
         with self._lock:
             try:
                 self._append(chunk)

@@ -22,8 +22,9 @@ from pipelines.services.transitions import set_phase
 from workers.ports import Now, Processes, RunDirs
 from workers.supervisor import actions
 from workers.supervisor.command import first_control
-from workers.supervisor.launch import Launcher
+from workers.supervisor.launch import Launcher, NotProvisioned
 from workers.supervisor.memory import Memory
+from workers.supervisor.references import Unresolved
 from workers.supervisor.view import PipelineView
 
 log = structlog.get_logger(__name__)
@@ -97,11 +98,12 @@ class _Deed:
         """A keeper that cannot be started counts as one that ended at once, so the restart budget bounds it."""
         run_dir = Path(run.run_dir)
         control = first_control(self.view, self.now)
-        self.actor.rundirs.prepare(run_dir, self.actor.launcher.launch(run), control)
         memory = self.actor.memory.run(run.token)
         try:
-            self.actor.processes.spawn_keeper(run_dir, run.token)
-        except OSError as error:
+            launch, handover = self.actor.launcher.launch(run)
+            self.actor.rundirs.prepare(run_dir, launch, control)
+            self.actor.processes.spawn_keeper(run_dir, run.token, handover)
+        except (OSError, Unresolved, NotProvisioned) as error:
             message = f"The keeper of run {run.number} could not be started: {error}"
             events.record(kind="run.spawn_failed", message=message, pipeline=self.pipeline, run=run)
         memory.spawned = True

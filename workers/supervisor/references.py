@@ -1,21 +1,43 @@
-"""References of a definition, resolved on the host: `${env:}` by an allow-list, `${file:}` below one directory."""
+"""References of a definition, resolved on the host: `${secret:}` from the store, `${env:}` by an allow-list, `${file:}`
+below one directory. The values are for the agent alone: they are handed over to it, and never written into a file."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipelines.domain.findings import Finding, PathParts, dotted
-from pipelines.domain.references import REFERENCE, texts
+from pipelines.domain.client_options import SECRET_OPTIONS
+from pipelines.domain.findings import Finding
+from pipelines.domain.protocol import Handover
+from pipelines.domain.references import Reference, references
+from pipelines.domain.secrets import forms
+from workers.ports import Secrets, Unreadable
 
 _LARGEST_FILE = 64 * 1024
+_KNOWN_HERE = "Nothing starts with an unresolved reference; make it known on this host."
 
 
 class Unresolved(Exception):
-    """A reference that this host cannot resolve; the text says why."""
+    """A reference that this host cannot resolve; the text says why, `hint` what to do. Never a value."""
+
+    def __init__(self, message: str, hint: str = _KNOWN_HERE) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass
+class Resolved:
+    """Values by reference as it is written, those that must never be shown, and a finding for each that is missing."""
+
+    values: dict[str, str] = field(default_factory=dict, repr=False)
+    hidden: set[str] = field(default_factory=set, repr=False)
+    findings: list[Finding] = field(default_factory=list)
+
+    def handover(self) -> Handover:
+        """What the agent gets."""
+        return Handover(values=self.values, masked=sorted({form for value in self.hidden for form in forms(value)}))
 
 
 @dataclass(frozen=True)
@@ -24,37 +46,36 @@ class References:
 
     variables: Mapping[str, str]
     directory: Path | None
+    secrets: Secrets
 
-    def resolve(self, definition: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
-        """A copy with every reference replaced by its value, and a finding for each that cannot be."""
-        resolved: dict[str, Any] = copy.deepcopy(dict(definition))
-        findings: list[Finding] = []
-        for path, text in texts(definition):
-            if REFERENCE.search(text):
-                self._replace(resolved, path, text, findings)
-        return resolved, findings
+    def resolve(self, definition: Mapping[str, Any]) -> Resolved:
+        """Every reference of a definition; the store is asked once for all secrets together."""
+        found = references(definition)
+        names = {reference.name for reference in found if reference.kind == "secret"}
+        stored = self.secrets.read(names) if names else {}
+        resolved = Resolved()
+        for reference in found:
+            try:
+                self._resolve(reference, stored, resolved)
+            except Unresolved as error:
+                resolved.findings.append(_finding(reference, error))
+        return resolved
 
-    def _replace(self, tree: Any, path: PathParts, text: str, findings: list[Finding]) -> None:
-        for part in path[:-1]:
-            tree = tree[part]
-        try:
-            tree[path[-1]] = REFERENCE.sub(lambda match: self._value(match[1], match[2]), text)
-        except Unresolved as error:
-            findings.append(
-                Finding(
-                    path=dotted(path),
-                    code="UNRESOLVED_REFERENCE",
-                    message=str(error),
-                    suggestion="Nothing starts with an unresolved reference; make it known on this host.",
-                )
-            )
+    def _resolve(self, reference: Reference, stored: Mapping[str, str | Unreadable], resolved: Resolved) -> None:
+        value = self._value(reference, stored)
+        resolved.values[f"${{{reference.kind}:{reference.name}}}"] = value
+        if reference.kind == "secret" or _is_secret(reference.path):
+            resolved.hidden.add(value)
 
-    def _value(self, kind: str, name: str) -> str:
-        if kind == "env":
-            return self._variable(name)
-        if kind == "file":
-            return self._file(name)
-        raise Unresolved(f"There is no secret store, so ${{secret:{name}}} cannot be resolved.")
+    def _value(self, reference: Reference, stored: Mapping[str, str | Unreadable]) -> str:
+        if reference.kind == "env":
+            return self._variable(reference.name)
+        if reference.kind == "file":
+            return self._file(reference.name)
+        value = stored[reference.name]
+        if isinstance(value, Unreadable):
+            raise Unresolved(f"${{secret:{reference.name}}} cannot be resolved: {value.reason}", value.hint)
+        return value
 
     def _variable(self, name: str) -> str:
         if name not in self.variables:
@@ -76,3 +97,12 @@ class References:
         if len(text) > _LARGEST_FILE:
             raise Unresolved(f"${{file:{name}}} is longer than {_LARGEST_FILE} characters.")
         return text.removesuffix("\n")
+
+
+def _is_secret(path: str) -> bool:
+    """Whether an option holds a secret whatever it is filled from."""
+    return "password" in path.lower() or any(path.endswith(f'["{option}"]') for option in SECRET_OPTIONS)
+
+
+def _finding(reference: Reference, error: Unresolved) -> Finding:
+    return Finding(path=reference.path, code="UNRESOLVED_REFERENCE", message=str(error), suggestion=error.hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import typer
@@ -62,17 +63,28 @@ class Command(RenderCommand):
         """The page."""
         group: Any = typer.main.get_command(app)
         codes = "\n".join(f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())
-        commands = "\n".join(_command(group, command) for command in group.commands.values())
+        commands = "\n".join(_commands(group))
         return PAGE.format(codes=codes, commands=commands)
 
 
-def _command(group: Any, command: Any) -> str:
+def _commands(group: Any, prefix: str = "") -> Iterator[str]:
+    """Every command, those of groups below their group's name."""
+    for command in group.commands.values():
+        name = f"{prefix}{command.name}"
+        if hasattr(command, "commands"):
+            yield f"### {name}\n\n{command.help}\n"
+            yield from _commands(command, f"{name} ")
+        else:
+            yield _command(name, command)
+
+
+def _command(name: str, command: Any) -> str:
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     options = [p for p in command.params if p.param_type_name == "option" and p.name != "help"]
-    usage = " ".join(["headgate", command.name, "[OPTIONS]" if options else "", *(p.metavar for p in arguments)])
+    usage = " ".join(["headgate", name, "[OPTIONS]" if options else "", *(p.metavar for p in arguments)])
     rows = [f"| {_names(option)} | {option.help}{_default(option)} |" for option in options]
     table = "\n".join(["| option | what it does |", "|---|---|", *rows]) if rows else ""
-    return f"### {command.name}\n\n```\n{' '.join(usage.split())}\n```\n\n{command.help}\n\n{table}\n"
+    return f"### {name}\n\n```\n{' '.join(usage.split())}\n```\n\n{command.help}\n\n{table}\n"
 
 
 def _names(option: Any) -> str:

@@ -1,0 +1,144 @@
+"""The commands of the secret store against the real API. A value is never an argument."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from typer.testing import CliRunner, Result
+
+from controlplane.cli import secrets
+from controlplane.cli.app import app
+from controlplane.cli.errors import ExitCode
+from controlplane.shared.keyring import open_keyring
+from pipelines.domain.roles import Role
+from pipelines.models import Secret
+from pipelines.services import access
+from tests.db.conftest import Server
+from tests.factories import PipelineFactory, UserFactory
+
+Run = Callable[..., Result]
+CANARY = "canary-52ee01"
+
+
+@pytest.fixture
+def key_file(settings: Any, tmp_path: Path) -> Path:
+    file = tmp_path / "keys"
+    call_command("add_secret_key", file=file)
+    settings.HEADGATE = settings.HEADGATE.model_copy(update={"secret_key_file": file})
+    return file
+
+
+@pytest.fixture
+def run(server: Server, key_file: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A command line of an admin; whatever it prints is searched for the canary."""
+    admin = UserFactory.create(username="ana", role=Role.ADMIN)
+    monkeypatch.setenv("HEADGATE_URL", server.url)
+    monkeypatch.setenv("HEADGATE_TOKEN", access.create_token(user=admin, name="test", expires=None))
+
+    def call(*arguments: str, text: str | bytes | None = None) -> Result:
+        result = CliRunner().invoke(app, ["secrets", *arguments], input=text)
+        assert CANARY not in result.output
+        return result
+
+    return call
+
+
+def value_of(name: str, key_file: Path) -> str:
+    return open_keyring([], key_file).decrypt(Secret.objects.get(name=name).ciphertext)
+
+
+def test_a_value_comes_from_standard_input_without_its_last_line_feed(run: Run, key_file: Path) -> None:
+    assert run("set", "shop", text=f"{CANARY}\n").stdout == "shop: version 1\n"
+    assert value_of("shop", key_file) == CANARY
+    assert run("set", "shop", text=f" {CANARY}\n\n").stdout == "shop: version 2\n"
+    assert value_of("shop", key_file) == f" {CANARY}\n"
+
+
+def test_a_value_comes_from_a_file(run: Run, key_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "value").write_text(f"{CANARY}\r\n")
+    assert run("set", "shop", "--from-file", str(tmp_path / "value")).exit_code == 0
+    assert value_of("shop", key_file) == CANARY
+    assert run("set", "shop", "--from-file", str(tmp_path / "none")).exit_code == ExitCode.USAGE
+
+
+def test_a_value_is_asked_for_without_echo_and_twice(run: Run, key_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def answer(_text: str, **how: Any) -> str:
+        asked.append(how)
+        return CANARY
+
+    monkeypatch.setattr(secrets, "_at_a_terminal", lambda: True)
+    monkeypatch.setattr("typer.prompt", answer)
+    assert run("set", "shop").exit_code == 0
+    assert value_of("shop", key_file) == CANARY
+    assert asked == [{"hide_input": True, "confirmation_prompt": True, "err": True}]
+
+
+@pytest.mark.parametrize("arguments", [["set", "shop", "value"], ["set", "shop", "--value", "x"], ["rotate", "a", "b"]])
+def test_a_value_is_never_an_argument(run: Run, arguments: list[str]) -> None:
+    assert run(*arguments, text="x").exit_code == ExitCode.USAGE
+
+
+@pytest.mark.parametrize("value", [b"", b"\n", b"\xff\xfe", b"x" * 300_000, b"bell\a"])
+def test_what_is_no_value_is_refused(run: Run, value: bytes) -> None:
+    assert run("set", "shop", text=value).exit_code == ExitCode.REFUSED
+    assert not Secret.objects.exists()
+
+
+def test_the_list_shows_names_and_users(run: Run) -> None:
+    assert "headgate secrets set" in run("list").stdout
+    run("set", "shop", text=CANARY)
+    pipeline = PipelineFactory.create(name="orders")
+    assert pipeline.current_revision is not None
+    pipeline.current_revision.definition["sources"]["shop"]["options"] = {"sasl.password": "${secret:shop}"}
+    pipeline.current_revision.save()
+    shown = run("list").stdout
+    for word in ("shop", "1", "ana", "yes", "orders"):
+        assert word in shown
+    (listed,) = json.loads(run("list", "--json").stdout)
+    assert (listed["name"], listed["used_by"]) == ("shop", ["orders"])
+    assert "orders take it at their next start" in run("set", "shop", text=CANARY).stdout
+    refused = run("delete", "shop")
+    assert refused.exit_code == ExitCode.REFUSED
+    assert "orders" in refused.stderr
+    assert "--force" in refused.stderr
+    assert run("delete", "shop", "--force").stdout == "shop: deleted\n"
+    assert run("delete", "shop").exit_code == ExitCode.FAILED
+
+
+def test_rotating_exchanges_keys_or_a_value(run: Run, key_file: Path) -> None:
+    run("set", "shop", text="older")
+    call_command("add_secret_key", file=key_file)
+    assert run("rotate").stdout == "1 under the current key.\n"
+    key_file.write_text(key_file.read_text().splitlines()[0])
+    assert value_of("shop", key_file) == "older"
+    assert run("rotate", "shop", text=CANARY).stdout == "shop: version 2\n"
+    assert value_of("shop", key_file) == CANARY
+    missing = run("rotate", "typo", text=CANARY)
+    assert missing.exit_code == ExitCode.FAILED
+    assert "There is no secret typo" in missing.stderr
+    assert run("rotate", "--from-file", "x").exit_code == ExitCode.USAGE
+
+
+def test_a_rotation_that_leaves_something_unreadable_fails_and_names_it(run: Run, key_file: Path) -> None:
+    run("set", "shop", text=CANARY)
+    key_file.unlink()
+    call_command("add_secret_key", file=key_file)
+    result = run("rotate")
+    assert result.exit_code == ExitCode.FAILED
+    assert "No key reads shop" in result.stdout
+    assert json.loads(run("rotate", "--json").stdout) == {"rotated": 0, "unreadable": ["shop"]}
+    assert "NO" in run("list").stdout
+
+
+def test_without_a_key_the_command_says_how_to_make_one(run: Run, key_file: Path) -> None:
+    key_file.unlink()
+    refused = run("set", "shop", text=CANARY)
+    assert refused.exit_code == ExitCode.REFUSED
+    assert "manage.py add_secret_key" in refused.stderr

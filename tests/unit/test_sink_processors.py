@@ -170,8 +170,37 @@ def test_a_restored_penalty_is_never_longer_than_the_configuration_allows_and_st
     assert (penalty.sink, penalty.until) == ("s1", WALL + 1030.0)
 
 
+@pytest.mark.parametrize("spec", [FAILOVER, TURNS, BACKOFF])
+def test_a_round_is_over_when_a_sink_has_delivered(spec: dict[str, Any]) -> None:
+    processor = Bench(MEMBERS, spec).processor
+    tried = []
+    for sink in processor.candidates():
+        tried.append(sink)
+        processor.delivered(sink)
+    assert len(tried) == 1
+
+
 def test_batches_go_round() -> None:
     assert Bench(MEMBERS, TURNS).batches(4) == ["s1", "s2", "s3", "s1"]
+
+
+def test_a_round_that_was_gone_through_begins_anew_although_a_sink_has_come_back_since() -> None:
+    bench = Bench(MEMBERS, BACKOFF, failing={"s2"})
+    assert bench.batches(5) == ["s1", "s3", "s1", "s3", "s1"]
+    bench.failing.clear()
+    assert bench.batch() == "s3"
+    bench.wait(2)
+    assert bench.batches(3) == ["s1", "s2", "s3"]
+
+
+def test_random_batches_reach_everybody_in_every_order() -> None:
+    bench = Bench(MEMBERS, {"type": "load_balance", "selector": "random"}, failing=set(MEMBERS))
+    orders = set()
+    for _ in range(400):
+        with pytest.raises(AllFailed):
+            bench.batch()
+        orders.add(tuple(bench.tried))
+    assert len(orders) == 6
 
 
 def test_a_balanced_sink_that_backs_off_is_left_out_and_then_gets_its_share_again() -> None:
@@ -204,7 +233,7 @@ def test_a_sink_on_its_own_is_never_switched_or_penalised() -> None:
 
 
 def test_penalties_saturate_without_overflow() -> None:
-    assert penalty_ms(10**9, 30_000) == 30_000
+    assert penalty_ms(10**15, 30_000) == 30_000
     assert [penalty_ms(n, 10**8) for n in (1, 2, 16, 17)] == [2000, 4000, 65_536_000, 10**8]
 
 

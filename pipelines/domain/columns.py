@@ -22,8 +22,9 @@ ColumnValue = Annotated[
     str,
     Syntax(
         "invalid_column_value",
-        rf"{_BODY}|{_HEADER}|{_ORIGIN}|key",
-        "Write body, body.FIELD for a field of a JSON body, header.NAME, key, or origin.topic, .partition or .offset.",
+        rf"{_BODY}|{_HEADER}|{_ORIGIN}|headers|key",
+        "Write body, body.FIELD for a field of a JSON body, header.NAME, headers (all of them, as JSON), key, or "
+        "origin.topic, origin.partition, origin.offset.",
     ),
 ]
 Columns = Annotated[dict[ColumnName, ColumnValue], Field(min_length=1, max_length=500)]
@@ -33,7 +34,7 @@ Columns = Annotated[dict[ColumnName, ColumnValue], Field(min_length=1, max_lengt
 class ValueSource:
     """What a column's value is taken from; `name` is that of the header or of the origin's part, `path` into a body."""
 
-    kind: Literal["body", "field", "header", "origin", "key"]
+    kind: Literal["body", "field", "header", "headers", "origin", "key"]
     name: str = ""
     path: tuple[str, ...] = ()
 
@@ -47,6 +48,8 @@ def value_source(written: str) -> ValueSource:
         return ValueSource("header", name=rest)
     if first == "origin":
         return ValueSource("origin", name=rest)
+    if first == "headers":
+        return ValueSource("headers")
     return ValueSource("key" if first == "key" else "body")
 
 

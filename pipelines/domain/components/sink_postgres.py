@@ -36,6 +36,10 @@ class PostgresSink(SinkSpec):
     title: ClassVar[str] = "PostgreSQL"
     type: Literal["postgres"] = field("Chooses this sink.", example="postgres")
     dsn: Dsn = field("The database's address. One with a password is a reference.", example="${secret:audit-dsn}")
+    ca: str | None = field(
+        "PEM text of the authority to trust, by reference; the server's certificate and name are checked then.",
+        default=None, example="${file:database-ca.pem}",
+    )  # fmt: skip
     table: TableName = field("The table, which must exist.", example="public.audit_events")
     columns: Columns | None = field(
         "What goes into which column. Without it: key, headers, body, topic, partition and offset, as far as the table "

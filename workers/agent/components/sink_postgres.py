@@ -1,0 +1,184 @@
+"""Rows of a PostgreSQL table, exactly once per batch.
+
+Executors copy a batch to a staging table of its own. One transaction of the driver then moves the rows, writes the
+batch's key (pipeline, lineage, source, channel, batch, ranges) and drops the staging table. A batch whose key is there
+is never written again. The transaction first counts what was staged: a task that ran twice fails the attempt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pyarrow as pa
+from pyspark.sql import Column
+
+from pipelines.domain.columns import value_source
+from pipelines.domain.journal import Planned
+from pipelines.domain.ledger import Counts
+from workers.agent.batch import Attempt
+from workers.agent.component import Place, Resolution, SinkBuilder
+from workers.agent.executor_writer import Deadline, Writer, deliver
+from workers.agent.findings import refuse
+from workers.agent.postgres import AddressRefused, Database
+from workers.agent.postgres_batches import Batches, BatchKey
+from workers.agent.postgres_rows import HEADER, TRAILER, TableColumn, problems, row
+from workers.agent.postgres_table import Table, inspect
+from workers.agent.refused_rows import events_at
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_DEFAULT_COLUMNS = {
+    "key": "key", "headers": "headers", "body": "body",
+    "topic": "origin.topic", "partition": "origin.partition", "offset": "origin.offset",
+}  # fmt: skip
+
+
+class Builder(SinkBuilder):
+    """Writes one channel to one table."""
+
+    def __init__(self, spec: Any, place: Place) -> None:
+        super().__init__(spec, place)
+        self._database = Database(spec.dsn, spec.ca, spec.connect_timeout, spec.statement_timeout)
+        self._table: Table | None = None
+        self._swept: set[str] = set()
+        self._lock = threading.Lock()
+
+    def probe(self) -> None:
+        """Reachable, permitted, and the table has the columns. Raises Refused with every finding."""
+        try:
+            with self._database.connected() as connection, self._database.bounded(connection):
+                self._table = inspect(connection, self.spec, self.place.path)
+        except AddressRefused as error:
+            advice = "Write user, host, port and database; time limits have keys of their own."
+            raise refuse(f"{self.place.path}.dsn", "BAD_ADDRESS", f"{error}.", advice) from error
+        except psycopg.OperationalError as error:
+            message = f"The database cannot be used: {_line(error)}"
+            advice = "Check the address, the password and that the server runs."
+            raise refuse(self.place.path, "DATABASE_UNREACHABLE", message, advice, retryable=True) from error
+
+    def initialise(self, spark: SparkSession) -> None:
+        """Make the table of finished batches."""
+        with self._database.connected() as connection, self._database.bounded(connection):
+            self._batches().create(connection)
+
+    def refuses(self) -> Column | None:
+        """Bodies and values that the table can never have, as far as that shows before the database has seen them."""
+        return problems(self._columns())
+
+    def _known(self) -> Table:
+        if self._table is None:
+            raise RuntimeError("the table has not been looked at")
+        return self._table
+
+    def _columns(self) -> list[TableColumn]:
+        written = self.spec.columns or {
+            name: value for name, value in _DEFAULT_COLUMNS.items() if name in self._known().types
+        }
+        types = self._known().types
+        return [TableColumn(name, *types[name], value_source(value)) for name, value in written.items()]
+
+    def _batches(self) -> Batches:
+        return Batches(self._known(), self._columns(), upsert=self.spec.mode == "upsert")
+
+    def write(self, attempt: Attempt) -> Counts:
+        """Stage on the executors, commit on the driver. A batch that is there already is not written again."""
+        key = self._key(attempt.planned)
+        batches = self._batches()
+        with self._database.connected() as connection:
+            with self._database.bounded(connection):
+                known = batches.find(connection, key)
+                stage = None if known else self._stage(connection, batches, attempt.planned)
+            if stage is not None:
+                self._copy(attempt, batches, stage)
+                with self._database.bounded(connection):
+                    known = batches.commit(connection, key, stage, attempt.counts)
+        if known is None:
+            raise RuntimeError("the batch was neither found nor committed")
+        attempt.refuse(events_at(attempt.events, known.refused))
+        return known.counts
+
+    def _stage(self, connection: psycopg.Connection[Any], batches: Batches, planned: Planned) -> str:
+        """A new staging table. What a crash left behind is dropped once per run and query."""
+        scope = f"{self.place.pipeline}/{self.place.path}/{planned.source}/{planned.channel}"
+        prefix = f"headgate_stage_{hashlib.sha256(scope.encode()).hexdigest()[:12]}_"
+        with self._lock:
+            fresh = prefix not in self._swept
+            self._swept.add(prefix)
+        if fresh:
+            batches.sweep(connection, prefix)
+        name = prefix + uuid.uuid4().hex[:12]
+        batches.make_stage(connection, name)
+        return name
+
+    def _copy(self, attempt: Attempt, batches: Batches, stage: str) -> None:
+        statement = batches.copy_statement(stage)
+        writer = CopyWriter(self._database, statement)
+        deliver(attempt.events.select(row(self._columns()).alias("row")), writer, self.spec.write_deadline)
+
+    def _key(self, planned: Planned) -> BatchKey:
+        ranges = [item.model_dump() for item in planned.ranges]
+        return BatchKey(
+            self.place.pipeline, self.place.lineage, planned.source, planned.channel, self.place.name, planned.batch,
+            ranges,
+        )  # fmt: skip
+
+    def resolve(self, planned: Planned) -> Resolution:
+        """Committed as a whole, or not at all."""
+        with self._database.connected() as connection, self._database.bounded(connection):
+            known = self._batches().find(connection, self._key(planned))
+        if known is None:
+            return Resolution(delivered_before=0)
+        return Resolution(delivered_before=known.counts.delivered, committed=True)
+
+
+class CopyWriter(Writer):
+    """One task: one COPY, one transaction. The rows are encoded already."""
+
+    def __init__(self, database: Database, statement: str) -> None:
+        self._database, self._statement = database, statement
+        self._open = False
+
+    def open(self, deadline: Deadline) -> None:
+        """Connect and begin to copy."""
+        self._connected = self._database.connected()
+        connection = self._connected.__enter__()
+        self._open = True
+        seconds = deadline.left("the copy", self._database.statement_timeout)
+        self._bounded = self._database.bounded(connection, seconds)
+        self._bounded.__enter__()
+        self._connection = connection
+        self._copying = connection.cursor().copy(self._statement)
+        self._copy = self._copying.__enter__()
+        self._copy.write(HEADER)
+
+    def write(self, events: pa.RecordBatch) -> list[tuple[int, str]]:
+        """Pass the rows on: the values of an Arrow column of bytes lie one behind the other."""
+        column = events.column("row")
+        first, last = column.offset, column.offset + len(column)
+        _, offsets, data = column.buffers()
+        width = 8 if pa.types.is_large_binary(column.type) else 4
+        places = memoryview(offsets).cast("q" if width == 8 else "i")
+        self._copy.write(memoryview(data)[places[first] : places[last]].tobytes())
+        return []
+
+    def finish(self) -> None:
+        """End the copy and commit."""
+        self._copy.write(TRAILER)
+        self._copying.__exit__(None, None, None)
+        self._connection.commit()
+
+    def close(self) -> None:
+        """Close the connection; what was not committed is gone."""
+        if self._open:
+            self._open = False
+            self._bounded.__exit__(None, None, None)
+            self._connected.__exit__(None, None, None)
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())

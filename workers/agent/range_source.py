@@ -61,12 +61,12 @@ class RangeStream(DataSourceStreamReader):
         most = None if isinstance(limit, ReadAllAvailable) else self._max_events
         return ranges.dump(ranges.advance(self._reader, ranges.load(start), most))
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Slices]:  # type: ignore[override]
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Slices]:
         """One task for each partition, or for several of them."""
         parts = ranges.slices(ranges.load(start), ranges.load(end))
         return [Slices(parts[number::_TASKS]) for number in range(min(_TASKS, len(parts)))]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The events of a task."""
         for part in partition.parts:  # type: ignore[attr-defined]
             yield from self._reader.batches(part)

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from workers.agent.checkpoint import Key, Offsets
 
-HEADERS = pa.list_(pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())]))
+_HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
+HEADERS = pa.list_(pa.field("element", _HEADER))
 EVENTS = pa.schema(
     [("key", pa.binary()), ("value", pa.binary()), ("headers", HEADERS), ("topic", pa.string()),
      ("partition", pa.int64()), ("offset", pa.int64()), ("problem", pa.string())]

@@ -1,0 +1,53 @@
+"""Pipelines from sources that are no broker into files, and what arrived in them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.domain.protocol import SparkSettings
+from tests.agent.harness import Pipeline
+
+MakeSourcePipeline = Callable[..., Pipeline]
+
+
+@pytest.fixture
+def make_source_pipeline(tmp_path: Path, spark_settings: SparkSettings) -> Iterator[MakeSourcePipeline]:
+    """A pipeline from the given source to files below `tmp_path / "out"`; its processes end with the test."""
+    made: list[Pipeline] = []
+
+    def make(source: dict[str, Any], **more: Any) -> Pipeline:
+        definition = {
+            "api_version": "headgate/v1",
+            "name": "intake",
+            "sources": {"src": source},
+            "channels": {"lake": {"type": "direct"}},
+            "sinks": {"lake": {"type": "file", "channel": "lake", "path": str(tmp_path / "out"), "format": "json"}},
+            "placement": {"launcher": {"cores": 2}},
+            **more,
+        }
+        made.append(Pipeline(tmp_path / "state", definition, spark_settings))
+        return made[-1]
+
+    yield make
+    for pipeline in made:
+        pipeline.kill_all()
+
+
+def delivered(directory: Path) -> list[dict[str, Any]]:
+    """The events in the finished files."""
+    found = []
+    for path in sorted(directory.rglob("*")):
+        if path.is_file() and not any(part.startswith((".", "_")) for part in path.relative_to(directory).parts):
+            found += [json.loads(line) for line in path.read_text().splitlines()]
+    return found
+
+
+def bodies(directory: Path) -> Counter[str]:
+    """How often each body arrived."""
+    return Counter(event["body"] for event in delivered(directory))

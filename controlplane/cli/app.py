@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from controlplane.cli import definitions, lifecycle, records, secrets
+from controlplane.cli import catalogue, definitions, importing, lifecycle, records, secrets
 from controlplane.cli.errors import MEANINGS, CommandError, ExitCode
 from controlplane.cli.session import AsJson, Session
 
@@ -80,7 +80,8 @@ app.command()(records.ledger)
 app.command()(records.runs)
 app.command()(records.logs)
 app.command()(records.events)
-app.command()(definitions.components)
+app.command("import-flume")(importing.import_flume)
+app.command()(catalogue.components)
 app.add_typer(secrets.app, name="secrets")
 app.command()(version)
 

@@ -1,4 +1,4 @@
-"""Commands about definitions: validate, apply, list, show, components."""
+"""Commands about definitions: validate, apply, list, show."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def apply(
     from controlplane.cli import output
 
     client = begin(ctx, as_json=as_json)
-    text = _read(file)
+    text = read_text(file)
     name = _name_in(text)
     if client.find(path(name)) is None:
         _, created = client.post("pipelines", {"definition": text, "note": note})
@@ -127,55 +127,14 @@ def _facts(pipeline: dict[str, Any]) -> list[tuple[str, object]]:
     return [*facts, ("labels", labels), ("restarts", pipeline["restart_count"]), ("possible now", ", ".join(possible))]
 
 
-def components(
-    ctx: typer.Context,
-    type_name: Annotated[str | None, typer.Argument(metavar="[TYPE]", help="One type, with its keys.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the types of components, or the keys of one type."""
-    from controlplane.cli import output
-
-    found = begin(ctx, as_json=as_json).get("components")
-    if type_name is not None:
-        found = [component for component in found if component["type"] == type_name]
-    if not found:
-        raise CommandError(f"There is no component of type {type_name}", hint="headgate components", code="not_found")
-    if as_json:
-        output.write_json(found)
-    elif type_name is None:
-        rows = [(component["kind"], component["type"], component["description"]) for component in found]
-        output.table(("kind", "type", "what it does"), rows, empty="No components.")
-    else:
-        for component in found:
-            _show_component(component)
-
-
-def _show_component(component: dict[str, Any]) -> None:
-    from controlplane.cli import output
-
-    schema = component["schema"]
-    required = schema.get("required", [])
-    rows = [
-        (key, "required" if key in required else _default(facts), facts.get("unit"), facts.get("description"))
-        for key, facts in schema["properties"].items()
-    ]
-    output.say(f"{component['kind']} {component['type']}: {component['description']}", style="bold")
-    output.table(("key", "default", "unit", "what it does"), rows, empty="No keys.")
-
-
-def _default(facts: dict[str, Any]) -> str:
-    import json
-
-    return json.dumps(facts["default"]) if "default" in facts else "-"
-
-
 def _validated(file: str) -> Any:
     from pipelines.domain.validate import validate_text
 
-    return validate_text(_read(file))
+    return validate_text(read_text(file))
 
 
-def _read(file: str) -> str:
+def read_text(file: str) -> str:
+    """The text of a file, or of standard input; CommandError where it is too large, no text, or not there."""
     try:
         stream = sys.stdin.buffer if file == "-" else Path(file).open("rb")  # noqa: SIM115 - closed below
         with stream:

@@ -61,7 +61,8 @@ _REASONS = [
 ]  # fmt: skip
 
 
-def _forbidden_reason(key: str) -> tuple[str, str] | None:
+def forbidden_reason(key: str) -> tuple[str, str] | None:
+    """Why a setting is refused, and what to do instead; None where it is merely not on the list."""
     normal = re.sub(r"\s", "", key).lower().removeprefix("kafka.")
     return next(((why, advice) for pattern, why, advice in _REASONS if re.fullmatch(pattern, normal)), None)
 
@@ -70,7 +71,7 @@ def _check_key(allowed: frozenset[str]) -> AfterValidator:
     def check(key: str) -> str:
         if key in allowed:
             return key
-        reason = _forbidden_reason(key)
+        reason = forbidden_reason(key)
         if reason is not None:
             return refuse("forbidden_option", f"The client option {quote(key)} is not allowed: {reason[0]}.", reason[1])
         name = key.strip().removeprefix("kafka.")

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from pipelines.domain.client_options import CONTROL, LONGEST_VALUE
 
@@ -16,6 +16,9 @@ PROSE = frozenset({"cause", "detail", "error", "hint", "message", "reason", "sug
 """Keys of texts for people, where the words of somebody else's exception may stand."""
 
 _SHORTEST_LINE = 8
+_PASSWORD_INSIDE = re.compile(
+    r"""\bpassword\s*=\s*(?:'([^']+)'|"([^"]+)"|([^\s;&'"]+))|^[a-z][a-z0-9+.-]*://[^/@:]*:([^/@]+)@""", re.IGNORECASE
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -33,7 +36,15 @@ def value_problem(value: str) -> str:
 
 
 def forms(value: str) -> set[str]:
-    """A value as it may turn up in a text: as it is, line by line, and as JSON, Java, Python and URLs write it."""
+    """A value as it may turn up in a text: as it is, line by line, and as JSON, Java, Python and URLs write it.
+
+    The same of a password inside of it, where the value is a whole address or a list of settings.
+    """
+    inside = [part for match in _PASSWORD_INSIDE.finditer(value) for part in match.groups() if part]
+    return set().union(*map(_forms, {value, *inside, *map(unquote, inside)}))
+
+
+def _forms(value: str) -> set[str]:
     lines = [line.strip() for line in value.splitlines()]
     long = [line for line in lines if len(line) >= _SHORTEST_LINE and not line.startswith("-----")]
     texts = {value, *((long or lines) if len(lines) > 1 else [])} - {""}

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from pipelines.domain import journal, protocol
 from pipelines.domain.journal import Done, Entry, Planned, Positions, Resolved
 from pipelines.domain.positions import PartitionPosition
-from pipelines.domain.protocol import Control, ExitRecord, Identity, Launch, QueryHead, SparkSettings, Status
+from pipelines.domain.protocol import Control, ExitRecord, Handover, Identity, Launch, QueryHead, SparkSettings, Status
 from pipelines.domain.spec import Definition
 from pipelines.domain.states import Command
 
@@ -57,9 +57,10 @@ class Books:
 class Run:
     """One run directory and the processes that belong to it."""
 
-    def __init__(self, directory: Path, token: str) -> None:
+    def __init__(self, directory: Path, token: str, handover: Handover | None = None) -> None:
         self.dir = directory
         self.token = token
+        self._handover = handover or Handover()
         self._seq = 0
 
     def start(self, crash_at: str | None = None) -> Run:
@@ -69,7 +70,8 @@ class Run:
             driver = [sys.executable, "-P", "-m", "tests.agent.crashing", str(self.dir), crash_at]
             code = "import sys; from pathlib import Path; from workers.keeper.keeper import main; "
             argv = [sys.executable, "-c", f"{code}sys.exit(main(Path({str(self.dir)!r}), {driver!r}))"]
-        subprocess.run(argv, cwd=ROOT, check=True, timeout=20, start_new_session=True)
+        frame = self._handover.frame()
+        subprocess.run(argv, cwd=ROOT, check=True, timeout=20, start_new_session=True, input=frame)
         return self
 
     def order(self, command: Command, *, term_in: float | None = None, kill_in: float | None = None) -> int:
@@ -203,8 +205,8 @@ class Pipeline:
         """Spark's checkpoint of one query."""
         return protocol.checkpoint_root(self.state_dir, self.name, self.lineage) / f"{source}.{channel}"
 
-    def prepare(self) -> Run:
-        """Ingest the last run and write the next launch.json."""
+    def prepare(self, handover: Handover | None = None) -> Run:
+        """Ingest the last run and write the next launch.json; `handover`: the values of the definition's references."""
         self.ingest()
         self.run_number += 1
         definition = Definition.model_validate(self.definition)
@@ -216,8 +218,9 @@ class Pipeline:
             revision=1, revision_digest=definition.digest(), definition=definition.plain(), lineage=self.lineage,
             checkpoint_root=str(protocol.checkpoint_root(self.state_dir, self.name, self.lineage)),
             heads=[self.books[query].head(*query) for query in definition.queries()], spark=self.spark,
+            handover=handover is not None,
         ).store(directory / protocol.LAUNCH)  # fmt: skip
-        self.current = Run(directory, token)
+        self.current = Run(directory, token, handover)
         return self.current
 
     def start(self, crash_at: str | None = None) -> Run:

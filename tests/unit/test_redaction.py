@@ -77,6 +77,22 @@ def test_a_value_of_several_lines_is_hidden_line_by_line() -> None:
     assert "MIIE" not in Mask(forms(PEM)).text(f"bad: {json.dumps(PEM)}")
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "postgresql://shop:pa%2Fss-1@db/lake",
+        "host=db user=shop password='pa/ss-1' dbname=lake",
+        'org.example.Module required username="shop" password="pa/ss-1";',
+        "jdbc:postgresql://db/lake?user=shop&password=pa/ss-1&ssl=true",
+    ],
+)
+def test_a_password_inside_of_a_value_is_hidden_by_itself(value: str) -> None:
+    hide = Mask(forms(value)).text
+    assert hide("password pa/ss-1 was refused") == "password [redacted] was refused"
+    assert hide(f"cannot connect to {value}") == "cannot connect to [redacted]"
+    assert hide("shop at db") == "shop at db"
+
+
 def test_texts_for_people_are_masked_and_names_are_not() -> None:
     document = {"topic": "canary", "cause": "no canary here", "findings": [{"path": "canary", "message": "a canary"}]}
     assert Mask(["canary"]).prose(document) == {

@@ -13,6 +13,7 @@ from pipelines.domain.findings import Finding
 from pipelines.domain.protocol import Handover
 from pipelines.domain.references import Reference, references
 from pipelines.domain.secrets import forms
+from pipelines.domain.value_checks import SECRET_KEYS
 from workers.ports import Secrets, Unreadable
 
 _LARGEST_FILE = 64 * 1024
@@ -100,8 +101,9 @@ class References:
 
 
 def _is_secret(path: str) -> bool:
-    """Whether an option holds a secret whatever it is filled from."""
-    return "password" in path.lower() or any(path.endswith(f'["{option}"]') for option in SECRET_OPTIONS)
+    """Whether an option or a key holds a secret whatever it is filled from."""
+    endings = (*(f'["{option}"]' for option in SECRET_OPTIONS), *(f".{key}" for key in SECRET_KEYS))
+    return "password" in path.lower() or path.endswith(endings)
 
 
 def _finding(reference: Reference, error: Unresolved) -> Finding:

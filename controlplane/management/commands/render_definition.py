@@ -34,8 +34,8 @@ This file is [examples/orders.yaml](examples/orders.yaml).
 - **Durations** are numbers of seconds, or text: `250ms`, `60s`, `5m`, `1.5h`, `1d`. `60s`, `1m` and `60` are the same.
 - **Memory** is `512m` or `2g`.
 - **References** `${{secret:NAME}}`, `${{env:NAME}}` and `${{file:NAME}}` are resolved on the host at launch; one that
-  cannot be resolved refuses the start. Secrets can stand in client options only; a password that is written out is an
-  error.
+  cannot be resolved refuses the start. Secrets can stand in client options and in keys that are made for them only; a
+  password that is written out is an error. See [Secrets](secrets.md).
 - **YAML** is read as YAML 1.2: `no` and `on` are words, times are words. Tags, merge keys (`<<`) and a second document
   are refused. At most 256 KiB.
 - Two ways of writing the same definition (order of keys, YAML or JSON, `1m` or `60s`, defaults written or left out)

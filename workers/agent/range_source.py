@@ -43,7 +43,7 @@ class Slices(InputPartition):
 class RangeStream(DataSourceStreamReader):
     """Plans and reads the batches of one query."""
 
-    def __init__(self, reader: RangeReader, starts: Offsets, max_events: int) -> None:
+    def __init__(self, reader: RangeReader, starts: Offsets, max_events: int | None) -> None:
         self._reader = reader
         self._starts = starts
         self._max_events = max_events
@@ -54,7 +54,7 @@ class RangeStream(DataSourceStreamReader):
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """The most events of a batch."""
-        return ReadMaxRows(self._max_events)
+        return ReadAllAvailable() if self._max_events is None else ReadMaxRows(self._max_events)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Where the next batch ends."""
@@ -89,11 +89,11 @@ class RangeSource(DataSource):
         module, _, name = self.options["reader"].partition(":")
         reader = getattr(importlib.import_module(module), name)(self.options["config"])
         starts = ranges.load(json.loads(self.options["starts"]))
-        return RangeStream(reader, starts, int(self.options["max_events"]))
+        return RangeStream(reader, starts, json.loads(self.options["max_events"]))
 
 
 def stream(
-    spark: SparkSession, reader: type[RangeReader], config: str, *, starts: Offsets, max_events: int, path: str
+    spark: SparkSession, reader: type[RangeReader], config: str, *, starts: Offsets, max_events: int | None, path: str
 ) -> tuple[DataFrame, Event]:
     """The endless frame of a reader, and the event in it. `path`: of the source, for its bad events."""
     spark.dataSource.register(RangeSource)
@@ -101,7 +101,7 @@ def stream(
         "reader": f"{reader.__module__}:{reader.__qualname__}",
         "config": config,
         "starts": ranges.as_json(starts),
-        "max_events": str(max_events),
+        "max_events": json.dumps(max_events),
     }
     frame = spark.readStream.format(_NAME).options(**options).load()
     event = Event(key=f.col("key"), body=f.col("value"), carried=f.col("headers"))

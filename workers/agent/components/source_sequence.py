@@ -33,7 +33,7 @@ class Builder(SourceBuilder):
         """What is due now."""
         return self._reader.ends()
 
-    def stream(self, spark: SparkSession, starts: Offsets, max_events: int) -> tuple[DataFrame, Event]:
+    def stream(self, spark: SparkSession, starts: Offsets, max_events: int | None) -> tuple[DataFrame, Event]:
         """The sequence, from `starts` where the checkpoint is new."""
         from workers.agent.range_source import stream
 

@@ -96,13 +96,14 @@ class IntakeLog:
         limits: Limits,
         *,
         durable: bool,
-        base: int = 0,
+        extent: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Open or create the log; a torn last frame is cut off. A new log begins at `base`.
+        """Open or create the log; a torn last frame is cut off.
 
-        `durable`: every commit is on disk when it returns. Raises LogBusy, LogDamaged, OSError.
+        `durable`: every commit is on disk when it returns. `extent`: a file elsewhere that remembers where the log
+        ended, so that one that was lost is not begun at 0 again. Raises LogBusy, LogDamaged, OSError.
         """
         self.directory = directory
         self._limits = limits
@@ -114,7 +115,8 @@ class IntakeLog:
         self._bytes = 0
         self.refused = 0
         self.last_key = ""
-        self.end = max(base, end(directory))
+        self._extent = extent
+        self.end = max(_read_offset(extent) if extent else 0, end(directory))
         self._segment = -1
         self._size = 0
         self._recover()
@@ -160,6 +162,8 @@ class IntakeLog:
 
     def _publish(self) -> None:
         _write_offset(self.directory / "end", self.end)
+        if self._extent:
+            _write_offset(self._extent, self.end)
 
     @property
     def acknowledged(self) -> int:
@@ -173,24 +177,24 @@ class IntakeLog:
             self._bytes -= self._unacknowledged.popleft()[1]
         return self.end - reached, self._bytes
 
-    def append(self, batch: pa.RecordBatch, key: str = "") -> int:
+    def append(self, batch: pa.RecordBatch, key: str = "", patience: float | None = None) -> int:
         """Append the events of a batch (columns of `frames.SCHEMA`) as one transaction; returns the first one's offset.
 
-        Waits for space up to `keep_alive`. `key` names the transaction; `last_key` tells after a restart whether it is
-        in the log. Raises PutQueueFull, BytesFull, SpaceNotFree, LogUnwritable.
+        Waits for space up to `patience` seconds, by default `keep_alive`. `key` names the transaction; `last_key` tells
+        after a restart whether it is in the log. Raises PutQueueFull, BytesFull, SpaceNotFree, LogUnwritable.
         """
         if batch.num_rows == 0:
             return self.end
         first = self.end
         frame, body_bytes = frames.encode(first, batch, key)
-        self._wait_for_space(batch.num_rows, body_bytes)
+        self._wait_for_space(batch.num_rows, body_bytes, patience)
         self._write(frame)
         self.end, self.last_key = first + batch.num_rows, key
         self._count(self.end, body_bytes)
         self._publish()
         return first
 
-    def _wait_for_space(self, events: int, body_bytes: int) -> None:
+    def _wait_for_space(self, events: int, body_bytes: int, patience: float | None) -> None:
         limits = self._limits
         if events > limits.transaction_capacity:
             raise self._refusal(PutQueueFull, f"{events} events are more than transaction_capacity "
@@ -199,7 +203,7 @@ class IntakeLog:
         if body_bytes > room:
             raise self._refusal(BytesFull, f"{body_bytes} bytes in one transaction are more than the log ever holds "
                                 f"({room}). Send fewer at a time, or raise byte_capacity.")  # fmt: skip
-        deadline = self._clock() + limits.keep_alive
+        deadline = self._clock() + (limits.keep_alive if patience is None else patience)
         while (problem := self._too_full(events, body_bytes, room)) is not None:
             if self._clock() >= deadline:
                 raise self._refusal(*problem)

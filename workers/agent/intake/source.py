@@ -1,0 +1,124 @@
+"""What the builders of `exec` and `http` share: an intake log, and the process that appends to it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.domain.positions import PartitionPosition
+from pipelines.domain.protocol import AgentFinding
+from workers.agent import guard
+from workers.agent.checkpoint import Key, Offsets
+from workers.agent.component import SourceBuilder
+from workers.agent.event import Event
+from workers.agent.findings import refuse
+from workers.agent.guard import LogRange
+from workers.agent.intake import log as logs
+from workers.agent.intake.frames import LogDamaged
+from workers.agent.intake.log import IntakeLog, LogBusy, Pin
+from workers.agent.intake.process import PushProcess
+from workers.agent.intake.reader import IntakeReader
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a directory of our own below it, closed to others
+
+
+class IntakeSource(SourceBuilder):
+    """One partition, whose offsets count the events that were taken in."""
+
+    @cached_property
+    def directory(self) -> Path:
+        """Of the log: below the pipeline's own directory, or in shared memory under a name that no other has."""
+        if self.spec.intake == "file":
+            return self.place.state / "intake" / self.place.name
+        owner = hashlib.sha256(str(self.place.state).encode()).hexdigest()[:16]
+        return _SHARED_MEMORY / f"headgate-{os.getuid()}" / owner / self.place.name
+
+    @property
+    def _extent(self) -> Path:
+        return self.place.state / "intake" / f"{self.place.name}.extent"
+
+    @property
+    def _key(self) -> Key:
+        return self.place.name, 0
+
+    def log_ranges(self) -> dict[Key, LogRange]:
+        """What the log holds; a torn last transaction is cut off now. Raises Refused."""
+        self._extent.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            log = IntakeLog(self.directory, self.spec, durable=self._durable, extent=self._extent)
+        except LogBusy as error:
+            message = f"Another process still appends to the intake log: {error}."
+            raise refuse(self.place.path, "INTAKE_BUSY", message, "Wait for it to end.", retryable=True) from error
+        except LogDamaged as error:
+            suggestion = "Restore the directory, or remove it and decide where to continue."
+            message = f"The intake log is damaged: {error}."
+            raise refuse(self.place.path, "INTAKE_DAMAGED", message, suggestion) from error
+        log.close()
+        return {self._key: LogRange(logs.first(self.directory), log.end)}
+
+    @property
+    def _durable(self) -> bool:
+        return bool(self.spec.intake == "file")
+
+    def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
+        """Everything that was taken in."""
+        return {key: log[key].start for key in partitions}, "the beginning of the intake log"
+
+    def outside(self, positions: list[PartitionPosition], log: dict[Key, LogRange]) -> list[AgentFinding]:
+        """Events that were taken in and never delivered are gone with the log."""
+        return [_lost(found) for found in guard.within_log(self.place.path, positions, log)]
+
+    def ends(self, partitions: list[Key]) -> Offsets:
+        """The end of the log. Raises RuntimeError where nobody takes events in."""
+        if self._push.failure:
+            raise RuntimeError(self._push.failure)
+        return {self._key: logs.end(self.directory)}
+
+    def acknowledge(self, positions: list[PartitionPosition]) -> None:
+        """Let the log go of what every required channel has delivered."""
+        for position in positions:
+            logs.acknowledge(self.directory, position.offset)
+
+    def held_up(self, channel: str, component: str, cause: str) -> None:
+        """Let those who are refused know what holds the log up."""
+        logs.write_pin(self.directory, Pin(channel, component, cause) if channel else None)
+
+    def stream(self, spark: SparkSession, starts: Offsets, max_events: int | None) -> tuple[DataFrame, Event]:
+        """Begin to take events in, and read them from `starts` where the checkpoint is new."""
+        return self._stream(spark, starts, max_events, may_skip=False)
+
+    def optional_stream(self, spark: SparkSession, starts: Offsets, max_events: int | None) -> tuple[DataFrame, Event]:
+        """The same for an optional channel, which passes over what the log has let go of."""
+        return self._stream(spark, starts, max_events, may_skip=True)
+
+    def _stream(
+        self, spark: SparkSession, starts: Offsets, max_events: int | None, *, may_skip: bool
+    ) -> tuple[DataFrame, Event]:
+        from workers.agent.range_source import stream
+
+        self._push.start()
+        config = json.dumps({"directory": str(self.directory), "topic": self.place.name, "may_skip": may_skip})
+        return stream(spark, IntakeReader, config, starts=starts, max_events=max_events, path=self.place.path)
+
+    @cached_property
+    def _push(self) -> PushProcess:
+        return PushProcess(
+            self.place.path,
+            {
+                "type": self.spec.type, "spec": self.spec.model_dump(mode="json"), "directory": str(self.directory),
+                "durable": self._durable, "extent": str(self._extent),
+            },
+        )  # fmt: skip
+
+
+def _lost(found: AgentFinding) -> AgentFinding:
+    message = f"The intake log does not hold what was taken in and not delivered yet. {found.message}"
+    suggestion = "Decide where to continue. A log in memory does not survive a reboot; `intake: file` does."
+    return found.model_copy(update={"code": "INTAKE_LOST", "message": message, "suggestion": suggestion})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.domain.component import Spec
+from pipelines.domain.registry import KINDS
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,12 @@ def nested(spec: type[Spec]) -> dict[str, list[Key]]:
     return {
         name: list(_keys(part | {"$defs": parts}))
         for name, part in parts.items()
-        if "properties" in part and "type" not in part["properties"]
+        if "properties" in part and not _is_component(part)
     }
+
+
+def _is_component(part: dict[str, Any]) -> bool:
+    return "const" in part["properties"].get("type", {})
 
 
 def _keys(schema: dict[str, Any]) -> Iterator[Key]:
@@ -72,6 +77,8 @@ def _type(own: dict[str, Any], schema: dict[str, Any]) -> str:
     choices = [facts["const"]] if "const" in facts else facts.get("enum")
     if choices:
         return _either([str(choice) for choice in choices])
+    if "oneOf" in facts and facts.get("title", "").lower() in KINDS:
+        return str(facts["title"]).lower()
     for many in ("anyOf", "oneOf"):
         if many in facts:
             alternatives = [_type(alternative, schema) for alternative in facts[many]]

@@ -10,8 +10,10 @@ from django.core.management import CommandError, call_command
 from pipelines.domain.states import TRANSITIONS
 from tests.settings import BASE_DIR
 
+COMMANDS = ["render_states", "render_schema", "render_definition", "render_components", "render_cli"]
 
-@pytest.mark.parametrize("command", ["render_states", "render_schema", "render_definition", "render_cli"])
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_what_is_committed_is_what_would_be_written(command: str) -> None:
     call_command(command, "--check")
 

@@ -9,7 +9,7 @@ from typing import Any
 from controlplane.management.rendered import RenderCommand
 from pipelines.domain import registry
 from pipelines.domain.client_options import CONSUMER, PRODUCER
-from pipelines.domain.component import Spec
+from pipelines.domain.component import Kind, Spec
 from pipelines.domain.spec import Definition, Delivery, Errors, Launcher, Lifecycle, Placement, SinkGroup
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "docs" / "examples" / "orders.yaml"
@@ -64,9 +64,11 @@ This file is [examples/orders.yaml](examples/orders.yaml).
 {errors}
 ## Components
 
-A component is chosen by its `type`.
+A component is chosen by its `type`. Each has [a page with its keys and an example](components/README.md);
+`headgate components TYPE` shows the same in the terminal.
 
 {components}
+
 ## Client options
 
 Client settings are code paths: some load classes, open files or call servers. So only these are allowed, spelt exactly
@@ -104,14 +106,15 @@ class Command(RenderCommand):
             launcher=_section(Launcher),
             groups=_section(SinkGroup),
             errors=_section(Errors),
-            components="\n".join(_component(spec) for spec in registry.all()),
+            components="\n".join(_components(kind) for kind in registry.KINDS),
             consumer=_listed(CONSUMER),
             producer=_listed(PRODUCER),
         )
 
 
-def _component(spec: type[Any]) -> str:
-    return f"### {spec.kind} `{spec.type_name()}`\n\n{_section(spec)}"
+def _components(kind: Kind) -> str:
+    pages = [f"[`{name}`](components/{kind}_{name}.md)" for name in registry.types(kind)]
+    return f"- {kind.replace('_', ' ').capitalize()}s: {', '.join(pages)}"
 
 
 def _section(spec: type[Spec]) -> str:

@@ -31,7 +31,7 @@ class SpooldirSource(FileSourceSpec):
         "A regular expression for the whole name of the files to read.", default=r"[^.].*", example=r".*\.csv"
     )
     ignore_pattern: FileNamePattern = field(
-        "A regular expression for the whole name of files to leave alone; it wins.", default=r"", example=r".*\.part"
+        "A regular expression for the whole name of files to leave alone; it wins.", default=r"^$", example=r".*\.part"
     )
     recursive: bool = field("Also read the directories below it.", default=False, example=True)
     consume_order: Annotated[Literal["oldest", "youngest", "random"], BeforeValidator(_lower)] = field(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from controlplane.devstack.kafka import running_kafka
 from controlplane.provision.archive import archive_path
@@ -14,6 +15,7 @@ from controlplane.provision.jars import SPARK_KAFKA, jar_paths
 from pipelines.domain.protocol import SparkSettings
 from tests.agent.harness import Pipeline
 from tests.agent.topics import Topics
+from workers.agent import jvm, spark
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +28,18 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def spark_settings() -> SparkSettings:
     archive = archive_path()
     return SparkSettings(classpath=[str(path) for path in jar_paths(SPARK_KAFKA)], archive=archive and str(archive))
+
+
+@pytest.fixture(scope="session")
+def session(tmp_path_factory: pytest.TempPathFactory, spark_settings: SparkSettings) -> Iterator[SparkSession]:
+    """One local session for all tests of expressions."""
+    tmp = tmp_path_factory.mktemp("spark")
+    flags = jvm.archive_flags(spark_settings.archive)
+    process = jvm.Jvm(jvm.command(spark_settings.classpath, java_home=None, heap="512m", extra_flags=flags), tmp)
+    session = spark.connect(process, name="expressions", cores=2, tmp=tmp)
+    yield session
+    session.stop()
+    process.stop(10)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,25 +11,12 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
 from pipelines.domain import registry
-from pipelines.domain.protocol import SparkSettings
-from workers.agent import jvm, spark
 from workers.agent.compile import intercept
 from workers.agent.component import Place, builder
 from workers.agent.event import HEADERS_TYPE, Event
 from workers.agent.findings import Refused
 
 Through = Callable[..., tuple[dict[str, str], bool]]
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory, spark_settings: SparkSettings) -> Iterator[SparkSession]:
-    tmp = tmp_path_factory.mktemp("spark")
-    flags = jvm.archive_flags(spark_settings.archive)
-    process = jvm.Jvm(jvm.command(spark_settings.classpath, java_home=None, heap="512m", extra_flags=flags), tmp)
-    session = spark.connect(process, name="interceptors", cores=2, tmp=tmp)
-    yield session
-    session.stop()
-    process.stop(10)
 
 
 def made(**spec: Any) -> Any:

@@ -73,6 +73,13 @@ class Event:
             self, added={**self.added, name: value}, certain=self.certain | {name}, replaced=self.replaced | {name}
         )
 
+    def with_header_where(self, name: str, value: Column) -> Event:
+        """Set a header where `value` is not null; elsewhere it stays as it is."""
+        kept = f.coalesce(value, self.header(name))
+        return replace(
+            self, added={**self.added, name: kept}, certain=self.certain - {name}, replaced=self.replaced | {name}
+        )
+
     def without_headers(self, names: list[str]) -> Event:
         """Remove headers by name."""
         gone = frozenset(names)

@@ -29,6 +29,9 @@ _SETTINGS = {
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.redaction.regex": "(?i)secret|password|token|jaas|ssl[.]key|keystore[.]key",
     "spark.sql.redaction.options.regex": "(?i)secret|password|token|jaas|ssl[.]key|keystore[.]key",
+    # Texts are decoded as Java decodes them: every character set that it has, with U+FFFD for what does not fit.
+    "spark.sql.legacy.javaCharsets": "true",
+    "spark.sql.legacy.codingErrorAction": "true",
     "spark.sql.adaptive.enabled": "false",
     # The second version of the Kafka sink reports observed counts; the first does not.
     "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",

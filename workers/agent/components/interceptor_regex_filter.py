@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from workers.agent.component import InterceptorBuilder
 from workers.agent.event import Event
-from workers.agent.findings import refuse
+from workers.agent.patterns import compile_in_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,11 +16,8 @@ class Builder(InterceptorBuilder):
     """Keeps the events that match, or those that do not."""
 
     def initialise(self, spark: SparkSession) -> None:
-        """Let Java compile the pattern; records would be held for ever behind one that it refuses."""
-        try:
-            spark._jvm.java.util.regex.Pattern.compile(self.spec.regex)  # type: ignore[union-attr]
-        except Exception as error:
-            raise refuse(f"{self.place.path}.regex", "BAD_REGEX", f"Java refuses the pattern: {error}") from error
+        """Let Java compile the pattern."""
+        compile_in_java(spark, self.spec.regex, f"{self.place.path}.regex")
 
     def apply(self, event: Event) -> Event:
         """Add the condition."""

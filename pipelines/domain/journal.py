@@ -37,13 +37,17 @@ class EntryKind(StrEnum):
 
 
 class Planned(Frozen):
-    """A batch is about to touch its sinks. `sink_ends`: by sink, its own end offsets at that moment, where it has any."""
+    """A batch is about to touch its sinks. `sink_ends`: by sink, its own end offsets at that moment, where it has any.
+
+    `open_ended`: it began at the starts of its ranges, and where it ends is known when it has ended (real-time mode).
+    """
 
     source: str
     channel: str
     batch: Offset
     ranges: list[PartitionRange]
     sink_ends: dict[str, list[PartitionPosition]] = {}
+    open_ended: bool = False
 
     def ends_of(self, sink: str) -> list[PartitionPosition]:
         """What was noted of one sink."""

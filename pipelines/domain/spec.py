@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BeforeValidator
+from pydantic import Field
 
 from pipelines.domain.client_options import PRODUCER
 from pipelines.domain.component import ChannelSpec, ComponentSpec, DeadLetterSpec, ProcessorSpec, SinkSpec, Spec, field
@@ -15,17 +15,16 @@ from pipelines.domain.components.dead_letter_file import FileDeadLetters
 from pipelines.domain.components.dead_letter_kafka import KafkaDeadLetters
 from pipelines.domain.components.processor_default import DefaultProcessor
 from pipelines.domain.components.source_kafka import KafkaSource
+from pipelines.domain.launchers import Launcher, LocalLauncher
 from pipelines.domain.registry import OneOf
 from pipelines.domain.source import SourceSpec
 from pipelines.domain.values import (
     ComponentName,
-    DriverMemory,
     Duration,
     HostName,
     LabelKey,
     LabelValue,
     PipelineName,
-    not_available,
 )
 
 API_VERSION = "headgate/v1"
@@ -57,18 +56,19 @@ class ChannelDelivery(NamedTuple):
     members: list[str]
 
 
-def _mode(value: Any) -> Any:
-    if value == "real_time":
-        not_available("Real-time mode", "Use micro_batch.")(value)
-    return value
-
-
 class Delivery(Spec):
     """How events are moved."""
 
-    mode: Annotated[Literal["micro_batch"], BeforeValidator(_mode)] = field(
-        "`micro_batch`: batch by batch, every component.", default="micro_batch", example="micro_batch"
-    )
+    mode: Literal["micro_batch", "real_time"] = field(
+        "`micro_batch`: batch by batch, every component. `real_time`: record by record, in milliseconds, from Kafka "
+        "over built-in interceptors to Kafka.",
+        default="micro_batch", example="real_time",
+    )  # fmt: skip
+    batch_duration: Annotated[Duration, Field(ge=5, le=3600)] = field(
+        "Real-time mode: how long a batch lasts, at least 5 s. Pause, drain and stop wait for its end, and a crash "
+        "repeats what was read since its beginning; at its end, records wait for about a tenth of a second.",
+        default=30.0, example="60s", unit="seconds",
+    )  # fmt: skip
     trigger_interval_ms: int = field(
         "The shortest time between the starts of two batches.",
         default=100, example=1000, unit="ms", ge=0, le=3_600_000,
@@ -136,26 +136,13 @@ class Lifecycle(Spec):
     )  # fmt: skip
 
 
-class Launcher(Spec):
-    """What runs the agent's Spark."""
-
-    type: Literal["local"] = field("`local`: inside the agent's own JVM.", default="local", example="local")
-    cores: int = field(
-        "Tasks at a time. It should cover the partitions of all channels that work at once, and one spare.",
-        default=4, example=4, unit="cores", ge=1, le=256,
-    )  # fmt: skip
-    driver_memory: DriverMemory = field(
-        "The JVM's heap, at least 512m.", default="512m", example="1g", unit="bytes, with m or g"
-    )
-
-
 class Placement(Spec):
     """Where the agent runs."""
 
     host: HostName = field("The name of a host, or `any`.", default=ANY_HOST, example="any")
     launcher: Launcher = field(
         "What runs the agent's Spark.",
-        default=Launcher(),
+        default=LocalLauncher(),
         example={"type": "local", "cores": 4, "driver_memory": "512m"},
     )
 
@@ -231,6 +218,10 @@ class Definition(Spec):
     def optional_targets(self, source: str) -> frozenset[str]:
         """Those of them whose failures hold nothing back."""
         return self.sources[source].selector.optional_targets()
+
+    def is_optional(self, read: Read) -> bool:
+        """Whether it serves optional channels alone."""
+        return not read.source.startswith(BUFFER) and self.optional_targets(read.source).issuperset(read.channels)
 
     def reads(self) -> list[Read]:
         """Every streaming query: what it reads, and the channels that it serves."""

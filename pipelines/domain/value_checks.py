@@ -8,6 +8,7 @@ from typing import Any
 from pydantic_core import PydanticCustomError
 
 from pipelines.domain.client_options import SECRET_OPTIONS, value_problems
+from pipelines.domain.component import Spec
 from pipelines.domain.findings import Finding, PathParts, quote
 from pipelines.domain.outline import Outline, error
 from pipelines.domain.references import REFERENCE, WRONG_REFERENCE, texts
@@ -90,7 +91,7 @@ def deadlines_agree(outline: Outline) -> Iterator[Finding]:
     written = outline.data.get("lifecycle")
     keys = written if isinstance(written, dict) else {}
     for smaller, larger, rule in _ORDERED:
-        low, high = _duration(keys, smaller), _duration(keys, larger)
+        low, high = duration_at(keys, smaller, Lifecycle), duration_at(keys, larger, Lifecycle)
         if low is None or high is None or low < high or (low == high and rule == "at most"):
             continue
         if larger == "cancel_timeout" and high == 0:
@@ -106,9 +107,10 @@ _ORDERED = (
 )
 
 
-def _duration(keys: dict[str, Any], key: str) -> float | None:
+def duration_at(keys: dict[str, Any], key: str, model: type[Spec]) -> float | None:
+    """Seconds at a key, the model's default where it is left out, None where it is badly written."""
     try:
-        return seconds(keys.get(key, Lifecycle.model_fields[key].default))
+        return seconds(keys.get(key, model.model_fields[key].default))
     except PydanticCustomError:
         return None
 

@@ -6,7 +6,6 @@ Each refuses a bad value with a code and a suggestion of its own, and describes 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, NoReturn
@@ -117,15 +116,6 @@ def epoch_milliseconds(value: Any) -> int:
         f"{quote(value)} is not an instant.",
         'Write RFC 3339 with an offset, "2026-01-31T12:00:00Z", or milliseconds since 1970.',
     )
-
-
-def not_available(name: str, suggestion: str) -> Callable[[Any], Any]:
-    """A validator for a value that the format knows and this version does not carry out."""
-
-    def check(value: Any) -> Any:
-        refuse("not_available", f"{name} is not available yet.", suggestion)
-
-    return check
 
 
 _ADDRESS = r"(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}))"

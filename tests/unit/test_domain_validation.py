@@ -69,7 +69,12 @@ def test_a_definition_that_uses_everything_has_no_findings() -> None:
         ({"sinks/audit/path": "/data/../etc"}, "sinks.audit.path", "invalid_path", "absolute"),
         ({"sinks/audit/path": "hdfs://a/b"}, "sinks.audit.path", "invalid_path", "absolute"),
         ({"sinks/lake/compression": "lz"}, "sinks.lake.compression", "unknown_value", "lz4"),
-        ({"delivery/mode": "real_time"}, "delivery.mode", "not_available", "micro_batch"),
+        ({"delivery/mode": "real_time"}, "sinks.audit.type", "not_in_real_time", "micro_batch"),
+        ({"delivery": {"mode": "real_time", "batch_duration": 1}}, "delivery.batch_duration", "out_of_range", "5"),
+        (
+            {"delivery": {"mode": "real_time", "batch_duration": 90}},
+            "lifecycle.drain_timeout", "deadlines_disagree", "batch_duration",
+        ),
         ({"errors": {"dead_letter": {"type": "kafka"}}}, "errors.dead_letter.topic", "missing_key", "orders.dead"),
         ({"delivery/trigger_interval_ms": -1}, "delivery.trigger_interval_ms", "out_of_range", "0"),
         ({"delivery/max_events_per_batch": True}, "delivery.max_events_per_batch", "wrong_type", "whole number"),

@@ -26,6 +26,9 @@ _EVENT = ("key", "body", "headers", *ORIGIN)
 _DELIVERED = "delivered"
 _DEAD = ("dead_lettered", "unrouted")
 
+Verdicts = list[tuple[str, Column]]
+"""(name of the count, condition) in their order; what none of them takes is delivered."""
+
 
 @dataclass(frozen=True)
 class Refusal:
@@ -53,8 +56,8 @@ class Judge:
     selector: str
     keeps_bad: bool
 
-    def verdicts(self, frame: DataFrame, refused: Column | None) -> list[tuple[str, Column]]:
-        """(name of the count, condition) in their order; what none of them takes is delivered."""
+    def verdicts(self, frame: DataFrame, refused: Column | None) -> Verdicts:
+        """The verdicts that are possible at all in a frame with these columns."""
         return list(self._verdicts(frozenset(frame.columns), refused))
 
     def _verdicts(self, columns: frozenset[str], refused: Column | None) -> Iterator[tuple[str, Column]]:
@@ -111,29 +114,7 @@ class Attempt:
         self._read, self._passed = Observation(), Observation()
         self._counts: Counts | None = None
         self._verdicts = batch.judge.verdicts(batch.frame, refused)
-        judged = batch.frame
-        if self._verdicts:
-            judged = judged.withColumn("verdict", self._verdict())
-        observed = judged.observe(self._read, *self._counters())
-        passed = observed.where(f.col("verdict") == _DELIVERED) if self._verdicts else observed
-        self.events = passed.select(*_EVENT).observe(self._passed, f.count(f.lit(1)).alias(_DELIVERED))
-
-    def _verdict(self) -> Column:
-        (name, condition), *others = self._verdicts
-        verdict = f.when(condition, f.lit(name))
-        for name, condition in others:
-            verdict = verdict.when(condition, f.lit(name))
-        return verdict.otherwise(f.lit(_DELIVERED))
-
-    def _counters(self) -> list[Column]:
-        copies = "copy" in self._batch.frame.columns
-        read = f.count_if(f.col("copy") == 0) if copies else f.count(f.lit(1))
-        counters = [read.alias("read")]
-        if copies:
-            counters.append(f.count_if(f.col("copy") > 0).alias("added"))
-        names = sorted({name for name, _ in self._verdicts})
-        counters += [f.count_if(f.col("verdict") == name).alias(name) for name in names]
-        return counters
+        self.events = delivered_events(batch.frame, self._verdicts, read=self._read, passed=self._passed)
 
     def refuse(self, refusals: list[Refusal]) -> None:
         """Events that the sink refused for good: they become dead letters instead of delivered."""
@@ -157,7 +138,7 @@ class Attempt:
         names = [name for name, _ in self._verdicts if name in _DEAD]
         if not names:
             return None
-        judged = self._batch.frame.withColumn("verdict", self._verdict())
+        judged = self._batch.frame.withColumn("verdict", _verdict(self._verdicts))
         bad = judged.where(f.col("verdict").isin(*sorted(set(names))))
         reason = self._batch.judge.cause(self._batch.frame, self._sink, self._refused)
         return bad.select(*_EVENT, "verdict", reason.alias("reason")).select(
@@ -168,6 +149,35 @@ class Attempt:
     def refusals(self) -> list[Refusal]:
         """What the sink refused in this pass."""
         return list(self._refusals)
+
+
+def delivered_events(
+    frame: DataFrame, verdicts: Verdicts, *, read: Observation | str, passed: Observation | str
+) -> DataFrame:
+    """The events of a frame that are to be delivered. What is read and what passes is counted on the way, under two
+    observations or names."""
+    judged = frame.withColumn("verdict", _verdict(verdicts)) if verdicts else frame
+    observed = judged.observe(read, *_counters(frame, verdicts))
+    left = observed.where(f.col("verdict") == _DELIVERED) if verdicts else observed
+    return left.select(*_EVENT).observe(passed, f.count(f.lit(1)).alias(_DELIVERED))
+
+
+def _verdict(verdicts: Verdicts) -> Column:
+    (name, condition), *others = verdicts
+    verdict = f.when(condition, f.lit(name))
+    for name, condition in others:
+        verdict = verdict.when(condition, f.lit(name))
+    return verdict.otherwise(f.lit(_DELIVERED))
+
+
+def _counters(frame: DataFrame, verdicts: Verdicts) -> list[Column]:
+    copies = "copy" in frame.columns
+    read = f.count_if(f.col("copy") == 0) if copies else f.count(f.lit(1))
+    counters = [read.alias("read")]
+    if copies:
+        counters.append(f.count_if(f.col("copy") > 0).alias("added"))
+    names = sorted({name for name, _ in verdicts})
+    return counters + [f.count_if(f.col("verdict") == name).alias(name) for name in names]
 
 
 def _values(observation: Observation) -> dict[str, Any]:

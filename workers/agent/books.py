@@ -19,7 +19,7 @@ from pipelines.domain.journal import (
     SinkSwitched,
 )
 from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import PartitionPosition
+from pipelines.domain.positions import PartitionPosition, PartitionRange
 from pipelines.domain.protocol import Cursor, Holding, QueryStatus
 from pipelines.domain.sink_groups import GroupStatus, Switch
 from workers.agent.batch import Attempt, Batch, Judge
@@ -78,6 +78,7 @@ class ChannelBooks:
         self._journal = journal
         self._optional = optional
         self._open: tuple[Planned, Resolved, bool] | None = None
+        self._begun: tuple[Planned, float] | None = None
         self._sink_ends: tuple[float, dict[str, list[PartitionPosition]]] | None = None
 
     def continue_from(self, positions: Offsets, done_batch: int | None) -> None:
@@ -108,6 +109,40 @@ class ChannelBooks:
         done = self._done(planned, frame, started)
         self._journal.append(done)
         self._finish(done, ends)
+
+    def begin(self, number: int) -> None:
+        """Plan a batch whose end is not known yet (real-time mode)."""
+        planned = Planned(
+            source=self.source, channel=self.channel, batch=number, open_ended=True, ranges=_from_here(self.positions),
+            sink_ends=self._open[0].sink_ends if self._open else self._known_ends(number),
+        )  # fmt: skip
+        self._journal.append(planned)
+        self._begun = planned, time.monotonic()
+
+    def look_at_sinks(self, number: int) -> None:
+        """Keep the sinks' ends fresh: a batch that begins by itself needs those from before its beginning."""
+        self._ends_of_sinks(number)
+
+    def _known_ends(self, number: int) -> dict[str, list[PartitionPosition]]:
+        return self._sink_ends[1] if self._sink_ends else self._ends_of_sinks(number)
+
+    def end(self, number: int, ends: Offsets, counts: Counts, sink: str) -> None:
+        """The batch that was begun is over, and its sink has all of it (real-time mode)."""
+        self._journal_added_partitions(ends)
+        done = Done(
+            source=self.source, channel=self.channel, batch=number, ranges=ranges(self.positions, ends), counts=counts,
+            duplicates_max=self._open[1].delivered_before if self._open else 0, sink=sink, attempts=1,
+            ms=_ms_since(self._begun[1]) if self._begun else 0,
+        )  # fmt: skip
+        self._journal.append(done)
+        self._begun = None
+        self._finish(done, ends)
+
+    def broken_off(self) -> None:
+        """The batch that was begun was given up; whatever of it the sink holds comes again, and is announced."""
+        if self._begun:
+            self.resolve(self._begun[0])
+            self._begun = None
 
     def _done(self, planned: Planned, frame: DataFrame, started: float) -> Done:
         batch = Batch(frame, planned, self._judge)
@@ -231,6 +266,11 @@ class ChannelBooks:
         """A batch was finished, or there is provably nothing to read."""
         return self.progress.finished > 0 or self.progress.idle_looks > 0
 
+    @property
+    def lag(self) -> int:
+        """Records that are not done, as far as the ends were seen."""
+        return sum(max(0, end - self.positions.get(key, 0)) for key, end in self.ends.items())
+
     def saw_ends(self, ends: Offsets, *, resting: bool) -> None:
         """Note where the log ends now; nothing left to read while nothing is in hand is progress, too."""
         self.ends = ends
@@ -263,6 +303,13 @@ class ChannelBooks:
 def _end(seen: int | None, position: int) -> int | None:
     """The log ends at the position at least: it was seen before the position moved there."""
     return None if seen is None else max(seen, position)
+
+
+def _from_here(offsets: Offsets) -> list[PartitionRange]:
+    return [
+        PartitionRange(topic=topic, partition=number, start=at, end=at)
+        for (topic, number), at in sorted(offsets.items())
+    ]
 
 
 def _ms_since(started: float) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,11 +58,17 @@ class Graph:
         return Judge(channel, selector=f"sources.{source}.selector", keeps_bad=channel == first)
 
 
-def build(definition: Definition, *, lineage: int, state: Path) -> Graph:
-    """Make a builder for every component; nothing is contacted. `state`: the pipeline's directory for what lasts."""
-    parts = {
-        path: builder(spec, Place(definition.name, lineage, path, state)) for path, spec in _components(definition)
-    }
+def build(
+    definition: Definition,
+    *,
+    lineage: int,
+    state: Path,
+    run: Path | None = None,
+    classes: frozenset[str] = frozenset(),
+) -> Graph:
+    """Make a builder for every component; nothing is contacted. The arguments are those of a component's `Place`."""
+    place = Place(definition.name, lineage, "", state, run, tuple(definition.channels), classes)
+    parts = {path: builder(spec, replace(place, path=path)) for path, spec in _components(definition)}
     channels = {name: part for name in definition.channels if isinstance(part := parts[f"channels.{name}"], Builder)}
     buffers = {name: part for name, part in channels.items() if isinstance(part, ChannelBuilder) and part.spec.buffers}
     sources = {name: parts[f"sources.{name}"] for name in definition.sources}
@@ -119,7 +125,22 @@ def intercept(
 
 def frame(spark: SparkSession, graph: Graph, read: Read, starts: Offsets, max_events: int) -> DataFrame:
     """The endless frame of one query: events after interceptors and selector, with their origin."""
-    found, event = graph.sources[read.source].stream(spark, starts, max_events)
+    source = graph.sources[read.source]
+    start = source.optional_stream if graph.definition.is_optional(read) else source.stream
+    return _after(graph, read, *start(spark, starts, max_events))
+
+
+def flow(spark: SparkSession, graph: Graph, read: Read, starts: Offsets) -> DataFrame:
+    """The same for real-time mode."""
+    return _after(graph, read, *graph.sources[read.source].flow(spark, starts))
+
+
+def past(spark: SparkSession, graph: Graph, read: Read, starts: Offsets, ends: Offsets) -> DataFrame:
+    """The same of records that have been read before."""
+    return _after(graph, read, *graph.sources[read.source].past(spark, starts, ends))
+
+
+def _after(graph: Graph, read: Read, found: DataFrame, event: Event) -> DataFrame:
     if read.source.startswith(BUFFER):
         return event.select_from(found)
     return intercept(found, event, graph.interceptors[read.source], graph.selectors.get(read.source))

@@ -13,11 +13,13 @@ from pipelines.domain.component import ComponentSpec
 from pipelines.domain.journal import Planned
 from pipelines.domain.ledger import Counts
 from pipelines.domain.positions import PartitionPosition
+from pipelines.domain.protocol import AgentFinding
 from workers.agent.checkpoint import Key, Offsets
-from workers.agent.guard import LogRange
+from workers.agent.guard import LogRange, within_log
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from workers.agent.batch import Attempt, Refusal
     from workers.agent.event import Event
@@ -26,12 +28,16 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Place:
     """Where a component stands. `path` is its place in the definition, for findings; `state` a directory of the
-    pipeline on this host that outlives its runs."""
+    pipeline on this host that outlives its runs, `run` that of the run, if there is one. `channels`: all of the
+    definition. `classes`: the interceptors that the administrator allows, as module:Class."""
 
     pipeline: str
     lineage: int
     path: str
     state: Path = Path()
+    run: Path | None = None
+    channels: tuple[str, ...] = ()
+    classes: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -74,9 +80,28 @@ class SourceBuilder(Builder, ABC):
         Called about once a second while they move; bounded, raises any exception where that fails.
         """
 
+    def held_up(self, channel: str, component: str, cause: str) -> None:
+        """The required channel that is furthest behind, and what holds it; all empty where nothing is held up."""
+
+    def outside(self, positions: list[PartitionPosition], log: dict[Key, LogRange]) -> list[AgentFinding]:
+        """What speaks against reading on from these positions, with the exact number of records."""
+        return within_log(self.place.path, positions, log)
+
     @abstractmethod
     def stream(self, spark: SparkSession, starts: Offsets, max_events: int) -> tuple[DataFrame, Event]:
         """The endless frame, and the event in it."""
+
+    def flow(self, spark: SparkSession, starts: Offsets) -> tuple[DataFrame, Event]:
+        """The endless frame for real-time mode, whose batches have no limit, where the source can do that."""
+        raise NotImplementedError
+
+    def optional_stream(self, spark: SparkSession, starts: Offsets, max_events: int) -> tuple[DataFrame, Event]:
+        """The same for optional channels alone, which may be overrun."""
+        return self.stream(spark, starts, max_events)
+
+    def past(self, spark: SparkSession, starts: Offsets, ends: Offsets) -> tuple[DataFrame, Event]:
+        """The records of [starts, ends) once more, where the source can do that without a query."""
+        raise NotImplementedError
 
 
 class InterceptorBuilder(Builder):
@@ -114,6 +139,10 @@ class Resolution:
 
 class SinkBuilder(Builder, ABC):
     """Delivers batches."""
+
+    def stream(self, events: DataFrame, source: str, channel: str) -> DataStreamWriter:
+        """A writer without foreachBatch, for real-time mode, where the sink has one."""
+        raise NotImplementedError
 
     def refuses(self) -> Column | None:
         """Why this sink can never take an event, as text over the columns key, body and headers; null where it can."""

@@ -22,14 +22,14 @@ from pipelines.domain.sink_groups import Pools, Switch
 from workers.agent.batch import Attempt, Batch
 from workers.agent.component import Resolution, SinkBuilder
 from workers.agent.deadline import Deadline, DeadlineExceeded
-from workers.agent.findings import blocked_by
+from workers.agent.findings import Refused, blocked_by, refuse
 from workers.agent.gate import Gate
 from workers.agent.sink_processors import AllFailed, Processor
 
 T = TypeVar("T")
 
 _SOURCE_LOST = re.compile(
-    r"KAFKA_DATA_LOSS|OffsetOutOfRange|data may have been lost|Cannot fetch offset", re.IGNORECASE
+    r"KAFKA_DATA_LOSS|OffsetOutOfRange|data may have been lost|Cannot fetch offset|RangeLost|LogDamaged", re.IGNORECASE
 )
 
 
@@ -111,6 +111,8 @@ class SinkGroup:
     def resolve(self, planned: Planned) -> Resolution:
         """What the sinks say of a batch that was planned and never done, together."""
         each = [sink.resolve(planned) for sink in self.sinks.values()]
+        if planned.open_ended and not all(one.complete for one in each):
+            raise _tail_unreadable(planned)
         return Resolution(
             delivered_before=sum(one.delivered_before for one in each),
             complete=all(one.complete for one in each),
@@ -174,6 +176,14 @@ class SinkGroup:
             raise blocked from error
         if _SOURCE_LOST.search(str(error)):
             raise SourceLost(cause_of(error)) from error
+
+
+def _tail_unreadable(planned: Planned) -> Refused:
+    return refuse(
+        f"channels.{planned.channel}", "SINK_TAIL_UNREADABLE",
+        "The sink could not be asked how much of an unfinished real-time batch it holds.",
+        "Make the sink reachable; nothing is read before its tail is known.", retryable=True,
+    )  # fmt: skip
 
 
 def _tell(switches: list[Switch], listener: Listener) -> None:

@@ -30,7 +30,7 @@ from workers.agent.jvm import Jvm
 from workers.agent.launcher import Launcher
 from workers.agent.ledger import Journal, JournalUnwritable
 from workers.agent.log import say
-from workers.agent.query import ReadQuery
+from workers.agent.real_time import Query
 from workers.agent.status import PauseWatch, StatusFile
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Driver:
         self._collected = False
 
     @property
-    def _queries(self) -> list[ReadQuery]:
+    def _queries(self) -> list[Query]:
         return self._launcher.queries
 
     def run(self) -> int:
@@ -128,7 +128,7 @@ class Driver:
         finally:
             self._wake.set()
 
-    def _query_ended(self, query: ReadQuery, error: BaseException | None) -> None:
+    def _query_ended(self, query: Query, error: BaseException | None) -> None:
         if self._jvm.is_gone(within=_JVM_ENDS):
             return
         if isinstance(query.failure, Blocked):
@@ -303,12 +303,12 @@ def _code_for(findings: Sequence[AgentFinding]) -> int:
     """10 where a person has to decide about a position, 11 where a component did not initialise."""
     positions = {
         "LEDGER_BEHIND", "LEDGER_LOST", "CHECKPOINT_LOST", "CHECKPOINT_DISAGREES", "BELOW_LOG_START", "BEYOND_LOG_END",
-        "PARTITION_REMOVED",
+        "PARTITION_REMOVED", "INTAKE_LOST", "INTAKE_DAMAGED", "TRUNCATED", "INODE_REPLACED", "FILE_GONE", "FILE_CHANGED",
     }  # fmt: skip
     return Exit.PREFLIGHT_BLOCKED if any(finding.code in positions for finding in findings) else Exit.INIT_FAILED
 
 
-def _quietly_stop(query: ReadQuery) -> None:
+def _quietly_stop(query: Query) -> None:
     try:
         query.stop()
     except Exception as error:

@@ -46,6 +46,11 @@ class Gate:
         with self._changed:
             return frozenset(self._inside)
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether a stop has given up the batches in hand."""
+        return self._cancelled.is_set()
+
     def open(self) -> None:
         """Let batches in again, unless the gate was stopped."""
         self._move(Position.OPEN)

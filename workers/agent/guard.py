@@ -49,6 +49,8 @@ def _disagreements(head: Head, checkpoint: View) -> Iterator[tuple[str, str]]:
     committed = -1 if checkpoint.committed is None else checkpoint.committed
     planned = -1 if checkpoint.planned is None else checkpoint.planned
     done = -1 if head.done_batch is None else head.done_batch
+    if head.planned is not None and head.planned.open_ended and committed == head.planned.batch == done + 1:
+        return  # its end and its counts are read from the checkpoint and the source when the run begins
     if committed >= 0 and not head.positions:
         yield "LEDGER_LOST", f"The checkpoint has finished batch {committed}, and the ledger knows no position at all."
     elif committed > done:
@@ -91,7 +93,7 @@ def _different_ends(head: Head, checkpoint: View, done: int) -> Iterator[tuple[s
 
 
 def _different_plan(head: Head, checkpoint: View, planned: int) -> Iterator[tuple[str, str]]:
-    if head.planned is None:
+    if head.planned is None or head.planned.open_ended:
         return
     ends = (checkpoint.ends or {}).get(head.planned.batch)
     if head.planned.batch != planned or ends is None:

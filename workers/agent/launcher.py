@@ -6,15 +6,18 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipelines.domain.components.processor_default import DefaultProcessor
+from pipelines.domain.ledger import Counts
 from pipelines.domain.protocol import AgentFinding, Launch
 from pipelines.domain.references import references
 from pipelines.domain.spec import BUFFER, Definition, Read
 from workers.agent import compile as compiler
 from workers.agent import spark as sessions
+from workers.agent.batch import Judge, delivered_events
 from workers.agent.books import ChannelBooks
 from workers.agent.checkpoint import Checkpoint, Offsets
 from workers.agent.dead_letters import Office
@@ -25,12 +28,13 @@ from workers.agent.ledger import Journal
 from workers.agent.mirror import Mirror, SourceWatch
 from workers.agent.preflight import Components, check_all, check_positions
 from workers.agent.query import ReadQuery
+from workers.agent.real_time import PASSED, READ, Flow, Query, RealTimeQuery
 from workers.agent.sink_processors import processor
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-OnEnd = Callable[[ReadQuery, BaseException | None], None]
+OnEnd = Callable[[Any, BaseException | None], None]
 
 
 def _unresolved(definition: Definition) -> list[AgentFinding]:
@@ -66,12 +70,25 @@ class Launcher:
         self.prepared = False
         self.started = False
 
-    def _query(self, read: Read, gate: Gate) -> ReadQuery:
+    def _query(self, read: Read, gate: Gate) -> Query:
+        if self._definition.delivery.mode == "real_time":
+            return self._real_time(read, gate)
         interceptors = self._graph.interceptors.get(read.source, [])
         return ReadQuery(
             read, [self._books(read, channel, gate) for channel in read.channels],
-            checkpoint=Checkpoint(Path(self._launch.checkpoint_root) / read.name),
+            checkpoint=self._checkpoint(read),
             gate=gate, keep=not all(interceptor.spec.repeatable for interceptor in interceptors),
+        )  # fmt: skip
+
+    def _checkpoint(self, read: Read) -> Checkpoint:
+        return Checkpoint(Path(self._launch.checkpoint_root) / read.name)
+
+    def _real_time(self, read: Read, gate: Gate) -> RealTimeQuery:
+        (channel,) = read.channels
+        (sink,) = self._graph.sinks_of(read.source, channel).values()
+        return RealTimeQuery(
+            read, self._books(read, channel, gate), checkpoint=self._checkpoint(read),
+            gate=gate, sink=sink, duration=self._definition.delivery.batch_duration,
         )  # fmt: skip
 
     def _books(self, read: Read, channel: str, gate: Gate) -> ChannelBooks:
@@ -104,7 +121,7 @@ class Launcher:
         if not findings:
             starts = check_positions(self._launch, self._graph, self.queries, self._journal)
             findings, self._starts = starts.findings, starts.offsets
-        if findings:
+        if findings := findings or self._too_few_slots():
             return findings
         session.join(timeout)
         if (spark := self.spark) is None:
@@ -114,6 +131,21 @@ class Launcher:
         )
         self.prepared = not findings
         return findings
+
+    def _too_few_slots(self) -> list[AgentFinding]:
+        """In real-time mode every partition keeps a task busy, all at once."""
+        if self._definition.delivery.mode != "real_time":
+            return []
+        needed, cores = sum(map(len, self._starts.values())), self._definition.placement.launcher.cores
+        if needed <= cores:
+            return []
+        return [
+            AgentFinding(
+                path="placement.launcher.cores", code="INSUFFICIENT_SLOTS",
+                message=f"Real-time mode needs a slot for each of {needed} partitions; there are {cores}.",
+                suggestion=f"Set placement.launcher.cores to {needed} or more; tasks that wait cost little.",
+            )
+        ]  # fmt: skip
 
     def _connect(self) -> None:
         cores = self._definition.placement.launcher.cores
@@ -131,11 +163,29 @@ class Launcher:
             Mirror(source, [b for query in own for b in query.channels if b.channel not in optional]).start()
         self.started = True
 
-    def _start(self, spark: SparkSession, query: ReadQuery, on_end: OnEnd) -> None:
-        frame = compiler.frame(
-            spark, self._graph, query.read, self._starts[query.name], self._definition.max_events(query.read)
-        )
-        query.start(frame, self._definition.delivery.trigger_interval_ms, on_end)
+    def _start(self, spark: SparkSession, query: Query, on_end: OnEnd) -> None:
+        starts = self._starts[query.name]
+        if isinstance(query, RealTimeQuery):
+            frame = compiler.flow(spark, self._graph, query.read, starts)
+            query.start(Flow(self._judged(query, frame), partial(self._recount, spark, query)), on_end)
+        else:
+            frame = compiler.frame(spark, self._graph, query.read, starts, self._definition.max_events(query.read))
+            query.start(frame, self._definition.delivery.trigger_interval_ms, on_end)
+
+    def _judged(self, query: RealTimeQuery, frame: DataFrame) -> DataFrame:
+        verdicts = self._judge(query).verdicts(frame, None)
+        return delivered_events(frame, verdicts, read=READ, passed=PASSED)
+
+    def _recount(self, spark: SparkSession, query: RealTimeQuery, starts: Offsets, ends: Offsets) -> Counts:
+        frame = compiler.past(spark, self._graph, query.read, starts, ends)
+        from pyspark.sql import Observation
+
+        read, passed = Observation(), Observation()
+        delivered_events(frame, self._judge(query).verdicts(frame, None), read=read, passed=passed).count()
+        return Counts(**read.get, **passed.get)
+
+    def _judge(self, query: RealTimeQuery) -> Judge:
+        return self._graph.judge(query.read.source, query.read.channels[0])
 
 
 def _state_of(launch: Launch) -> Path:

@@ -11,7 +11,7 @@ from workers.agent.books import ChannelBooks
 from workers.agent.checkpoint import Offsets, positions
 from workers.agent.component import SourceBuilder
 from workers.agent.log import say
-from workers.agent.query import ReadQuery
+from workers.agent.real_time import Query
 
 _INTERVAL = 1.0
 _FAILURES_BEFORE_AWAY = 3
@@ -27,7 +27,7 @@ def slowest(cursors: Sequence[Offsets]) -> Offsets:
 class SourceWatch:
     """Looks at the ends of one source about once a second, for as long as the agent lives, also while it is paused."""
 
-    def __init__(self, source: SourceBuilder, queries: list[ReadQuery]) -> None:
+    def __init__(self, source: SourceBuilder, queries: list[Query]) -> None:
         self._path = source.place.path
         self._source = source
         self._queries = queries
@@ -78,13 +78,13 @@ class Mirror:
             threading.Thread(target=_every, args=(_INTERVAL, self.commit), name="mirror", daemon=True).start()
 
     def commit(self) -> None:
-        """Write what has moved since the last time."""
+        """Write what has moved since the last time, and who is behind."""
         reached = slowest([books.positions for books in self._required])
         moved = {key: offset for key, offset in reached.items() if self._written.get(key) != offset}
-        if not moved:
-            return
         try:
-            self._source.acknowledge(positions(moved))
+            self._source.held_up(*self._slowest())
+            if moved:
+                self._source.acknowledge(positions(moved))
         except Exception as error:
             self._failures += 1
             if self._failures % _FAILURES_BETWEEN_COMPLAINTS == 0:
@@ -92,6 +92,14 @@ class Mirror:
         else:
             self._failures = 0
             self._written.update(moved)
+
+    def _slowest(self) -> tuple[str, str, str]:
+        """The channel that is furthest behind, and the component that holds it with its cause; empty where none is."""
+        books = min(self._required, key=lambda each: sum(each.positions.values()))
+        if not books.lag:
+            return "", "", ""
+        holding = books.progress.holding
+        return books.channel, holding.component if holding else "", holding.cause if holding else ""
 
 
 def _every(seconds: float, action: Callable[[], None]) -> None:

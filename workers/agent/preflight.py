@@ -20,7 +20,7 @@ from workers.agent.component import Builder
 from workers.agent.findings import Refused
 from workers.agent.guard import Head, LogRange
 from workers.agent.ledger import Journal
-from workers.agent.query import ReadQuery
+from workers.agent.real_time import Query
 
 
 class Components:
@@ -112,7 +112,7 @@ class _Positions:
     logs: dict[str, dict[Key, LogRange]] = field(default_factory=dict)
     firsts: dict[tuple[str, tuple[Key, ...]], tuple[Offsets, str]] = field(default_factory=dict)
 
-    def head(self, query: ReadQuery, books: ChannelBooks) -> Head:
+    def head(self, query: Query, books: ChannelBooks) -> Head:
         """Where the ledger stands with one channel. A channel that is new in a shared read begins where the others of
         it stand."""
         head = self._head(query, books)
@@ -122,7 +122,7 @@ class _Positions:
         positions = next((each.positions for each in siblings if each.positions), {})
         return replace(head, positions=positions)
 
-    def _head(self, query: ReadQuery, books: ChannelBooks) -> Head:
+    def _head(self, query: Query, books: ChannelBooks) -> Head:
         path = query.read.path
         of_channel = (h for h in self.launch.heads if (h.source, h.channel) == (books.source, books.channel))
         head = next(of_channel, None)
@@ -149,7 +149,7 @@ class _Positions:
         return self.firsts[key]
 
 
-def check_positions(launch: Launch, graph: Graph, queries: list[ReadQuery], journal: Journal) -> Starts:
+def check_positions(launch: Launch, graph: Graph, queries: list[Query], journal: Journal) -> Starts:
     """Compare ledger, checkpoint and log of every query; where all agree, note first positions and open batches."""
     starts = Starts()
     checked: list[tuple[ChannelBooks, Head, Offsets, Positions | None]] = []
@@ -169,7 +169,7 @@ def check_positions(launch: Launch, graph: Graph, queries: list[ReadQuery], jour
     return starts
 
 
-def _same_start(query: ReadQuery, one: Offsets, other: Offsets, head: Head) -> None:
+def _same_start(query: Query, one: Offsets, other: Offsets, head: Head) -> None:
     """Channels of one read begin together, or at most one batch apart, which the checkpoint has told already."""
     if one == other or query.checkpoint.view().used:
         return
@@ -180,7 +180,7 @@ def _same_start(query: ReadQuery, one: Offsets, other: Offsets, head: Head) -> N
     raise Refused(finding)
 
 
-def _agree(query: ReadQuery, books: ChannelBooks, head: Head, known: _Positions) -> tuple[Offsets, Positions | None]:
+def _agree(query: Query, books: ChannelBooks, head: Head, known: _Positions) -> tuple[Offsets, Positions | None]:
     """Explicit offsets for every partition. Raises Refused with all that does not agree."""
     view = _view(query, head)
     log = known.log(query.read.source)
@@ -189,7 +189,7 @@ def _agree(query: ReadQuery, books: ChannelBooks, head: Head, known: _Positions)
     grown = [key for key in added if key[0] in known_topics]
     first, origin = known.first(query.read.source, [key for key in added if key[0] not in known_topics])
     starts = {**head.positions, **dict.fromkeys(grown, 0), **first}
-    findings = guard.compare(head, view) + guard.within_log(head.path, positions(starts), log)
+    findings = guard.compare(head, view) + known.graph.sources[query.read.source].outside(positions(starts), log)
     if findings:
         raise Refused(*findings)
     if view.used or not (grown or first):
@@ -199,7 +199,7 @@ def _agree(query: ReadQuery, books: ChannelBooks, head: Head, known: _Positions)
     return starts, entry
 
 
-def _view(query: ReadQuery, head: Head) -> View:
+def _view(query: Query, head: Head) -> View:
     try:
         return query.checkpoint.view()
     except CheckpointDamaged as damage:

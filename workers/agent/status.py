@@ -13,7 +13,7 @@ from workers.agent import masking
 from workers.agent.checkpoint import Offsets
 from workers.agent.gate import Gate, Position
 from workers.agent.log import say
-from workers.agent.query import ReadQuery
+from workers.agent.real_time import Query
 
 _BETWEEN_LOOKS = 0.15
 _BETWEEN_BATCH_WRITES = 0.5
@@ -22,7 +22,7 @@ _BETWEEN_BATCH_WRITES = 0.5
 class PauseWatch:
     """Proves a pause: gate closed, nothing in hand, every cursor the same at two looks, the last batches balanced."""
 
-    def __init__(self, gate: Gate, queries: Sequence[ReadQuery]) -> None:
+    def __init__(self, gate: Gate, queries: Sequence[Query]) -> None:
         self._gate = gate
         self._queries = queries
         self._first_look: tuple[float, list[Offsets]] | None = None
@@ -68,7 +68,7 @@ class StatusFile:
 
     def update(
         self, *, phase: AgentPhase, detail: str, command_seq: int, command_done: bool, proof: PauseProof | None,
-        queries: Sequence[ReadQuery], components: Callable[[], list[ComponentStatus]], findings: list[AgentFinding],
+        queries: Sequence[Query], components: Callable[[], list[ComponentStatus]], findings: list[AgentFinding],
     ) -> None:  # fmt: skip
         """Write the file if it is time. A disk that is full is no reason to stop moving records."""
         self._note_progress(queries)
@@ -91,7 +91,7 @@ class StatusFile:
             say(f"status.json cannot be written: {error}")
         self._written_at, self._written_key, self._written_beat = time.monotonic(), key, status.beat
 
-    def _note_progress(self, queries: Sequence[ReadQuery]) -> None:
+    def _note_progress(self, queries: Sequence[Query]) -> None:
         progress = sum(query.progressed for query in queries)
         if progress != self._progress:
             self._progress, self._progress_beat = progress, boottime()

@@ -7,7 +7,7 @@ what arrived can be counted, and consumers can drop what comes twice. One header
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, TopicPartition
 from pyspark.sql import functions as f
@@ -20,6 +20,10 @@ from workers.agent.checkpoint import Key, Offsets, positions
 from workers.agent.component import Place, Resolution, SinkBuilder
 from workers.agent.event import HEADERS_TYPE, ORIGIN_HEADER
 from workers.agent.kafka import Cluster, jvm_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 _COUNT_TIMEOUT = 60.0
 _CONSUME = 10_000
@@ -43,13 +47,22 @@ class Builder(SinkBuilder):
 
     def write(self, attempt: Attempt) -> Counts:
         """Spark writes and waits for all acknowledgements."""
-        prefix = f.lit(_origin_prefix(self.place.pipeline, attempt.planned))
+        planned = attempt.planned
+        records = self._records(attempt.events, planned.source, planned.channel)
+        records.write.format("kafka").mode("append").options(**self._options()).save()
+        return attempt.counts
+
+    def stream(self, events: DataFrame, source: str, channel: str) -> DataStreamWriter:
+        """Spark writes each record at once: in real-time mode nothing lingers."""
+        records = self._records(events, source, channel)
+        return records.writeStream.format("kafka").options(**{**self._options(), "kafka.linger.ms": "0"})
+
+    def _records(self, events: DataFrame, source: str, channel: str) -> DataFrame:
+        prefix = f.lit(_origin_prefix(self.place.pipeline, source, channel))
         origin = f.concat_ws("/", prefix, "topic", f.col("partition").cast("string"), f.col("offset").cast("string"))
         pair = f.struct(f.lit(ORIGIN_HEADER).alias("key"), origin.cast("binary").alias("value"))
         headers = f.concat(f.col("headers"), f.array(pair).cast(HEADERS_TYPE)).alias("headers")
-        records = attempt.events.select("key", f.col("body").alias("value"), headers)
-        records.write.format("kafka").mode("append").options(**self._options()).save()
-        return attempt.counts
+        return events.select("key", f.col("body").alias("value"), headers)
 
     def _options(self) -> dict[str, str]:
         timeout = max(1000, round(self.spec.write_timeout * 1000))
@@ -113,15 +126,16 @@ def _reached(consumer: Consumer, at: Key, end: int) -> bool:
     return False
 
 
-def _origin_prefix(pipeline: str, planned: Planned) -> str:
-    return f"{pipeline}/{planned.source}/{planned.channel}"
+def _origin_prefix(pipeline: str, source: str, channel: str) -> str:
+    return f"{pipeline}/{source}/{channel}"
 
 
 class _Origin:
     """Whether a record came from a planned batch, by its origin header."""
 
     def __init__(self, pipeline: str, planned: Planned) -> None:
-        prefix = _origin_prefix(pipeline, planned)
+        prefix = _origin_prefix(pipeline, planned.source, planned.channel)
+        self._open_ended = planned.open_ended
         self._ranges = {f"{prefix}/{item.topic}/{item.partition}".encode(): item for item in planned.ranges}
 
     def covers(self, message: Any, before: Offsets) -> bool:
@@ -131,4 +145,6 @@ class _Origin:
         origin = dict(message.headers() or []).get(ORIGIN_HEADER) or b""
         partition, _, offset = origin.rpartition(b"/")
         item = self._ranges.get(partition)
-        return item is not None and item.start <= int(offset) < item.end
+        if item is None or int(offset) < item.start:
+            return False
+        return self._open_ended or int(offset) < item.end

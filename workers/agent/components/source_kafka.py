@@ -96,20 +96,50 @@ class Builder(SourceBuilder):
 
     def stream(self, spark: SparkSession, starts: Offsets, max_events: int) -> tuple[DataFrame, Event]:
         """Spark's Kafka source, from `starts` where the checkpoint is new."""
-        by_topic: dict[str, dict[str, int]] = {}
-        for (topic, number), offset in starts.items():
-            by_topic.setdefault(topic, {})[str(number)] = offset
+        return self._endless(spark, starts, {"maxOffsetsPerTrigger": str(max_events)})
+
+    def flow(self, spark: SparkSession, starts: Offsets) -> tuple[DataFrame, Event]:
+        """The same without a limit."""
+        return self._endless(spark, starts, {})
+
+    def _endless(self, spark: SparkSession, starts: Offsets, limit: dict[str, str]) -> tuple[DataFrame, Event]:
+        options = {
+            **self._options(),
+            "subscribe": ",".join(self.spec.topics),
+            "startingOffsets": _json(starts),
+            **limit,
+        }
+        return self._with_event(spark.readStream.format("kafka").options(**options).load())
+
+    def past(self, spark: SparkSession, starts: Offsets, ends: Offsets) -> tuple[DataFrame, Event]:
+        """A batch read of exactly these ranges."""
+        numbers: dict[str, list[int]] = {}
+        for topic, number in ends:
+            numbers.setdefault(topic, []).append(number)
+        begin = {key: starts.get(key, 0) for key in ends}
+        options = {
+            **self._options(), "assign": json.dumps(numbers), "startingOffsets": _json(begin),
+            "endingOffsets": _json(ends),
+        }  # fmt: skip
+        return self._with_event(spark.read.format("kafka").options(**options).load())
+
+    def _with_event(self, frame: DataFrame) -> tuple[DataFrame, Event]:
+        return frame, Event(key=f.col("key"), body=f.col("value"), carried=f.col("headers"))
+
+    def _options(self) -> dict[str, str]:
         # The client refuses an API timeout that is shorter than one request.
         request = int(self.spec.options.get("request.timeout.ms", _REQUEST_TIMEOUT_MS))
-        options = {
+        return {
             **_READER,
             "kafka.request.timeout.ms": str(request),
             "kafka.default.api.timeout.ms": str(2 * request),
             **jvm_options(self.spec.bootstrap_servers, self.spec.options),
             "groupIdPrefix": self.spec.group_id,
-            "subscribe": ",".join(self.spec.topics),
-            "startingOffsets": json.dumps(by_topic),
-            "maxOffsetsPerTrigger": str(max_events),
         }
-        frame = spark.readStream.format("kafka").options(**options).load()
-        return frame, Event(key=f.col("key"), body=f.col("value"), carried=f.col("headers"))
+
+
+def _json(offsets: Offsets) -> str:
+    by_topic: dict[str, dict[str, int]] = {}
+    for (topic, number), offset in offsets.items():
+        by_topic.setdefault(topic, {})[str(number)] = offset
+    return json.dumps(by_topic)

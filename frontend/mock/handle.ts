@@ -30,6 +30,7 @@ export async function handle(world: World, request: Request): Promise<Response> 
     return page(world.events.filter((event) => !name || event.pipeline === name).slice(0, 60))
   }
   if (path === '/hosts') return json(hosts(world))
+  if (path.startsWith('/secrets')) return onSecret(world, decodeURIComponent(path.slice(9)), request.method)
   if (path === '/operations')
     return page(world.operations.filter(({ pipeline }) => pipeline === url.searchParams.get('pipeline')))
   if (path.startsWith('/runs/')) return runLog(url)
@@ -48,6 +49,27 @@ function session(world: World, method: string, body: Record<string, unknown>): R
     return new Response(null, { status: 204 })
   }
   return json({ authenticated: world.session !== null, csrf_token: 'mock', ...world.session })
+}
+
+function onSecret(world: World, name: string, method: string): Response {
+  if (name === '') return page([...world.secrets.values()])
+  if (method === 'DELETE') {
+    world.secrets.delete(name)
+    return new Response(null, { status: 204 })
+  }
+  const version = (world.secrets.get(name)?.version ?? 0) + 1
+  const by = world.session?.user ?? 'admin'
+  const at = new Date().toISOString()
+  const facts = {
+    created_at: at,
+    created_by: by,
+    updated_at: at,
+    updated_by: by,
+    readable: true,
+    used_by: [],
+  }
+  world.secrets.set(name, { name, version, ...facts })
+  return json(world.secrets.get(name))
 }
 
 function list(world: World): Response {

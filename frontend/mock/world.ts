@@ -1,4 +1,12 @@
-import type { HeadgateEvent, LiveFrame, Operation, OperationKind, Phase, Pipeline } from '../src/api/types'
+import type {
+  HeadgateEvent,
+  LiveFrame,
+  Operation,
+  OperationKind,
+  Phase,
+  Pipeline,
+  Secret,
+} from '../src/api/types'
 import { iso, queriesOf, seed, wave, type Simulated } from './seed.ts'
 
 type Listener = (frame: { event: 'event'; data: HeadgateEvent } | { event: 'live'; data: LiveFrame }) => void
@@ -46,6 +54,7 @@ export class World {
   readonly pipelines = new Map<string, Simulated>()
   readonly operations: Operation[] = []
   readonly events: HeadgateEvent[] = []
+  readonly secrets = new Map<string, Secret>()
   session: { user: string; role: 'viewer' | 'operator' | 'admin' } | null = null
   private readonly listeners = new Set<Listener>()
   private serial = 0

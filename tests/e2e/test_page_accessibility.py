@@ -16,6 +16,7 @@ PAGES = {
     "/pipelines/new": "New pipeline",
     "/events": "Events",
     "/hosts": "Hosts",
+    "/secrets": "Secrets",
     "/nowhere": "There is no such page",
     "/pipelines/nobody": "There is no pipeline named nobody",
     DEMO: "demo",

@@ -3,6 +3,7 @@ export const keys = {
   session: ['session'] as const,
   pipelines: ['pipelines'] as const,
   hosts: ['hosts'] as const,
+  secrets: ['secrets'] as const,
   events: (pipeline?: string) => ['events', pipeline ?? 'all'] as const,
   pipeline: (name: string) => ['pipeline', name] as const,
   detail: (name: string) => ['pipeline', name, 'detail'] as const,

@@ -30,6 +30,7 @@ export type ProblemBody = Schemas['Problem']
 export type QueryStatus = Schemas['Query']
 export type Revision = Schemas['Revision']
 export type Run = Schemas['Run']
+export type Secret = Schemas['Secret']
 export type SeriesPoint = Omit<Schemas['Point'], 'records_per_second'> & { records_per_second: number | null }
 export type Session = Schemas['Session']
 export type SinkGroup = Schemas['Group']

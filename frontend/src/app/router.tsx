@@ -109,10 +109,16 @@ const hosts = createRoute({
   component: lazyRouteComponent(() => import('@/features/hosts/HostsPage'), 'HostsPage'),
 })
 
+const secrets = createRoute({
+  getParentRoute: () => root,
+  path: '/secrets',
+  component: lazyRouteComponent(() => import('@/features/secrets/SecretsPage'), 'SecretsPage'),
+})
+
 const pipelineTabs = pipeline.addChildren([live, books, runs, pipelineEvents, log, revisions, definition])
 
 export const router = createRouter({
-  routeTree: root.addChildren([overview, create, edit, pipelineTabs, events, hosts]),
+  routeTree: root.addChildren([overview, create, edit, pipelineTabs, events, hosts, secrets]),
   defaultPreload: 'intent',
   scrollRestoration: true,
 })

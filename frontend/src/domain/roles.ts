@@ -2,6 +2,16 @@ import type { Session } from '@/api/types'
 
 export const ROLE_WORDS = { viewer: 'Viewer', operator: 'Operator', admin: 'Administrator' } as const
 
+/** Why this session may not see the names of secrets; null when it may. */
+export function cannotSeeSecrets(session: Session | undefined): string | null {
+  return session?.role === 'viewer' ? 'Operators see their names; administrators set them.' : null
+}
+
+/** Why this session may not write secrets; null when it may. */
+export function cannotWriteSecrets(session: Session | undefined): string | null {
+  return session?.role === 'admin' ? null : 'Only an administrator sets, replaces and deletes secrets.'
+}
+
 /** Why this session may not write; null when it may. */
 export function cannotWrite(session: Session | undefined): string | null {
   return session?.role === 'viewer'

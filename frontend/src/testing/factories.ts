@@ -5,6 +5,7 @@ import type {
   Operation,
   Pipeline,
   PipelineDetail,
+  Secret,
   SinkGroup,
 } from '@/api/types'
 
@@ -101,6 +102,20 @@ export function books(fields: Partial<LedgerSummary> = {}): LedgerSummary {
     overlaps: 0,
     balanced: true,
     positions: [],
+    ...fields,
+  }
+}
+
+export function secret(fields: Partial<Secret> = {}): Secret {
+  return {
+    name: 'shop',
+    version: 1,
+    created_at: T0,
+    created_by: 'admin',
+    updated_at: T0,
+    updated_by: 'admin',
+    readable: true,
+    used_by: [],
     ...fields,
   }
 }

@@ -1,5 +1,15 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link, useLocation } from '@tanstack/react-router'
-import { IconBook2, IconHistory, IconServer2, IconTopologyStar3, type Icon } from '@tabler/icons-react'
+import {
+  IconBook2,
+  IconHistory,
+  IconKey,
+  IconServer2,
+  IconTopologyStar3,
+  type Icon,
+} from '@tabler/icons-react'
+import { sessionQuery } from '@/api/session'
+import { cannotSeeSecrets } from '@/domain/roles'
 import icon from '@/assets/icon.svg'
 import classes from './shell.module.css'
 
@@ -7,10 +17,13 @@ const PLACES = [
   { to: '/', label: 'Pipelines', icon: IconTopologyStar3, under: ['/pipelines/'] },
   { to: '/events', label: 'Events', icon: IconHistory, under: [] },
   { to: '/hosts', label: 'Hosts', icon: IconServer2, under: [] },
-] satisfies { to: '/' | '/events' | '/hosts'; label: string; icon: Icon; under: string[] }[]
+  { to: '/secrets', label: 'Secrets', icon: IconKey, under: [] },
+] satisfies { to: '/' | '/events' | '/hosts' | '/secrets'; label: string; icon: Icon; under: string[] }[]
 
 export function Sidebar() {
   const { pathname } = useLocation()
+  const { data: session } = useQuery(sessionQuery)
+  const places = PLACES.filter(({ to }) => to !== '/secrets' || cannotSeeSecrets(session) === null)
   return (
     <nav className={classes.sidebar} aria-label="Main">
       <Link to="/" className={classes.brand} aria-label="Headgate, to the pipelines">
@@ -18,7 +31,7 @@ export function Sidebar() {
         <span>Headgate</span>
       </Link>
       <ul className={classes.places}>
-        {PLACES.map(({ to, label, icon: Shape, under }) => (
+        {places.map(({ to, label, icon: Shape, under }) => (
           <li key={to}>
             <Link
               to={to}

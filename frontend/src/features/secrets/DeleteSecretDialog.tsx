@@ -1,0 +1,54 @@
+import { Button, Checkbox, Group, Modal, Stack, Text } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { keys } from '@/api/keys'
+import { deleteSecret } from '@/api/secrets'
+import type { Secret } from '@/api/types'
+import { announce } from '@/components/ui/Announcer'
+import { ErrorNote } from '@/components/ui/Feedback'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+
+/** Deleting is for ever. While pipelines refer to the secret it has to be forced, after the consequence was read. */
+export function DeleteSecretDialog({ secret, onClose }: { secret: Secret; onClose: () => void }) {
+  const client = useQueryClient()
+  const [force, setForce] = useState(false)
+  const { name, used_by: users } = secret
+  const removal = useMutation({
+    mutationFn: () => deleteSecret(name, force),
+    onSuccess: () => {
+      void client.invalidateQueries({ queryKey: keys.secrets })
+      announce(`${name} was deleted.`)
+      onClose()
+    },
+  })
+  const reason = users.length > 0 && !force ? 'Pipelines refer to it: confirm the consequence first.' : null
+  return (
+    <Modal opened onClose={onClose} title={`Delete ${name}?`}>
+      <Stack gap="md">
+        <Text size="sm">The value is removed for ever; nobody can read it again.</Text>
+        {users.length > 0 && (
+          <Checkbox
+            label={`Delete it although ${users.join(', ')} refer to it`}
+            description="What runs goes on with the value that it has. Every later start is refused."
+            checked={force}
+            onChange={(event) => setForce(event.currentTarget.checked)}
+          />
+        )}
+        {removal.error && <ErrorNote error={removal.error} />}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Keep it
+          </Button>
+          <ReasonButton
+            color="red.8"
+            loading={removal.isPending}
+            reason={reason}
+            onClick={() => removal.mutate()}
+          >
+            Delete
+          </ReasonButton>
+        </Group>
+      </Stack>
+    </Modal>
+  )
+}

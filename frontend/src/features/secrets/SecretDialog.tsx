@@ -1,0 +1,83 @@
+import { Button, Group, Modal, PasswordInput, Stack, Text, TextInput } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { keys } from '@/api/keys'
+import { putSecret } from '@/api/secrets'
+import type { Secret } from '@/api/types'
+import { announce } from '@/components/ui/Announcer'
+import { ErrorNote } from '@/components/ui/Feedback'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/
+
+/** Stores a value under a new name or, with `secret`, a new value under its name. */
+export function SecretDialog({ secret, onClose }: { secret?: Secret; onClose: () => void }) {
+  const client = useQueryClient()
+  const [name, setName] = useState(secret?.name ?? '')
+  const [value, setValue] = useState('')
+  const save = useMutation({
+    mutationFn: () => putSecret(name, value),
+    onSuccess: ({ version }) => {
+      void client.invalidateQueries({ queryKey: keys.secrets })
+      announce(`${name} is stored, version ${version}.`)
+      onClose()
+    },
+  })
+  const reason = missing(name, value)
+  return (
+    <Modal opened onClose={onClose} title={secret ? `Replace ${secret.name}` : 'Set a secret'}>
+      <Stack
+        gap="md"
+        component="form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (reason === null) save.mutate()
+        }}
+      >
+        {!secret && (
+          <TextInput
+            label="Name"
+            description="A name that is there already gets the new value"
+            value={name}
+            error={name !== '' && !NAME.test(name) ? NAME_RULE : null}
+            onChange={(event) => setName(event.currentTarget.value)}
+            autoComplete="off"
+            spellCheck={false}
+            data-autofocus
+          />
+        )}
+        <PasswordInput
+          label="Value"
+          value={value}
+          onChange={(event) => setValue(event.currentTarget.value)}
+          autoComplete="new-password"
+          visibilityToggleButtonProps={{ 'aria-label': 'Show or hide the value', tabIndex: 0 }}
+          data-autofocus={secret ? true : undefined}
+        />
+        <Text size="sm" c="dimmed">
+          It is stored encrypted and never shown again. A text of several lines is set by{' '}
+          <code>headgate secrets set {name || 'NAME'} --from-file FILE</code>.
+        </Text>
+        {secret && secret.used_by.length > 0 && (
+          <Text size="sm">{secret.used_by.join(', ')} will use the new value from the next start on.</Text>
+        )}
+        {save.error && <ErrorNote error={save.error} />}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <ReasonButton type="submit" loading={save.isPending} reason={reason}>
+            {secret ? 'Replace' : 'Set'}
+          </ReasonButton>
+        </Group>
+      </Stack>
+    </Modal>
+  )
+}
+
+const NAME_RULE = 'Letters, digits and . _ - /, at most 128, a letter or digit first.'
+
+function missing(name: string, value: string): string | null {
+  if (!NAME.test(name)) return name === '' ? 'Write a name first.' : NAME_RULE
+  return value === '' ? 'Write the value first.' : null
+}

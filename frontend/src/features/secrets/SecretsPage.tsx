@@ -1,0 +1,79 @@
+import { useQuery } from '@tanstack/react-query'
+import { IconPlus } from '@tabler/icons-react'
+import { useState } from 'react'
+import { secretsQuery } from '@/api/secrets'
+import { sessionQuery } from '@/api/session'
+import type { Secret } from '@/api/types'
+import { CodeBlock } from '@/components/ui/CodeBlock'
+import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { PageHeader } from '@/components/ui/PageHeader'
+import { Panel } from '@/components/ui/Panel'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { cannotSeeSecrets, cannotWriteSecrets } from '@/domain/roles'
+import { plural } from '@/lib/format'
+import { DeleteSecretDialog } from './DeleteSecretDialog'
+import { SecretDialog } from './SecretDialog'
+import { SecretTable } from './SecretTable'
+import classes from './secrets.module.css'
+
+type Open = { kind: 'set' } | { kind: 'replace' | 'delete'; secret: Secret }
+
+/** Names of secrets, and who uses them. A value is typed in and never shown again. */
+export function SecretsPage() {
+  const { data: session } = useQuery(sessionQuery)
+  const hidden = cannotSeeSecrets(session)
+  const readOnly = cannotWriteSecrets(session)
+  const { data: secrets, error, refetch } = useQuery({ ...secretsQuery, enabled: !hidden })
+  const [open, setOpen] = useState<Open | null>(null)
+  const close = () => setOpen(null)
+  return (
+    <div className={classes.page}>
+      <PageHeader
+        title="Secrets"
+        beside={secrets && <span className="dim">{plural(secrets.length, 'secret')}</span>}
+        actions={
+          !hidden && (
+            <ReasonButton
+              leftSection={<IconPlus size={14} aria-hidden />}
+              reason={readOnly}
+              onClick={() => setOpen({ kind: 'set' })}
+            >
+              Set a secret
+            </ReasonButton>
+          )
+        }
+      />
+      {hidden && <Empty title="Secrets are not for your role">{hidden}</Empty>}
+      {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
+      {!hidden && !secrets && !error && <Loading />}
+      {secrets && (
+        <Panel title="What definitions may refer to" flush>
+          {secrets.length === 0 ? (
+            <NoSecrets />
+          ) : (
+            <SecretTable
+              secrets={secrets}
+              readOnly={readOnly}
+              onReplace={(secret) => setOpen({ kind: 'replace', secret })}
+              onDelete={(secret) => setOpen({ kind: 'delete', secret })}
+            />
+          )}
+        </Panel>
+      )}
+      {open?.kind === 'set' && <SecretDialog onClose={close} />}
+      {open?.kind === 'replace' && <SecretDialog secret={open.secret} onClose={close} />}
+      {open?.kind === 'delete' && <DeleteSecretDialog secret={open.secret} onClose={close} />}
+    </div>
+  )
+}
+
+function NoSecrets() {
+  return (
+    <Empty title="No secret has been stored yet">
+      Passwords are not written into definitions: they are stored here and referred to.
+      <div className={classes.example}>
+        <CodeBlock code={'sasl.password: ${secret:kafka}'} label="In a definition" />
+      </div>
+    </Empty>
+  )
+}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import patch
@@ -21,6 +23,7 @@ from tests.factories import EventFactory, HostFactory, PipelineFactory, Position
 from tests.fakes.agents import Agents
 from tests.fakes.host import FakeHost, FakeProcess
 from tests.fakes.supervisor import supervisor
+from workers.ports import Unreadable
 from workers.supervisor.lease import TTL
 from workers.supervisor.references import References
 from workers.supervisor.tick import Supervisor
@@ -315,3 +318,33 @@ def test_old_samples_and_events_are_pruned(stage: Stage) -> None:
     removed = prune(now=now, retention=Retention())
     assert removed == {"samples": 1, "events": 1, "idempotency_keys": 0}
     assert Sample.objects.count() == 1
+
+
+@dataclass
+class Vanishing:
+    """A store whose secret is deleted after `reads` looks."""
+
+    reads: int
+
+    def read(self, names: Collection[str]) -> dict[str, str | Unreadable]:
+        self.reads -= 1
+        gone = Unreadable("there is no secret shop.", "Store it: `headgate secrets set shop`.")
+        return dict.fromkeys(names, "canary" if self.reads >= 0 else gone)
+
+
+@pytest.mark.parametrize(("reads", "runs"), [(0, 0), (1, 1)])
+def test_a_secret_that_is_not_there_blocks_the_start_whenever_it_vanishes(stage: Stage, reads: int, runs: int) -> None:
+    pipeline = PipelineFactory.create()
+    assert pipeline.current_revision is not None
+    pipeline.current_revision.definition["sources"]["shop"]["options"] = {"sasl.password": "${secret:shop}"}
+    pipeline.current_revision.save()
+    object.__setattr__(stage.supervisor._actor.launcher, "references", References({}, None, Vanishing(reads)))
+    stage.ask(pipeline, OperationKind.START)
+    stage.pass_time(12)
+    pipeline.refresh_from_db()
+    (finding,) = pipeline.findings
+    assert (pipeline.phase, Run.objects.count()) == ("BLOCKED", runs)
+    assert finding["path"] == 'sources.shop.options["sasl.password"]'
+    assert "there is no secret shop" in finding["message"]
+    assert finding["suggestion"] == "Store it: `headgate secrets set shop`."
+    assert Event.objects.filter(kind="run.spawn_failed").count() == runs

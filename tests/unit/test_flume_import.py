@@ -154,6 +154,24 @@ def test_capacities_that_flume_refuses_are_told(extra: str, code: str) -> None:
     assert code not in codes(import_flume(MINIMAL))
 
 
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "a.sinks.k.type = http\na.sinks.k.endpoint = https://user:hunter2@host/events",
+        "a.sinks.k.type = hdfs\na.sinks.k.hdfs.path = s3a://key:hunter2@bucket/%Y",
+        "a.sinks.k.type = file_roll\na.sinks.k.sink.directory = ftp://u:hunter2@h/",
+        "a.sources.s.type = exec\na.sources.s.command = curl https://u:hunter2@host/",
+        "a.sources.s.type = http\na.sources.s.keystorePassword = hunter2",
+        "a.sources.s.interceptors = i\na.sources.s.interceptors.i.type = I\na.sources.s.interceptors.i.password = hunter2",
+        "a.configfilters = f\na.configfilters.f.type = external\na.configfilters.f.token = hunter2",
+    ],
+)
+def test_a_password_anywhere_is_told_of_and_not_copied(extra: str) -> None:
+    imported = import_flume(f"{MINIMAL}\n{extra}")
+    assert "hunter2" not in repr(imported)
+    assert {"secret_not_copied", "no_equivalent", "config_filter"} & codes(imported)
+
+
 def test_two_sinks_at_one_channel_become_a_group_that_takes_turns() -> None:
     extra = "a.sinks = k k2\na.sinks.k2.type = logger\na.sinks.k2.channel = c"
     imported = import_flume(f"{MINIMAL}\n{extra}")

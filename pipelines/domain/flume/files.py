@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.domain.flume.agent import Section
 from pipelines.domain.flume.conversion import items
-from pipelines.domain.flume.draft import Draft
+from pipelines.domain.flume.draft import Draft, is_secret
 from pipelines.domain.flume.names import Names
 from pipelines.domain.flume.properties import Property
 
@@ -58,6 +58,9 @@ def read_directory(section: Section, draft: Draft) -> None:
     property_ = section.take("hdfs.path")
     if property_ is None:
         _read_rolling(section, draft)
+        return
+    if is_secret(property_):
+        draft.leave_secret(property_)
         return
     path = _with_file_system(property_, draft)
     if "%" not in path or draft.accepts("partition_by") is None:

@@ -67,7 +67,7 @@ class Report:
         place = self._nearest(finding.path)
         facts = finding.model_dump(exclude={"line", "column"})
         line, key = (place.line, place.key) if place else (None, "")
-        done = "The definition keeps it and is refused until it is changed." if finding.is_error else ""
+        done = "It stays, and the definition is refused until it is changed." if finding.is_error else "It stays so."
         return ImportFinding(**facts, line=line, key=key, done=done)
 
     def _nearest(self, path: str) -> Property | None:

@@ -54,9 +54,9 @@ def locked(set_name: str, lock_file: Path = LOCK_FILE) -> list[Jar]:
     return [Jar(**jar) for jar in read_lock(lock_file)[set_name]["jars"]]
 
 
-def jar_paths(set_name: str) -> list[Path]:
+def jar_paths(set_name: str, lock_file: Path = LOCK_FILE) -> list[Path]:
     """The files of one set in class path order. Raises SetupError when one is not there."""
-    paths = [_place(set_name, jar) for jar in locked(set_name)]
+    paths = [_place(set_name, jar) for jar in locked(set_name, lock_file)]
     missing = [path.name for path in paths if not path.is_file()]
     if missing:
         raise SetupError(
@@ -65,16 +65,16 @@ def jar_paths(set_name: str) -> list[Path]:
     return paths
 
 
-def class_path(set_name: str) -> str:
-    return ":".join(str(path) for path in jar_paths(set_name))
+def class_path(set_name: str, lock_file: Path = LOCK_FILE) -> str:
+    return ":".join(str(path) for path in jar_paths(set_name, lock_file))
 
 
-def ensure(set_name: str, java: Java) -> int:
+def ensure(set_name: str, java: Java, lock_file: Path = LOCK_FILE) -> int:
     """Check every file of the set and download what is missing or damaged. Returns how many were downloaded.
 
     Raises SetupError when a download fails or is not what the lock says.
     """
-    wanted = [jar for jar in locked(set_name) if not _intact(_place(set_name, jar), jar)]
+    wanted = [jar for jar in locked(set_name, lock_file) if not _intact(_place(set_name, jar), jar)]
     if wanted:
         _download(set_name, wanted, java)
     return len(wanted)

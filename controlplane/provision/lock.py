@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,8 @@ ROOTS: dict[str, tuple[bool, list[str]]] = {
 }
 
 
-def write_lock(java: Java, lock_file: Path = LOCK_FILE) -> None:
-    lock = {name: _resolve(java, transitive, roots) for name, (transitive, roots) in ROOTS.items()}
+def write_lock(java: Java, lock_file: Path = LOCK_FILE, sets: Mapping[str, tuple[bool, list[str]]] = ROOTS) -> None:
+    lock = {name: _resolve(java, transitive, roots) for name, (transitive, roots) in sets.items()}
     lock_file.write_text(json.dumps(lock, indent=1) + "\n")
 
 

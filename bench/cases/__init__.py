@@ -1,0 +1,23 @@
+"""The cases: what is measured, in the order of the report. A case takes a Bench and gives its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bench.bench import Bench
+from bench.cases import agent, latency, ledger, sinks, start, throughput
+from bench.figures import Result
+
+CASES: dict[str, Callable[[Bench], list[Result]]] = {
+    "kafka_to_kafka": throughput.kafka_to_kafka,
+    "latency": latency.latency,
+    "start": start.start,
+    "pause_resume": agent.pause_resume,
+    "idle": agent.idle,
+    "ledger": ledger.ledger,
+    "failover_group": throughput.failover_group,
+    "multiplexing_3": throughput.multiplexing_3,
+    "python_interceptor": throughput.python_interceptor,
+    "parquet_sink": sinks.parquet_sink,
+    "postgres_sink": sinks.postgres_sink,
+}

@@ -1,0 +1,129 @@
+"""The report: one JSON file that grows case by case, and the Markdown made from it alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.figures import Result
+from bench.targets import TARGETS, Lookup
+
+NAME = "data-plane"
+SYSTEMS = {
+    "headgate_micro_batch": "Headgate micro-batch", "headgate_real_time": "Headgate real-time",
+    "flume": "Flume", "connect": "Kafka Connect",
+}  # fmt: skip
+TITLES = {
+    "kafka_to_kafka": "Kafka to Kafka, 8 million records, and latency at 100 records/s",
+    "kafka_to_kafka_2m": "Kafka to Kafka, 2 million records",
+    "latency_1000": "Latency at 1,000 records/s",
+    "start": "From process start to first record",
+    "pause_resume": "Pause and resume under 1,000 records/s",
+    "idle": "An idle agent",
+    "ledger": "The price of the ledger",
+    "failover_group": "A failover group",
+    "multiplexing_3": "Multiplexing to three channels",
+    "python_interceptor": "A Python interceptor: parse JSON, add a field, dump",
+    "parquet_sink": "Parquet files",
+    "postgres_sink": "PostgreSQL",
+}
+_INTRODUCTION = """\
+Every system did the same work on the same embedded broker of the same machine, by turns, after a warm-up and on a
+machine at rest: records of 200 bytes, four partitions, lz4, two headers per record, a regular expression that every
+body matches. All producers share linger (20 ms for throughput, none for latency), batch size (512 KiB) and buffer
+(64 MiB), and wait for all acknowledgements. Arrivals are the append times of the sink's log; latency is measured from
+the instant at which a record was handed to its producer. After each run the sink was read back: a run in which a record
+is missing or comes twice counts as failed, and with it its case. Figures are medians; single runs stand behind them in
+brackets. *Steady* is the second half of a run; CPU time is that of all processes of a system from start to last record.
+
+Flume runs two sources and two sinks around one memory channel, which loses what it holds in a crash. Connect is
+MirrorMaker's source connector with two tasks; it has no transform that looks into a body, and does two header
+transforms instead. Both have the heap that their own scripts or manuals give them."""
+
+
+def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, Any]:
+    """The report after a run: cases that were measured again are replaced as a whole, all others and the notes stay.
+
+    `old` is None where there is no report yet. Machine, versions and commands are those of the newest run.
+    """
+    if old is None:
+        return dict(new)
+    measured = {result["case"] for result in new["results"]}
+    kept = [result for result in old["results"] if result["case"] not in measured]
+    order = list(TITLES)
+    found = sorted([*kept, *new["results"]], key=lambda result: order.index(result["case"]))
+    skipped = {case: lines for case, lines in old.get("skipped", {}).items() if case not in new["cases"]}
+    commands = [*old.get("commands", []), *new["commands"]]
+    return {
+        **new,
+        "cases": list(dict.fromkeys([*old.get("cases", []), *new["cases"]])),
+        "results": found,
+        "skipped": {**skipped, **new["skipped"]},
+        "commands": list(dict.fromkeys(commands)),
+        "notes": {**old.get("notes", {}), **new["notes"]},
+    }
+
+
+def write(directory: Path, new: Mapping[str, Any]) -> None:
+    """Merge a run into the report in `directory` and write both files."""
+    directory.mkdir(parents=True, exist_ok=True)
+    file = directory / f"{NAME}.json"
+    report = merge(json.loads(file.read_text()) if file.exists() else None, new)
+    file.write_text(json.dumps(report, indent=1) + "\n")
+    (directory / f"{NAME}.md").write_text(markdown(report))
+
+
+def markdown(report: Mapping[str, Any]) -> str:
+    """The report as a page."""
+    results = [Result(**result) for result in report["results"]]
+    parts = ["# The data plane, measured", "Made by `make bench`; do not edit.", _INTRODUCTION, _machine(report)]
+    parts += ["## Targets", _targets(results)]
+    for case in dict.fromkeys(result.case for result in results):
+        parts += [f"## {TITLES[case]}", _table([result for result in results if result.case == case])]
+        parts += [report["notes"][case]] if case in report["notes"] else []
+    if report["skipped"]:
+        parts += ["## Not measured", _skipped(report["skipped"])]
+    return "\n\n".join(parts) + "\n"
+
+
+def _machine(report: Mapping[str, Any]) -> str:
+    machine, versions = report["machine"], report["versions"]
+    rows = [f"| {key} | {value} |" for key, value in {**machine, **versions}.items()]
+    commands = "\n".join(report["commands"])
+    return "\n".join(["## Machine and versions", "", "| | |", "|---|---|", *rows, "", "```", commands, "```"])
+
+
+def _targets(results: Sequence[Result]) -> str:
+    medians: Lookup = {(result.case, result.system, result.metric): result.median for result in results}
+    rows = ["| target | wanted | measured | reached |", "|---|---|---|---|"]
+    for target in TARGETS:
+        verdict = target.verdict(medians)
+        rows.append(f"| {target.words} | {verdict.wanted} | {verdict.measured} | {verdict.word} |")
+    return "\n".join(rows)
+
+
+def _table(results: Sequence[Result]) -> str:
+    systems = [name for name in SYSTEMS if any(result.system == name for result in results)]
+    metrics = dict.fromkeys((result.metric, result.unit) for result in results)
+    by_place = {(result.metric, result.system): result for result in results}
+    rows = [_row(["", *(SYSTEMS[name] for name in systems)]), _row(["---"] * (len(systems) + 1))]
+    for metric, unit in metrics:
+        cells = [_cell(by_place.get((metric, name))) for name in systems]
+        rows.append(_row([f"{metric.replace('_', ' ')}, {unit}", *cells]))
+    return "\n".join(rows)
+
+
+def _cell(result: Result | None) -> str:
+    if result is None:
+        return ""
+    return f"**{result.median:,}** ({', '.join(f'{value:,}' for value in result.values)})"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _skipped(skipped: Mapping[str, Sequence[str]]) -> str:
+    return "\n".join(f"- {case}: {line}" for case, lines in skipped.items() for line in lines)

@@ -1,0 +1,163 @@
+"""Headgate's agent, without a control plane: a run directory, the keeper, and orders in control.json."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.records import PATTERN
+from bench.systems.base import BATCH_BYTES, BUFFER_BYTES, COMPRESSION, Running, System, Work
+from bench.usage import holders, wait_until
+from controlplane.provision.archive import archive_path
+from controlplane.provision.jars import SPARK_KAFKA, jar_paths
+from controlplane.provision.java import find_java
+from controlplane.provision.paths import PROJECT
+from controlplane.provision.training_job import launch_of
+from pipelines.domain import journal, protocol
+from pipelines.domain.journal import Done
+from pipelines.domain.protocol import Control, SparkSettings, Status
+from pipelines.domain.spec import Definition
+from pipelines.domain.states import Command
+from pipelines.domain.validate import validate_data
+
+HEAP = "1g"
+EVENTS_PER_BATCH = 2_000_000
+INTERCEPTOR = "bench.interceptor:AddField"
+_KEEPER_TIMEOUT = 30.0
+_STOP_TIMEOUT = 60.0
+
+
+@dataclass
+class Agent(Running):
+    """A living agent and its run directory."""
+
+    dir: Path = Path()
+    seq: int = 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether the keeper has not written its last record."""
+        return not (self.dir / protocol.EXIT).exists()
+
+    @property
+    def status(self) -> Status | None:
+        """What the agent says of itself."""
+        return Status.load(self.dir / protocol.STATUS)
+
+    def order(self, command: Command, kill_in: float | None = None) -> int:
+        """Write control.json; returns the order's number."""
+        self.seq += 1
+        now = protocol.boottime()
+        kill_at = None if kill_in is None else now + kill_in
+        control = Control(seq=self.seq, command=command, boot_id=protocol.boot_id(), issued_at=now, kill_at=kill_at)
+        control.store(self.dir / protocol.CONTROL)
+        return self.seq
+
+    def obeyed(self, seq: int) -> bool:
+        """Whether an order has been carried out."""
+        status = self.status
+        return status is not None and status.command_seq == seq and status.command_state == "done"
+
+    def done(self) -> list[tuple[float, int]]:
+        """Wall time and events read of every finished batch."""
+        file = self.dir / protocol.JOURNAL
+        entries = journal.read_entries(file.read_bytes())[0] if file.exists() else []
+        return [(entry.at, payload.counts.read) for entry in entries if isinstance(payload := entry.payload(), Done)]
+
+    def stop(self) -> None:
+        """Order a stop; whatever carries the token after a minute is killed."""
+        if self.alive:
+            self.order(Command.STOP, kill_in=_STOP_TIMEOUT / 2)
+            wait_until(lambda: not holders(self.token), _STOP_TIMEOUT)
+        super().stop()
+
+
+@dataclass
+class Headgate(System):
+    """An agent with one definition. `graph` gives what differs for a piece of work: interceptors and selector of the
+    source, channels, sinks, sink_groups. `ledger` off: see `bench.without_ledger`.
+    """
+
+    mode: str = "micro_batch"
+    archive: bool = True
+    ledger: bool = True
+    graph: Callable[[Work], Mapping[str, Any]] = lambda work: {}
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """One of the two modes."""
+        return f"headgate_{self.mode}"
+
+    def definition(self, work: Work) -> dict[str, Any]:
+        """The pipeline that does the work."""
+        graph = dict(self.graph(work))
+        source = {
+            "type": "kafka", "bootstrap_servers": work.servers, "topics": [work.source],
+            "group_id": f"headgate.{work.run}", "start_from": "earliest",
+            "interceptors": [{"type": "timestamp"}, {"type": "regex_filter", "regex": PATTERN}],
+        }  # fmt: skip
+        source |= {key: graph.pop(key) for key in ("interceptors", "selector") if key in graph}
+        plain = {
+            "api_version": "headgate/v1",
+            "name": "bench",
+            "sources": {"in": source},
+            "channels": {"out": {"type": "direct"}},
+            "sinks": {"out": kafka_sink(work, work.sink)},
+            "delivery": self._delivery(work),
+            "placement": {"launcher": {"type": "local", "cores": 4, "driver_memory": "512m" if work.hurry else HEAP}},
+        }
+        return plain | graph
+
+    def _delivery(self, work: Work) -> dict[str, Any]:
+        if self.mode == "real_time":
+            return {"mode": self.mode}
+        return {"mode": self.mode, "trigger_interval_ms": 0, "max_events_per_batch": EVENTS_PER_BATCH}
+
+    def refusal(self, work: Work) -> str | None:
+        """The validation's findings."""
+        errors = [finding for finding in validate_data(self.definition(work)).findings if finding.severity == "error"]
+        return "; ".join(f"{finding.path}: {finding.message}" for finding in errors[:3]) or None
+
+    def start(self, work: Work) -> Agent:
+        """Write launch.json and start the keeper."""
+        state = work.directory / "state"
+        run_dir = protocol.run_dir(state, "bench", 1)
+        run_dir.mkdir(parents=True)
+        archive = archive_path() if self.archive else None
+        spark = SparkSettings(
+            classpath=[str(path) for path in jar_paths(SPARK_KAFKA)], archive=archive and str(archive),
+            java_home=str(find_java().executable.parent.parent),
+        )  # fmt: skip
+        definition = Definition.model_validate(self.definition(work))
+        token = uuid.uuid4().hex
+        launch = launch_of(definition, spark, str(state)).model_copy(update={"pipeline": "bench", "token": token})
+        launch.store(run_dir / protocol.LAUNCH)
+        agent = Agent(token, run_dir / protocol.LOG, dir=run_dir)
+        agent.order(Command.RUN)
+        subprocess.run(
+            self._keeper(run_dir), check=True, timeout=_KEEPER_TIMEOUT, cwd=PROJECT, start_new_session=True,
+            env={**os.environ, "HEADGATE_INTERCEPTORS": INTERCEPTOR},
+        )  # fmt: skip
+        return agent
+
+    def _keeper(self, run_dir: Path) -> list[str]:
+        if self.ledger:
+            return [sys.executable, "-m", "workers.keeper", str(run_dir)]
+        driver = [sys.executable, "-P", "-m", "bench.without_ledger", str(run_dir)]
+        code = "import sys; from pathlib import Path; from workers.keeper.keeper import main; "
+        return [sys.executable, "-c", f"{code}sys.exit(main(Path({str(run_dir)!r}), {driver!r}))"]
+
+
+def kafka_sink(work: Work, topic: str, channel: str = "out") -> dict[str, Any]:
+    """A Kafka sink with the producer settings that all systems share."""
+    return {
+        "type": "kafka", "channel": channel, "bootstrap_servers": work.servers, "topic": topic,
+        "compression": COMPRESSION, "linger_ms": work.linger_ms,
+        "options": {"batch.size": BATCH_BYTES, "buffer.memory": BUFFER_BYTES},
+    }  # fmt: skip

@@ -1,0 +1,106 @@
+"""What Headgate wants to reach, as ratios and limits within one report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+Lookup = Mapping[tuple[str, str, str], float]
+"""Medians by (case, system, metric)."""
+
+MICRO, REAL_TIME, FLUME, CONNECT = "headgate_micro_batch", "headgate_real_time", "flume", "connect"
+_MAIN = "kafka_to_kafka"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A target against a report; `reached` is None where something for it was not measured."""
+
+    wanted: str
+    measured: str
+    reached: bool | None
+
+    @property
+    def word(self) -> str:
+        """For the table."""
+        return {True: "yes", False: "no", None: "not measured"}[self.reached]
+
+
+@dataclass(frozen=True)
+class Target:
+    """`value` and `limit` are computed from the medians; a KeyError in either means that something is missing."""
+
+    words: str
+    value: Callable[[Lookup], float]
+    limit: Callable[[Lookup], float]
+    at_least: bool = False
+
+    def verdict(self, medians: Lookup) -> Verdict:
+        """Compare; the limit itself counts as reached."""
+        sign = "≥" if self.at_least else "≤"
+        try:
+            value, limit = self.value(medians), self.limit(medians)
+        except KeyError:
+            return Verdict(sign, "", None)
+        reached = value >= limit if self.at_least else value <= limit
+        return Verdict(f"{sign} {_short(limit)}", _short(value), reached)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _of(case: str, system: str, metric: str) -> Callable[[Lookup], float]:
+    return lambda medians: medians[case, system, metric]
+
+
+def _fixed(limit: float) -> Callable[[Lookup], float]:
+    return lambda medians: limit
+
+
+def _times(factor: float, base: Callable[[Lookup], float]) -> Callable[[Lookup], float]:
+    return lambda medians: factor * base(medians)
+
+
+def _better_peer(medians: Lookup) -> float:
+    return max(medians[_MAIN, peer, "steady_records_per_second"] for peer in (FLUME, CONNECT))
+
+
+def _limit(words: str, case: str, system: str, metric: str, limit: float, *, at_least: bool = False) -> Target:
+    return Target(words, _of(case, system, metric), _fixed(limit), at_least)
+
+
+_RATE = _of(_MAIN, MICRO, "steady_records_per_second")
+_CPU = _of(_MAIN, MICRO, "cpu_seconds_per_million")
+
+TARGETS = [
+    Target("steady records/s, micro-batch, against the better peer", _RATE, _better_peer, at_least=True),
+    Target("the same, aim: 1.25 times", _RATE, _times(1.25, _better_peer), at_least=True),
+    Target("CPU seconds per million, against Connect", _CPU, _of(_MAIN, CONNECT, "cpu_seconds_per_million")),
+    Target(
+        "CPU seconds per million, against 1.2 times Flume",
+        _CPU, _times(1.2, _of(_MAIN, FLUME, "cpu_seconds_per_million")),
+    ),
+    _limit("p50 at 100 records/s, micro-batch, ms", _MAIN, MICRO, "latency_p50_ms", 100),
+    _limit("the same, aim", _MAIN, MICRO, "latency_p50_ms", 60),
+    _limit("p99 at 100 records/s, micro-batch, ms", _MAIN, MICRO, "latency_p99_ms", 250),
+    _limit("the same, aim", _MAIN, MICRO, "latency_p99_ms", 150),
+    _limit("p50 at 100 records/s, real-time, ms", _MAIN, REAL_TIME, "latency_p50_ms", 2),
+    _limit("p99 at 100 records/s, real-time, ms", _MAIN, REAL_TIME, "latency_p99_ms", 10),
+    Target(
+        "p50, real-time, against Connect, ms",
+        _of(_MAIN, REAL_TIME, "latency_p50_ms"), _of(_MAIN, CONNECT, "latency_p50_ms"),
+    ),
+    Target(
+        "p99, real-time, against Connect, ms",
+        _of(_MAIN, REAL_TIME, "latency_p99_ms"), _of(_MAIN, CONNECT, "latency_p99_ms"),
+    ),
+    _limit(
+        "Python interceptor, records/s once warm",
+        "python_interceptor", MICRO, "steady_records_per_second", 110_000, at_least=True,
+    ),
+    _limit("price of the ledger, %", "ledger", MICRO, "ledger_cost_percent", 3),
+    _limit("idle agent, % of a core", "idle", MICRO, "idle_cpu_percent", 2),
+    _limit("idle agent, MB (PSS)", "idle", MICRO, "idle_pss_mb", 500),
+    _limit("process start to first record, s", "start", MICRO, "start_to_first_record_seconds", 5),
+]  # fmt: skip

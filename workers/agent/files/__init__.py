@@ -1,0 +1,1 @@
+"""Lines of files, by byte ranges. No Spark in it."""

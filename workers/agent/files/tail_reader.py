@@ -1,0 +1,114 @@
+"""Reading the lines of growing files by the offsets that the scanner has written down."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from workers.agent.checkpoint import Key, Offsets
+from workers.agent.files import lines
+from workers.agent.files.lines import Labels
+from workers.agent.files.tail import Span, Tracked, listing, tracked
+from workers.agent.ranges import RangeLost, RangeReader, Slice
+
+
+class TailReader(RangeReader):
+    """Configuration: `{"registry", "labels", "headers": {group: {name: value}}, "longest", "share"}`."""
+
+    def __init__(self, config: str) -> None:
+        options = json.loads(config)
+        self._registry = Path(options["registry"])
+        self._labels = Labels(**options["labels"])
+        self._headers: dict[str, dict[str, str]] = options["headers"]
+        self._longest: int = options["longest"]
+        self._share: int = options["share"]
+        self._seen: tuple[int, int] = (0, 0)
+        self._groups: dict[str, Any] = {}
+
+    def _look(self) -> dict[str, Any]:
+        stat = self._registry.stat()
+        if (stat.st_ino, stat.st_mtime_ns) != self._seen:
+            self._groups = json.loads(self._registry.read_bytes())
+            self._seen = stat.st_ino, stat.st_mtime_ns
+        return self._groups
+
+    def ends(self) -> Offsets:
+        """As the scanner saw them last."""
+        return {
+            (name, int(inode)): file["end"]
+            for name, group in self._look().items()
+            for inode, file in group["files"].items()
+        }
+
+    def limit(self, start: Offsets, end: Offsets, max_events: int) -> Offsets:
+        """Files take turns: each may use what the ones before it left of an equal share."""
+        moving = [key for key in sorted(end) if end[key] > start.get(key, 0)]
+        left, found = max_events, dict(end)
+        for number, key in enumerate(moving):
+            share = max(1, left // (len(moving) - number))
+            share = min(share, self._share) if self._share else share
+            found[key], used = self._limited(key, start.get(key, 0), end[key], share)
+            left = max(0, left - used)
+        return found
+
+    def _limited(self, key: Key, start: int, end: int, most: int) -> tuple[int, int]:
+        used = 0
+        for span in self._spans(key, start, end):
+            if not span.inode:
+                return end, most  # the one who reads it says what is lost
+            with self._opened(key[0], span) as file:
+                first = max(start, span.begin) - span.begin
+                at, count = lines.nth_end(file, first, min(end, span.end) - span.begin, most - used)
+            used += count
+            if used >= most:
+                return span.begin + at, used
+        return end, used
+
+    def _spans(self, key: Key, start: int, end: int) -> list[Span]:
+        file: Tracked = tracked(self._look()[key[0]]["files"][str(key[1])])
+        spans = [*file.past, Span(file.base, max(end, file.end), key[1], file.path)]
+        return [span for span in spans if span.begin < end and span.end > start]
+
+    @contextmanager
+    def _opened(self, group: str, span: Span) -> Iterator[BinaryIO]:
+        with self._open(group, span.inode) as file:
+            yield file
+
+    def _open(self, group: str, inode: int) -> BinaryIO:
+        """By the path that was seen last, or any other that the inode has in the directory."""
+        written = self._look()[group]
+        path = written["paths"].get(str(inode))
+        for _ in range(2):
+            try:
+                file = Path(path or "").open("rb")  # noqa: SIM115 - the caller closes it
+                if os.fstat(file.fileno()).st_ino == inode:
+                    return file
+                file.close()
+            except OSError:
+                pass
+            found = listing(written["directory"]).get(inode)
+            path = found.path if found else None
+        raise RangeLost(f"FILE_GONE: the file with inode {inode} is not in {written['directory']} any more")
+
+    def batches(self, part: Slice) -> Iterator[pa.RecordBatch]:
+        """Line by line; raises RangeLost where a part of the range was truncated away, with its size."""
+        for span in self._spans(part.key, part.start, part.end):
+            begin, end = max(part.start, span.begin), min(part.end, span.end)
+            if not span.inode:
+                raise RangeLost(f"{span.cause}: {end - begin} bytes of {span.path} were not read before they went")
+            with self._opened(part.key[0], span) as file:
+                yield from self._lines(file, part.key, span, begin, end)
+
+    def _lines(self, file: BinaryIO, key: Key, span: Span, begin: int, end: int) -> Iterator[pa.RecordBatch]:
+        headers = self._headers.get(key[0], {})
+        try:
+            for some in lines.read(file, begin - span.begin, end - span.begin, self._longest):
+                yield lines.events(some, key, span.begin, span.path, self._labels, headers)
+        except EOFError as error:
+            raise RangeLost(f"TRUNCATED: {error}") from error

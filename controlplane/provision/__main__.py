@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, Callable[[], None]]] = {
     "setup": ("everything that running Headgate needs", setup.setup),
     "runtime": ("what agents need alone: Java, jars, start-up archive", setup.runtime),
     "browser": ("a Chromium for the end-to-end tests", setup.browser),
+    "postgres": ("a PostgreSQL server for the tests", setup.postgres),
     "jars": ("check and download the locked jars", _jars),
     "lock-jars": ("maintainers: write jars.lock.json anew", lambda: lock.write_lock(find_java())),
     "check-frontend": ("types and lint of the dashboard", _npm("run", "--silent", "check")),

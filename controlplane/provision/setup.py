@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from controlplane.devstack.redis import server_binary
 from controlplane.provision import apt, archive, frontend, jars
+from controlplane.provision import postgres as postgresql
 from controlplane.provision.errors import SetupError
 from controlplane.provision.java import Java, check_modules, find_java
 from controlplane.provision.node import find_node
@@ -33,6 +34,11 @@ def runtime() -> None:
 def browser() -> None:
     """A Chromium for the end-to-end tests. Raises SetupError when there is none and none can be installed."""
     step("browser", _browser)
+
+
+def postgres() -> None:
+    """A PostgreSQL server for the tests. Raises SetupError when there is none and none can be installed."""
+    step("postgres", postgresql.ensure)
 
 
 def step(name: str, action: Callable[[], str]) -> None:

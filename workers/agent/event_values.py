@@ -42,9 +42,10 @@ def is_json() -> Column:
     return body_variant().isNotNull()
 
 
-def is_object() -> Column:
+def is_object(parsed: Column | None = None) -> Column:
     """Whether the body is a JSON object."""
-    return f.coalesce(f.schema_of_variant(body_variant()).startswith("OBJECT"), f.lit(False))
+    known = body_variant() if parsed is None else parsed
+    return f.coalesce(f.schema_of_variant(known).startswith("OBJECT"), f.lit(False))
 
 
 def origin() -> Column:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from workers.agent.arrow import map_in_arrow
 from workers.agent.batch import Refusal
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def deliver(events: DataFrame, writer: Writer, seconds: float) -> list[Refusal]:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return run_task(writer, batches, seconds)
 
-    rows = events.mapInArrow(run, _RESULT).collect()
+    rows = map_in_arrow(events, run, _RESULT).collect()
     return [
         Refusal(
             key=_bytes(row["key"]), body=_bytes(row["body"]),

@@ -178,7 +178,7 @@ class Requests:
 
 def _backoff(number: int) -> float:
     """Doubling pauses, each between a half and the whole of its length, so that clients do not come back together."""
-    longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(number, 20))
+    longest: float = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(number, 20))
     return longest * random.uniform(0.5, 1.0)  # noqa: S311
 
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
 from pipelines.domain.positions import PartitionPosition
 from workers.agent.checkpoint import Key, Offsets
@@ -149,17 +157,22 @@ class Cluster:
         """The end of each partition."""
         return self._offsets(partitions, OffsetSpec.latest(), timeout)  # type: ignore[no-untyped-call]
 
+    def latest_committed(self, partitions: Iterable[Key], timeout: float = TIMEOUT) -> Offsets:
+        """The end of what is readable with `read_committed`: where the first transaction begins that is still open."""
+        spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        return self._offsets(partitions, spec, timeout, isolation_level=IsolationLevel.READ_COMMITTED)
+
     def at(self, partitions: Iterable[Key], milliseconds: int) -> Offsets:
         """The first record at or after an instant; partitions without one are left out."""
         return self._offsets(partitions, OffsetSpec.for_timestamp(milliseconds), TIMEOUT)
 
-    def _offsets(self, partitions: Iterable[Key], spec: OffsetSpec, timeout: float) -> Offsets:
+    def _offsets(self, partitions: Iterable[Key], spec: OffsetSpec, timeout: float, **how: Any) -> Offsets:
         """A negative answer means that nothing was found; it is no offset and never leaves this method."""
         wanted = {TopicPartition(topic, number): spec for topic, number in partitions}
         if not wanted:
             return {}
         try:
-            return self._ask(wanted, timeout)
+            return self._ask(wanted, timeout, how)
         except KafkaException:
             self._forget_leaders()
             raise
@@ -169,8 +182,8 @@ class Cluster:
         with self._client_lock:
             self._client = None
 
-    def _ask(self, wanted: dict[TopicPartition, OffsetSpec], timeout: float) -> Offsets:
-        futures = self._admin.list_offsets(wanted, request_timeout=timeout)
+    def _ask(self, wanted: dict[TopicPartition, OffsetSpec], timeout: float, how: dict[str, Any]) -> Offsets:
+        futures = self._admin.list_offsets(wanted, request_timeout=timeout, **how)
         answers = {(at.topic, at.partition): future.result(timeout + 1).offset for at, future in futures.items()}
         return {key: offset for key, offset in answers.items() if offset >= 0}
 
@@ -182,6 +195,43 @@ class Cluster:
             for answer in future.result(TIMEOUT + 1).topic_partitions:
                 if answer.error:
                     raise KafkaException(answer.error)
+
+    def committed(self, group: str, partitions: Iterable[Key]) -> Offsets:
+        """What a group has committed. Kafka's -1 for "none" is no offset and never leaves this method."""
+        wanted = [TopicPartition(topic, number) for topic, number in partitions]
+        request = ConsumerGroupTopicPartitions(group, wanted)
+        (future,) = self._admin.list_consumer_group_offsets([request], request_timeout=TIMEOUT).values()
+        found: Offsets = {}
+        for at in future.result(TIMEOUT + 1).topic_partitions:
+            if at.error:
+                raise KafkaException(at.error)
+            if at.offset >= 0:
+                found[at.topic, at.partition] = at.offset
+        return found
+
+    def topics(self) -> list[str]:
+        """The names of all topics that we may see, but for Kafka's own."""
+        names = self._admin.list_topics(timeout=TIMEOUT).topics
+        return sorted(name for name in names if not name.startswith("__"))
+
+    def settings_of(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        """The settings of topics by name; those that we may not ask for are left out."""
+        wanted = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+        futures = self._admin.describe_configs(wanted, request_timeout=TIMEOUT) if wanted else {}
+        found = {}
+        for resource, future in futures.items():
+            with suppress(KafkaException):
+                found[resource.name] = {name: entry.value for name, entry in future.result(TIMEOUT + 1).items()}
+        return found
+
+    def replicas(self, topics: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
+        """(replicas, replicas in sync) of each partition of the topics that exist."""
+        known = self._admin.list_topics(timeout=TIMEOUT).topics
+        return {
+            topic: [(len(part.replicas), len(part.isrs)) for part in known[topic].partitions.values()]
+            for topic in topics
+            if topic in known
+        }
 
 
 def _text(reason: Any) -> str:

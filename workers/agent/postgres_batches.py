@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from pipelines.domain.ledger import Counts
 from workers.agent.executor_writer import MOST_REFUSED, TooManyRefused
-from workers.agent.postgres_rows import TableColumn, staging_columns
+from workers.agent.postgres_rows import TableColumn, staging_types
 from workers.agent.postgres_table import Table
 
 _KEYS_KEPT = 2
@@ -124,7 +124,7 @@ class Batches:
         """Make a staging table; it needs no write-ahead log, since a crash makes the batch come again."""
         staged = sql.SQL(", ").join(
             sql.SQL("{} {}").format(sql.Identifier(column), sql.SQL(type_name))
-            for column, type_name in staging_columns(self._columns).items()
+            for column, type_name in staging_types(self._columns).items()
         )
         statement = sql.SQL("CREATE UNLOGGED TABLE {} (n bigint GENERATED ALWAYS AS IDENTITY, {})")
         connection.execute(statement.format(self._stage(name), staged))
@@ -132,7 +132,7 @@ class Batches:
 
     def copy_statement(self, name: str) -> str:
         """What an executor runs."""
-        columns = sql.SQL(", ").join(map(sql.Identifier, staging_columns(self._columns)))
+        columns = sql.SQL(", ").join(map(sql.Identifier, staging_types(self._columns)))
         return sql.SQL("COPY {} ({}) FROM STDIN (FORMAT binary)").format(self._stage(name), columns).as_string()
 
     def commit(self, connection: psycopg.Connection[Any], key: BatchKey, stage: str, counts: Counts) -> Committed:

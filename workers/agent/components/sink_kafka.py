@@ -7,18 +7,20 @@ what arrived can be counted, and consumers can drop what comes twice. One header
 from __future__ import annotations
 
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, TopicPartition
-from pyspark.sql import functions as f
+from pyspark.sql import Column
 
 from pipelines.domain.journal import Planned
 from pipelines.domain.ledger import Counts
 from pipelines.domain.positions import PartitionPosition
+from workers.agent import kafka_records
 from workers.agent.batch import Attempt
 from workers.agent.checkpoint import Key, Offsets, positions
 from workers.agent.component import Place, Resolution, SinkBuilder
-from workers.agent.event import HEADERS_TYPE, ORIGIN_HEADER
+from workers.agent.event import ORIGIN_HEADER
 from workers.agent.kafka import Cluster, jvm_options
 
 if TYPE_CHECKING:
@@ -27,22 +29,51 @@ if TYPE_CHECKING:
 
 _COUNT_TIMEOUT = 60.0
 _CONSUME = 10_000
+_MAX_REQUEST_SIZE = 1 << 20
+"""The Kafka client's default."""
 
 
 class Builder(SinkBuilder):
-    """Writes one channel to one topic."""
+    """Writes one channel to one topic, or to several by a header."""
 
     def __init__(self, spec: Any, place: Place) -> None:
         super().__init__(spec, place)
         self._cluster = Cluster.of(spec.bootstrap_servers, spec.options)
-        self._partitions: list[Key] = []
 
     def probe(self) -> None:
-        """The topic exists and may be written."""
-        self._partitions = self._cluster.partitions([self.spec.topic], self.place.path, "WRITE")
+        """Every topic exists and may be written."""
+        self._partitions = self._look()
+
+    @cached_property
+    def _partitions(self) -> list[Key]:
+        return self._look()
+
+    def _look(self) -> list[Key]:
+        named = {self.spec.topic, *self.spec.allowed_topics}
+        prefix = self.spec.allowed_topic_prefix
+        also = [topic for topic in self._cluster.topics() if topic.startswith(prefix)] if prefix else []
+        return self._cluster.partitions(sorted({*named, *also}), self.place.path, "WRITE")
+
+    @cached_property
+    def _largest(self) -> int:
+        """The size of a record that client and every topic take."""
+        limits = [int(self.spec.options.get("max.request.size", _MAX_REQUEST_SIZE))]
+        topics = {topic for topic, _ in self._partitions}
+        limits += [
+            int(settings["max.message.bytes"])
+            for settings in self._cluster.settings_of(sorted(topics)).values()
+            if "max.message.bytes" in settings
+        ]
+        return min(limits)
+
+    def refuses(self) -> Column | None:
+        """Topics that are not allowed, partitions that do not exist, records that are too large."""
+        return kafka_records.refuses(self.spec, self._partitions, self._largest, len(self.place.pipeline))
 
     def ends(self) -> list[PartitionPosition]:
-        """End offsets of the topic."""
+        """End offsets of the topics; those that a prefix allows and that are new are looked for again."""
+        if self.spec.allowed_topic_prefix:
+            self._partitions = self._look()
         return positions(self._cluster.latest(self._partitions))
 
     def write(self, attempt: Attempt) -> Counts:
@@ -58,11 +89,7 @@ class Builder(SinkBuilder):
         return records.writeStream.format("kafka").options(**{**self._options(), "kafka.linger.ms": "0"})
 
     def _records(self, events: DataFrame, source: str, channel: str) -> DataFrame:
-        prefix = f.lit(_origin_prefix(self.place.pipeline, source, channel))
-        origin = f.concat_ws("/", prefix, "topic", f.col("partition").cast("string"), f.col("offset").cast("string"))
-        pair = f.struct(f.lit(ORIGIN_HEADER).alias("key"), origin.cast("binary").alias("value"))
-        headers = f.concat(f.col("headers"), f.array(pair).cast(HEADERS_TYPE)).alias("headers")
-        return events.select("key", f.col("body").alias("value"), headers)
+        return kafka_records.records(self.spec, events, _origin_prefix(self.place.pipeline, source, channel))
 
     def _options(self) -> dict[str, str]:
         timeout = max(1000, round(self.spec.write_timeout * 1000))
@@ -70,10 +97,11 @@ class Builder(SinkBuilder):
         request = int(self.spec.options.get("request.timeout.ms", max(500, min(10_000, timeout // 2))))
         return {
             "kafka.client.id": f"headgate.{self.place.pipeline}.{self.place.path}",
-            "kafka.batch.size": str(256 * 1024),
+            "kafka.batch.size": str(512 * 1024),
+            "kafka.buffer.memory": str(64 * 1024 * 1024),
             "kafka.request.timeout.ms": str(request),
             **jvm_options(self.spec.bootstrap_servers, self.spec.options),
-            "topic": self.spec.topic,
+            **({} if self.spec.topic_header else {"topic": self.spec.topic}),
             "includeHeaders": "true",
             "kafka.acks": "all",
             "kafka.enable.idempotence": "true",

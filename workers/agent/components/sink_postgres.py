@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import uuid
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -19,13 +20,14 @@ from pyspark.sql import Column
 from pipelines.domain.columns import value_source
 from pipelines.domain.journal import Planned
 from pipelines.domain.ledger import Counts
+from workers.agent import event_values
 from workers.agent.batch import Attempt
 from workers.agent.component import Place, Resolution, SinkBuilder
 from workers.agent.executor_writer import Deadline, Writer, deliver
 from workers.agent.findings import refuse
 from workers.agent.postgres import AddressRefused, Database
 from workers.agent.postgres_batches import Batches, BatchKey
-from workers.agent.postgres_rows import HEADER, TRAILER, TableColumn, problems, row
+from workers.agent.postgres_rows import TableColumn, problems, staged, staging_types
 from workers.agent.postgres_table import Table, inspect
 from workers.agent.refused_rows import events_at
 
@@ -116,9 +118,10 @@ class Builder(SinkBuilder):
         return name
 
     def _copy(self, attempt: Attempt, batches: Batches, stage: str) -> None:
-        statement = batches.copy_statement(stage)
-        writer = CopyWriter(self._database, statement)
-        deliver(attempt.events.select(row(self._columns()).alias("row")), writer, self.spec.write_deadline)
+        columns = self._columns()
+        writer = CopyWriter(self._database, batches.copy_statement(stage), list(staging_types(columns).values()))
+        parsed = attempt.events.withColumn("parsed", event_values.body_variant())
+        deliver(parsed.select(*staged(columns)), writer, self.spec.write_deadline)
 
     def _key(self, planned: Planned) -> BatchKey:
         ranges = [item.model_dump() for item in planned.ranges]
@@ -137,47 +140,35 @@ class Builder(SinkBuilder):
 
 
 class CopyWriter(Writer):
-    """One task: one COPY, one transaction. The rows are encoded already."""
+    """One task: one COPY in binary form, one transaction."""
 
-    def __init__(self, database: Database, statement: str) -> None:
-        self._database, self._statement = database, statement
-        self._open = False
+    def __init__(self, database: Database, statement: str, types: list[str]) -> None:
+        self._database, self._statement, self._types = database, statement, types
 
     def open(self, deadline: Deadline) -> None:
         """Connect and begin to copy."""
-        self._connected = self._database.connected()
-        connection = self._connected.__enter__()
-        self._open = True
+        self._stack = ExitStack()
+        self._connection = self._stack.enter_context(self._database.connected())
         seconds = deadline.left("the copy", self._database.statement_timeout)
-        self._bounded = self._database.bounded(connection, seconds)
-        self._bounded.__enter__()
-        self._connection = connection
-        self._copying = connection.cursor().copy(self._statement)
+        self._stack.enter_context(self._database.bounded(self._connection, seconds))
+        self._copying = self._connection.cursor().copy(self._statement)
         self._copy = self._copying.__enter__()
-        self._copy.write(HEADER)
+        self._copy.set_types(self._types)
 
     def write(self, events: pa.RecordBatch) -> list[tuple[int, str]]:
-        """Pass the rows on: the values of an Arrow column of bytes lie one behind the other."""
-        column = events.column("row")
-        first, last = column.offset, column.offset + len(column)
-        _, offsets, data = column.buffers()
-        width = 8 if pa.types.is_large_binary(column.type) else 4
-        places = memoryview(offsets).cast("q" if width == 8 else "i")
-        self._copy.write(memoryview(data)[places[first] : places[last]].tobytes())
+        """Copy the rows; the database does not look at them before the driver moves them."""
+        for row in zip(*(column.to_pylist() for column in events.columns), strict=True):
+            self._copy.write_row(row)
         return []
 
     def finish(self) -> None:
         """End the copy and commit."""
-        self._copy.write(TRAILER)
         self._copying.__exit__(None, None, None)
         self._connection.commit()
 
     def close(self) -> None:
         """Close the connection; what was not committed is gone."""
-        if self._open:
-            self._open = False
-            self._bounded.__exit__(None, None, None)
-            self._connected.__exit__(None, None, None)
+        self._stack.close()
 
 
 def _line(error: Exception) -> str:

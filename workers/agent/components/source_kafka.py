@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaException
+from pyspark.sql import Column
 from pyspark.sql import functions as f
 
 from pipelines.domain.positions import PartitionPosition
+from workers.agent import flume_avro, kafka_notices
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.component import Place, SourceBuilder
 from workers.agent.event import Event
 from workers.agent.findings import refuse
 from workers.agent.guard import LogRange
-from workers.agent.kafka import Cluster, jvm_options
+from workers.agent.kafka import TIMEOUT, Cluster, jvm_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,6 +32,8 @@ _READER = {
     "fetchOffset.numRetries": "1000000",
     "fetchOffset.retryIntervalMs": "1000",
     "kafka.fetch.max.wait.ms": "20",
+    # Records of a transaction that was given up were never meant to be seen.
+    "kafka.isolation.level": "read_committed",
 }
 _REQUEST_TIMEOUT_MS = 5000
 
@@ -40,21 +46,47 @@ class Builder(SourceBuilder):
         self._cluster = Cluster.of(spec.bootstrap_servers, spec.options)
 
     def probe(self) -> None:
-        """Every topic exists and may be read."""
-        self._partitions()
+        """Every topic exists and may be read; what may lose data later is a notice."""
+        partitions = self._partitions()
+        self.notices = kafka_notices.notices(self._cluster, sorted({topic for topic, _ in partitions}))
 
     def _partitions(self) -> list[Key]:
-        return self._cluster.partitions(self.spec.topics, self.place.path, "READ")
+        topics = self.spec.topics or self._matching()
+        return self._cluster.partitions(topics, self.place.path, "READ")
+
+    def _matching(self) -> list[str]:
+        """Topics that exist now and match the pattern. Raises Refused where there are none."""
+        try:
+            known = self._cluster.topics()
+        except KafkaException as error:
+            raise self._cluster.refusal(self.place.path, self.spec.topics_pattern, error) from error
+        found = [topic for topic in known if re.fullmatch(self.spec.topics_pattern, topic)]
+        if not found:
+            message = f"No topic matches {self.spec.topics_pattern}."
+            raise refuse(
+                f"{self.place.path}.topics_pattern", "TOPIC_MISSING", message, "Create one, or correct the pattern."
+            )
+        return found
+
+    @property
+    def _reads_committed(self) -> bool:
+        level = self.spec.options.get("isolation.level", _READER["kafka.isolation.level"])
+        return bool(level == "read_committed")
+
+    def _ends(self, partitions: Iterable[Key], timeout: float = TIMEOUT) -> Offsets:
+        look = self._cluster.latest_committed if self._reads_committed else self._cluster.latest
+        return look(partitions, timeout)
 
     def log_ranges(self) -> dict[Key, LogRange]:
         """First and end offset of every partition. Raises Refused where the cluster is away."""
         try:
             partitions = self._partitions()
             starts = self._cluster.earliest(partitions)
-            ends = self._cluster.latest(partitions)
+            ends = self._ends(partitions)
             return {key: LogRange(starts[key], ends[key]) for key in partitions}
         except KafkaException as error:
-            raise self._cluster.refusal(self.place.path, self.spec.topics[0], error) from error
+            what = ", ".join(self.spec.topics) or self.spec.topics_pattern
+            raise self._cluster.refusal(self.place.path, what, error) from error
         except KeyError as error:
             message = f"The broker did not say where {error} starts and ends."
             raise refuse(self.place.path, "POSITION_UNKNOWN", message, "Try again.", retryable=True) from error
@@ -66,10 +98,25 @@ class Builder(SourceBuilder):
             return {key: log[key].start for key in partitions}, "start_from: earliest"
         if start == "latest":
             return {key: log[key].end for key in partitions}, "start_from: latest"
+        if start == "group":
+            return self._taken_over(partitions), f"start_from: group {self.spec.group_id}"
         if hasattr(start, "timestamp"):
             found = self._cluster.at(partitions, start.timestamp)
             return {key: found.get(key, log[key].end) for key in partitions}, f"start_from: timestamp {start.timestamp}"
         return self._explicit(partitions), "start_from: offsets"
+
+    def _taken_over(self, partitions: list[Key]) -> Offsets:
+        """What the group has committed. A missing commit is asked for twice: it is also the answer while the
+        coordinator moves. It is never guessed."""
+        found = self._cluster.committed(self.spec.group_id, partitions)
+        if missing := [key for key in partitions if key not in found]:
+            found |= self._cluster.committed(self.spec.group_id, missing)
+        if missing := [key for key in partitions if key not in found]:
+            names = ", ".join(f"{topic}/{number}" for topic, number in missing)
+            message = f"The group {self.spec.group_id} has no commit for {names}."
+            advice = "Correct group_id, or write start_from: {offsets: …} with every partition."
+            raise refuse(f"{self.place.path}.start_from", "GROUP_LOST", message, advice)
+        return found
 
     def _explicit(self, partitions: list[Key]) -> Offsets:
         given = {
@@ -88,7 +135,7 @@ class Builder(SourceBuilder):
 
     def ends(self, partitions: list[Key]) -> Offsets:
         """End offsets, asked of the brokers."""
-        return self._cluster.latest(partitions, _LOOK_TIMEOUT)
+        return self._ends(partitions, _LOOK_TIMEOUT)
 
     def acknowledge(self, positions: list[PartitionPosition]) -> None:
         """Commit to the declared group."""
@@ -105,11 +152,16 @@ class Builder(SourceBuilder):
     def _endless(self, spark: SparkSession, starts: Offsets, limit: dict[str, str]) -> tuple[DataFrame, Event]:
         options = {
             **self._options(),
-            "subscribe": ",".join(self.spec.topics),
+            **self._subscription(),
             "startingOffsets": _json(starts),
             **limit,
         }
         return self._with_event(spark.readStream.format("kafka").options(**options).load())
+
+    def _subscription(self) -> dict[str, str]:
+        if self.spec.topics:
+            return {"subscribe": ",".join(self.spec.topics)}
+        return {"subscribePattern": self.spec.topics_pattern}
 
     def past(self, spark: SparkSession, starts: Offsets, ends: Offsets) -> tuple[DataFrame, Event]:
         """A batch read of exactly these ranges."""
@@ -124,7 +176,24 @@ class Builder(SourceBuilder):
         return self._with_event(spark.read.format("kafka").options(**options).load())
 
     def _with_event(self, frame: DataFrame) -> tuple[DataFrame, Event]:
-        return frame, Event(key=f.col("key"), body=f.col("value"), carried=f.col("headers"))
+        frame = flume_avro.parse(frame) if self.spec.parse_as_flume_event else frame
+        event = Event(key=f.col("key"), body=f.col("value"), carried=f.col("headers"))
+        for name, value in self._origin_headers().items():
+            event = event.with_header(name, value, preserve_existing=False)
+        if self.spec.parse_as_flume_event:
+            event = event.failed_where(f.col("undecodable").isNotNull(), self.place.path, f.col("undecodable"))
+        return frame, event
+
+    def _origin_headers(self) -> dict[str, Column]:
+        """Headers that are asked for, by name. A record without a key gets none for it."""
+        wanted = {
+            self.spec.topic_header: f.col("topic"),
+            self.spec.partition_header: f.col("partition").cast("string"),
+            self.spec.offset_header: f.col("offset").cast("string"),
+            self.spec.timestamp_header: f.unix_millis("timestamp").cast("string"),
+            self.spec.key_header: f.col("key").cast("string"),
+        }
+        return {name: value for name, value in wanted.items() if name}
 
     def _options(self) -> dict[str, str]:
         # The client refuses an API timeout that is shorter than one request.

@@ -24,8 +24,8 @@ class Key:
 
 
 def keys(spec: type[Spec]) -> list[Key]:
-    """The keys of a component or another part, in the order of the specification."""
-    return list(_keys(spec.model_json_schema()))
+    """The keys of a component or another part: its type, then the order of the specification."""
+    return sorted(_keys(spec.model_json_schema()), key=lambda key: key.name != "type")
 
 
 def nested(spec: type[Spec]) -> dict[str, list[Key]]:

@@ -162,7 +162,7 @@ def test_capacities_that_flume_refuses_are_told(extra: str, code: str) -> None:
         "a.sinks.k.type = file_roll\na.sinks.k.sink.directory = ftp://u:hunter2@h/",
         "a.sources.s.type = exec\na.sources.s.command = curl https://u:hunter2@host/",
         "a.sources.s.type = http\na.sources.s.keystorePassword = hunter2",
-        "a.sources.s.interceptors = i\na.sources.s.interceptors.i.type = I\na.sources.s.interceptors.i.password = hunter2",
+        "a.sources.s.interceptors = i\na.sources.s.interceptors.i.type = I\na.sources.s.interceptors.i.token = hunter2",
         "a.configfilters = f\na.configfilters.f.type = external\na.configfilters.f.token = hunter2",
     ],
 )
@@ -170,6 +170,22 @@ def test_a_password_anywhere_is_told_of_and_not_copied(extra: str) -> None:
     imported = import_flume(f"{MINIMAL}\n{extra}")
     assert "hunter2" not in repr(imported)
     assert {"secret_not_copied", "no_equivalent", "config_filter"} & codes(imported)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "type = file\na.channels.c.capacity = 20000",
+        "type = file\na.channels.c.capacity = 10",
+        "type = file\na.channels.c.transactionCapacity = 2000000",
+        "type = jdbc\na.channels.c.maximum.capacity = 1000",
+        "type = SPILLABLEMEMORY\na.channels.c.overflowCapacity = 5000",
+        "type = memory\na.channels.c.capacity = -3\na.channels.c.transactionCapacity = -1",
+    ],
+)
+def test_capacities_fit_each_other_whatever_is_written(written: str) -> None:
+    imported = import_flume(MINIMAL.replace("type = memory", written))
+    assert imported.valid, imported.findings
 
 
 def test_two_sinks_at_one_channel_become_a_group_that_takes_turns() -> None:

@@ -38,9 +38,9 @@ class Section:
         return Section(self.name, f"{self.prefix}{prefix}", taken)
 
     def number(self, *keys: str, default: int) -> int:
-        """The first of these properties that is a whole number, or the default of Flume."""
+        """The first of these properties that is a number above zero, or the default, as Flume takes it."""
         found = (self.get(key) for key in keys)
-        return next((int(value) for value in found if value and value.lstrip("+-").isdecimal()), default)
+        return next((int(value) for value in found if value and value.isdecimal() and int(value)), default)
 
 
 @dataclass

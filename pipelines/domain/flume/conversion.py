@@ -34,7 +34,7 @@ def convert(text: str, schema: dict[str, Any], *, unit: str = "", separator: str
     if unit and {"number", "string"} <= kinds:
         return f"{_integer(text) * _TO_MS[unit]}ms"
     if "integer" in kinds:
-        return _in_unit(_integer(text), unit, schema)
+        return _within(_in_unit(_integer(text), unit, schema), schema)
     if "string" in kinds:
         return text
     if "number" in kinds:
@@ -84,6 +84,15 @@ def _integer(text: str) -> int:
     if not _INTEGER.fullmatch(text):
         raise Unconvertible("it is not a whole number")
     return int(text)
+
+
+def _within(number: int, schema: dict[str, Any]) -> int:
+    limits = [alternative for alternative in _alternatives(schema) if alternative.get("type") == "integer"]
+    lowest = min((limit.get("minimum", number) for limit in limits), default=number)
+    highest = max((limit.get("maximum", number) for limit in limits), default=number)
+    if not lowest <= number <= highest:
+        raise Unconvertible(f"only {lowest} to {highest} can stand here")
+    return number
 
 
 def _number(text: str) -> float:

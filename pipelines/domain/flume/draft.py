@@ -118,9 +118,10 @@ class Draft:
             )  # fmt: skip
 
     def finished(self) -> dict[str, Any]:
-        """The keys in the order of the specification."""
+        """The type, then the other keys in the order of the specification."""
         fields = self.spec.model_fields if self.spec else {}
         order = {field.alias or name: index for index, (name, field) in enumerate(fields.items())}
+        order["type"] = -1
         return dict(sorted(self.keys.items(), key=lambda item: order.get(item[0], len(order))))
 
     def bad_value(self, property_: Property, key: str, why: str) -> None:

@@ -144,6 +144,7 @@ class _Importer:
         if flume_type:
             traps.check_channel(section, flume_type, draft)
         self._fill(draft, section, flume_type)
+        traps.fit_transactions(draft)
         return draft.finished()
 
     def _sink(self, old: str, new: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pipelines.domain.findings import dotted
 from pipelines.domain.flume import catalogue
 from pipelines.domain.flume.agent import Agent, Section
 from pipelines.domain.flume.catalogue import FlumeType
@@ -78,6 +79,20 @@ def _check_capacities(section: Section, flume_type: FlumeType, draft: Draft) -> 
         f"transaction, {transaction}; Flume does not start the channel.",
         f"The capacity was raised to {transaction}." if key else "The capacity was left out.",
         about=written or f"{section.prefix}capacity", path=draft.path,
+    )  # fmt: skip
+
+
+def fit_transactions(draft: Draft) -> None:
+    """Our default of transaction_capacity is larger than Flume's; it is lowered where the capacity is below it."""
+    capacity = draft.keys.get("capacity")
+    key = draft.accepts("transaction_capacity")
+    if key is None or capacity is None or key in draft.keys or draft.schema(key)["default"] <= capacity:
+        return
+    draft.keys[key] = capacity
+    draft.report.tell(
+        "default_written_out", f"The capacity, {capacity}, is below the default of {key}.",
+        f"{key} became {capacity}.", about=draft.report.places.get(dotted((*draft.path, "capacity")), ""),
+        path=(*draft.path, key),
     )  # fmt: skip
 
 

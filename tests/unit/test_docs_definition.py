@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.spec import Definition, Delivery, Errors, Launcher, Lifecycle, Placement
+from pipelines.domain.launchers import LocalLauncher, SparkLauncher
+from pipelines.domain.spec import Definition, Delivery, Errors, Lifecycle, Placement
 from pipelines.domain.validate import validate_text
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -24,7 +25,7 @@ def test_the_example_on_the_page_is_the_file() -> None:
     assert (DOCS / "examples" / "first.yaml").read_text() in (DOCS.parent / "README.md").read_text()
 
 
-@pytest.mark.parametrize("spec", [Definition, Delivery, Errors, Lifecycle, Placement, Launcher])
+@pytest.mark.parametrize("spec", [Definition, Delivery, Errors, Lifecycle, Placement, LocalLauncher, SparkLauncher])
 def test_every_key_is_explained(spec: type[Definition]) -> None:
     page = (DOCS / "definition.md").read_text()
     for name in spec.model_fields:

@@ -47,6 +47,7 @@ test: check ## everything, in order of cost (under half an hour on two cores)
 generate: setup ## write what is made from the code: reference pages in docs/ and the page's types of the API
 	@$(MANAGE) render_states
 	@$(MANAGE) render_definition
+	@$(MANAGE) render_components
 	@$(MANAGE) render_cli
 	@$(MANAGE) render_schema
 	@cd frontend && npm run --silent types

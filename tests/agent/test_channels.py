@@ -78,3 +78,27 @@ def test_a_kafka_channel_keeps_copies_that_feed_its_sink(
         assert done.counts.balanced
         read[done.source, done.channel] += done.counts.read
     assert read == {("shop", "lake"): 2000, ("shop", "audit"): 2000, ("channels.audit", "audit"): 2000}
+
+
+def test_a_file_channel_is_a_log_that_loses_and_doubles_nothing_when_the_driver_dies(
+    topics: Topics, make_pipeline: MakePipeline, tmp_path: Path
+) -> None:
+    topics.produce(COUNT)
+    pipeline = make_pipeline()
+    del pipeline.definition["channels"]["lake"], pipeline.definition["sinks"]["lake"]
+    channel = {"type": "file", "capacity": 20_000, "transaction_capacity": 5_000}
+    add_channel(pipeline, "audit", channel, {"type": "file", "path": str(tmp_path / "audit")})
+    for share in (4, 2):
+        run = pipeline.start()
+        wait_for(lambda share=share: sum(numbers_in(tmp_path / "audit").values()) > COUNT // share, "a part")  # type: ignore[misc]
+        run.kill("driver")
+        run.wait_exit()
+    run = pipeline.start()
+    wait_for(lambda: sum(numbers_in(tmp_path / "audit").values()) >= COUNT, "all records", 120)
+    assert run.stop().exit_code == 0
+    pipeline.ingest()
+    found = numbers_in(tmp_path / "audit")
+    assert (set(found), found.total()) == (set(range(COUNT)), COUNT)
+    assert pipeline.announced_duplicates == 0
+    log = pipeline.state_dir / "data" / pipeline.name / "channels" / "audit"
+    assert sum(path.stat().st_size for path in log.glob("*.events")) < COUNT * 100

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pipelines.domain.component import ComponentSpec
 from pipelines.domain.journal import Planned
@@ -46,11 +46,15 @@ class Place:
 
 
 class Builder:
-    """Made of one specification; nothing is contacted before `probe`."""
+    """Made of one specification; nothing is contacted before `probe`.
+
+    `notices`: what a probe found that is no reason to refuse a start; shown with the component's state.
+    """
 
     def __init__(self, spec: Any, place: Place) -> None:
         self.spec = spec
         self.place = place
+        self.notices: list[str] = []
 
     def probe(self) -> None:
         """Reachable, permitted, of the right shape; without side effects, bounded. Raises Refused."""
@@ -60,7 +64,9 @@ class Builder:
 
 
 class SourceBuilder(Builder, ABC):
-    """Reads records."""
+    """Reads records. `waits_for_optional`: what is acknowledged is gone, so optional channels must be past it, too."""
+
+    waits_for_optional: ClassVar[bool] = False
 
     @abstractmethod
     def log_ranges(self) -> dict[Key, LogRange]:
@@ -139,6 +145,11 @@ class Resolution:
 
 class SinkBuilder(Builder, ABC):
     """Delivers batches."""
+
+    @property
+    def write_deadline(self) -> float:
+        """Seconds that a write may take."""
+        return float(self.spec.write_deadline)
 
     def stream(self, events: DataFrame, source: str, channel: str) -> DataStreamWriter:
         """A writer without foreachBatch, for real-time mode, where the sink has one."""

@@ -164,7 +164,7 @@ class SinkGroup:
         attempt = batch.attempt(builder.place.path, builder.refuses())
         planned = batch.planned
         group = f"{planned.source}.{planned.channel}/{planned.batch}/{sink}/{number}"
-        with Deadline(batch.frame.sparkSession.sparkContext, group, builder.spec.write_deadline):
+        with Deadline(batch.frame.sparkSession.sparkContext, group, builder.write_deadline):
             return attempt, builder.write(attempt)
 
     def _raise_what_is_no_failure(self, error: Exception) -> None:

@@ -31,6 +31,14 @@ class BadRequest(HeadgateError):
     title = "The request cannot be understood"
 
 
+class Forbidden(HeadgateError):
+    """The caller's role does not allow it."""
+
+    status = 403
+    code = "forbidden"
+    title = "Not allowed"
+
+
 class NotFound(HeadgateError):
     """There is no such thing."""
 

@@ -25,6 +25,7 @@ from pipelines.api.base import (
 from pipelines.api.openapi import IF_MATCH, OPTIONAL_IF_MATCH, query_parameters
 from pipelines.api.paging import Page, PageQuery, each, page
 from pipelines.api.requests import ConfirmQuery, DefinitionBody, DetailsBody, PipelinesQuery, RevisionBody, SeriesQuery
+from pipelines.api.rights import require_rights
 from pipelines.domain.validate import Validation, validate_data, validate_text
 from pipelines.models import Pipeline
 from pipelines.selectors import ledger, views
@@ -73,6 +74,7 @@ class PipelineList(View):
         validation = validated(body.definition)
         if validation.definition is None:
             raise definitions.invalid(validation.findings)
+        require_rights(self.role, validation.definition.plain())
         text = body.definition if isinstance(body.definition, str) else ""
         definitions.create(definition=validation.definition, text=text, note=body.note, actor=self.actor)
         pipeline = get_pipeline(validation.definition.name)

@@ -12,6 +12,7 @@ from pipelines.api.openapi import OPTIONAL_IF_MATCH, query_parameters
 from pipelines.api.paging import Page, PageQuery, each, page
 from pipelines.api.pipelines import validated
 from pipelines.api.requests import DiffQuery, RevisionBody
+from pipelines.api.rights import require_rights
 from pipelines.domain.diff import diff
 from pipelines.models import Pipeline, Revision
 from pipelines.selectors import views
@@ -66,6 +67,7 @@ class RevisionList(PipelineView):
         validation = validated(body.definition)
         if validation.definition is None:
             raise definitions.invalid(validation.findings)
+        require_rights(self.role, validation.definition.plain())
         revision, new = revisions.publish(
             pipeline=self.pipeline,
             definition=validation.definition,

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
+from pipelines.domain.roles import Role
 from pipelines.domain.values import ComponentName, Duration
 
 Kind = Literal["source", "interceptor", "selector", "channel", "sink", "processor", "dead_letter"]
@@ -34,10 +35,14 @@ class Spec(BaseModel):
 
 
 class ComponentSpec(Spec):
-    """A component of a graph: `kind` and the value of `type` name it, `title` is what a person calls it."""
+    """A component of a graph: `kind` and the value of `type` name it, `title` is what a person calls it.
+
+    `required_role`: who may publish and start a definition that has it.
+    """
 
     kind: ClassVar[Kind]
     title: ClassVar[str]
+    required_role: ClassVar[Role] = Role.OPERATOR
     type: str
 
     @classmethod

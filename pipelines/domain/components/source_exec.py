@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from pipelines.domain.component import field
 from pipelines.domain.intake import IntakeSourceSpec
+from pipelines.domain.roles import Role
 from pipelines.domain.values import Syntax, refuse
 
 Argument = Annotated[str, Field(max_length=32_768)]
@@ -21,6 +22,7 @@ class ExecSource(IntakeSourceSpec):
     be asked for again: at most once up to the log, at least once from there. Only administrators may publish it."""
 
     title: ClassVar[str] = "Command"
+    required_role: ClassVar[Role] = Role.ADMIN
     type: Literal["exec"] = field("Chooses this source.", example="exec")
     command: str | list[Argument] = field(
         "The command: a list of program and arguments, or a text, which is split at white space, or given whole to "

@@ -1,0 +1,19 @@
+"""What a definition asks of the person who publishes or starts it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipelines.domain import registry
+from pipelines.domain.roles import Role
+
+
+def beyond(role: Role, definition: dict[str, Any]) -> list[str]:
+    """Paths of the components that this role may not run, each with the role that it needs; none where all are its."""
+    found = []
+    for section, kind in (("sources", "source"), ("channels", "channel"), ("sinks", "sink")):
+        for name, part in definition.get(section, {}).items():
+            needed = registry.get(kind, part["type"]).required_role
+            if role < needed:
+                found.append(f"{section}.{name} ({part['type']}) needs the role {needed.word}")
+    return found

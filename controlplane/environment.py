@@ -35,7 +35,8 @@ class Environment(BaseSettings):
     `state`: directory of run directories, checkpoints and, embedded, the database. `database_url`: SQLite below `state`
     unless given. `https`: the page is reached by HTTPS, so cookies are sent over it alone. `env_references`: variables
     that definitions may refer to by `${env:NAME}`; `file_references`: the directory of `${file:NAME}`.
-    `sample_days`, `event_days`: how long points of charts and events are kept. `secret_key` signs sessions;
+    `sample_days`, `event_days`, `dead_letter_days`: how long points of charts, events and dead letters are kept;
+    `dead_letters_kept`: the most dead letters of one pipeline. `secret_key` signs sessions;
     `secret_keys`, or else the lines of `secret_key_file`, are the Fernet keys of the secret store, current one first.
     """
 
@@ -51,6 +52,8 @@ class Environment(BaseSettings):
     file_references: Path | None = None
     sample_days: float = Field(default=2, gt=0)
     event_days: float = Field(default=90, gt=0)
+    dead_letter_days: float = Field(default=30, gt=0)
+    dead_letters_kept: int = Field(default=100_000, ge=1)
     debug: bool = False
     https: bool = False
     web_port: int = Field(default=8000, ge=1, le=65535)

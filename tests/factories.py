@@ -17,7 +17,7 @@ from pipelines.domain.roles import Role
 from pipelines.domain.spec import Definition
 from pipelines.domain.states import LedgerState, OperationKind, RunState
 from pipelines.domain.validate import validate_data
-from pipelines.models import Event, Host, LedgerBatch, Operation, Pipeline, Position, Revision, Run, Sample
+from pipelines.models import DeadLetter, Event, Host, LedgerBatch, Operation, Pipeline, Position, Revision, Run, Sample
 
 
 def now() -> datetime:
@@ -168,6 +168,30 @@ class LedgerBatchFactory(DjangoModelFactory[LedgerBatch]):
     sink = "out"
     attempts = 1
     done_at = factory.LazyFunction(now)
+
+
+class DeadLetterFactory(DjangoModelFactory[DeadLetter]):
+    """A letter that nobody has looked at yet."""
+
+    class Meta:
+        model = DeadLetter
+
+    run = factory.SubFactory(RunFactory)
+    pipeline = factory.SelfAttribute("run.pipeline")
+    letter_id = factory.LazyFunction(lambda: uuid.uuid4().hex)
+    source = "shop"
+    channel = "main"
+    component = "sinks.out"
+    cause = "too large"
+    topic = "orders-in"
+    partition = 0
+    offset = factory.Sequence(int)
+    at = factory.LazyFunction(now)
+    key = b"k"
+    headers = factory.LazyFunction(lambda: [["h", "dg=="]])
+    body = factory.LazyAttribute(lambda row: f"body {row.offset}".encode())
+    size = factory.LazyAttribute(lambda row: len(row.body))
+    location = "/dead/day.jsonl:0"
 
 
 class PositionFactory(DjangoModelFactory[Position]):

@@ -19,6 +19,7 @@ from controlplane.provision.java import find_java
 from pipelines.domain.protocol import SparkSettings
 from pipelines.services.observations import HostFacts
 from workers.adapters.clock import SystemClock
+from workers.adapters.clusters import KafkaClusters
 from workers.adapters.filelock import FileLock
 from workers.adapters.processes import HostProcesses
 from workers.adapters.rundirs import LocalRunDirs
@@ -29,10 +30,12 @@ from workers.supervisor.lease import HostLease
 from workers.supervisor.memory import Memory
 from workers.supervisor.observe import Observer
 from workers.supervisor.references import References
+from workers.supervisor.replay import Replayer, Way
 from workers.supervisor.tick import Supervisor, Ticker
 from workers.wake import WAKE
 
 LOCK = "supervisor.lock"
+REPLAY_LOCK = "replays.lock"
 STOP_TIMEOUT = 15.0
 
 
@@ -44,17 +47,22 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
     def __init__(self, parent: Any, **options: Any) -> None:
         super().__init__(parent, **options)
         self._ticker: Ticker | None = None
+        self._replayer: Replayer | None = None
 
     def start(self, parent: Any) -> None:
         """Begin to tick. What a launch needs is looked up beside it, so that hardly a tick has to wait for it."""
         threading.Thread(target=_look_up, name="look-up", daemon=True).start()
         self._ticker = Ticker(supervisor(), WAKE)
         self._ticker.start()
+        self._replayer = replayer()
+        self._replayer.start()
 
     def stop(self, parent: Any) -> None:
         """End after the present tick and give the lease back."""
         if self._ticker is not None:
             self._ticker.stop(STOP_TIMEOUT)
+        if self._replayer is not None:
+            self._replayer.stop(STOP_TIMEOUT)
 
     terminate = stop
 
@@ -72,11 +80,10 @@ def supervisor(keeper: tuple[str, ...] | None = None) -> Supervisor:
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         owner=processes.current().model_dump(),
     )
-    variables = {name: os.environ[name] for name in environment.env_references if name in os.environ}
     launcher = Launcher(
         host=environment.host,
         state_dir=environment.state,
-        references=References(variables, environment.file_references, StoredSecrets(environment.keyring)),
+        references=references(),
         spark=spark_settings,
     )
     return Supervisor(
@@ -87,6 +94,20 @@ def supervisor(keeper: tuple[str, ...] | None = None) -> Supervisor:
         observer=Observer(processes, rundirs, memory),
         actor=Actor(processes, rundirs, launcher, memory),
     )
+
+
+def replayer() -> Replayer:
+    """What sends dead letters of this host's pipelines back."""
+    environment = settings.HEADGATE
+    way = Way(environment.host, KafkaClusters(), references())
+    return Replayer(way, FileLock(environment.state / REPLAY_LOCK))
+
+
+def references() -> References:
+    """What references of definitions see on this host."""
+    environment = settings.HEADGATE
+    variables = {name: os.environ[name] for name in environment.env_references if name in os.environ}
+    return References(variables, environment.file_references, StoredSecrets(environment.keyring))
 
 
 def _look_up() -> None:

@@ -5,12 +5,13 @@ The real adapters are in `workers.adapters`; the tests' fakes pass the same cont
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+from pipelines.domain.dead_letters import TopicLocation
 from pipelines.domain.protocol import Control, ExitRecord, Handover, Identity, Launch, ProcessIdentity, Status
 
 
@@ -113,3 +114,58 @@ class Exclusive(Protocol):
 
     def release(self) -> None:
         """Give it back."""
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A record on its way to a topic."""
+
+    topic: str
+    partition: int
+    key: bytes | None
+    headers: Sequence[tuple[str, bytes]]
+    body: bytes
+
+
+class Away(Exception):
+    """The cluster does not answer; what was sent may have arrived. The text says what it said last; `acknowledged`:
+    numbers of the records that did arrive."""
+
+    def __init__(self, message: str, acknowledged: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.acknowledged = tuple(acknowledged)
+
+
+class Closed(Exception):
+    """The cluster refuses us whatever is sent; `hint` what to do."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Gone(Exception):
+    """The whole of a truncated letter is not where it was put; the text says where it was looked for."""
+
+
+class Outlet(Protocol):
+    """A producer for one cluster."""
+
+    def send(self, records: Sequence[Outgoing]) -> list[str | None]:
+        """Send all of them and wait for every answer, bounded: None, or why the cluster never takes that one.
+
+        Raises Away or Closed.
+        """
+
+    def close(self) -> None:
+        """Let it go."""
+
+
+class Clusters(Protocol):
+    """Kafka, for replays."""
+
+    def outlet(self, servers: str, options: Mapping[str, Any], pipeline: str) -> Outlet:
+        """A producer with the connection of a component."""
+
+    def record(self, servers: str, options: Mapping[str, Any], place: TopicLocation) -> bytes:
+        """The value of one record, bounded. Raises Gone, or Away."""

@@ -22,7 +22,12 @@ def wake() -> None:
 @shared_task(name="workers.housekeeping")  # type: ignore[untyped-decorator]
 def housekeeping() -> None:
     """Delete what is older than its retention, and end operations that are past their deadline."""
-    days = {"samples": settings.HEADGATE.sample_days, "events": settings.HEADGATE.event_days}
-    retention = Retention(**{name: timedelta(days=number) for name, number in days.items()})
+    keep = settings.HEADGATE
+    retention = Retention(
+        samples=timedelta(days=keep.sample_days),
+        events=timedelta(days=keep.event_days),
+        dead_letters=timedelta(days=keep.dead_letter_days),
+        letters_each=keep.dead_letters_kept,
+    )
     prune(now=clock.now(), retention=retention)
     operations.expire(now=clock.now())

@@ -19,6 +19,7 @@ from pipelines.api.base import PipelineView, View, answer, idempotent, in_place_
 from pipelines.api.openapi import query_parameters
 from pipelines.api.paging import Page, each, page
 from pipelines.api.requests import ActionBody, PipelineQuery, StopBody, WaitQuery
+from pipelines.api.rights import require_rights
 from pipelines.domain.actions import allowed_actions
 from pipelines.domain.roles import Role
 from pipelines.domain.states import OPEN_OPERATION_STATES, OperationKind
@@ -39,6 +40,9 @@ class ActionView(PipelineView):
 
     def perform(self, *, drain: bool = True) -> Response:
         """Ask for the action; a refusal says what is possible instead."""
+        revision = self.pipeline.current_revision
+        if revision is not None and self.action in {OperationKind.START, OperationKind.RESTART, OperationKind.RESUME}:
+            require_rights(self.role, revision.definition)
         try:
             operation = lifecycle.request(pipeline=self.pipeline, action=self.action, actor=self.actor, drain=drain)
         except Conflict as conflict:
@@ -120,7 +124,7 @@ class OperationDetail(View):
 
     @extend_schema(operation_id="cancel_operation", responses=views.OperationView)
     def delete(self, request: Request, operation_id: UUID) -> Response:
-        """Give up a start or a pause that has not ended yet."""
+        """Give up a start, a pause or a replay that has not ended yet."""
         operation = lifecycle.cancel(operation=_operation(operation_id), actor=self.actor)
         return answer(operation_view(operation))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr, StringConstraints, model_validator
 
 from pipelines.api.paging import PageQuery
 from pipelines.domain.client_options import LONGEST_VALUE
-from pipelines.domain.states import Phase
+from pipelines.domain.dead_letters import DEFAULT_RATE, MAX_LETTERS, MAX_RATE, MIN_RATE
+from pipelines.domain.states import LetterState, Phase
 from pipelines.domain.values import LabelKey, LabelValue
 
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
@@ -55,6 +56,59 @@ class SecretBody(Shape):
     value: SecretStr = Field(min_length=1, max_length=LONGEST_VALUE)
 
 
+LetterId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{1,64}$")]
+Base64 = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9+/]*={0,2}$")]
+
+
+class LettersBody(Shape):
+    """New dead letters that match all that is given; `cause`: a part of its text. Empty: all new ones."""
+
+    component: Text | None = Field(default=None, max_length=200)
+    cause: Text | None = Field(default=None, max_length=1000)
+    source: Text | None = Field(default=None, max_length=100)
+    since: AwareDatetime | None = None
+
+
+class RepairBody(Shape):
+    """One letter and what is sent instead: a text, bytes in base64, or other headers; what is left out stays."""
+
+    id: LetterId
+    body: str | None = None
+    body_base64: Base64 | None = None
+    headers: dict[Text, Text] | None = Field(default=None, max_length=1000)
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if self.body is not None and self.body_base64 is not None:
+            raise ValueError("body and body_base64 exclude each other")
+        if self.body_base64 is not None and len(self.body_base64) % 4:
+            raise ValueError("body_base64 is not base64: its length is no multiple of 4")
+        return self
+
+
+class ReplayBody(Shape):
+    """Which letters, by one of `ids`, `filter` and `repair`; `rate`: letters per second."""
+
+    ids: list[LetterId] | None = Field(default=None, min_length=1, max_length=MAX_LETTERS)
+    filter: LettersBody | None = None
+    repair: RepairBody | None = None
+    rate: float = Field(default=DEFAULT_RATE, ge=MIN_RATE, le=MAX_RATE, allow_inf_nan=False)
+    reason: Text = Field(default="", max_length=1000)
+
+    @model_validator(mode="after")
+    def _names_letters_once(self) -> Self:
+        if sum(part is not None for part in (self.ids, self.filter, self.repair)) != 1:
+            raise ValueError("give exactly one of ids, filter and repair")
+        return self
+
+
+class DiscardBody(Shape):
+    """Letters to give up, and why."""
+
+    ids: list[LetterId] = Field(min_length=1, max_length=MAX_LETTERS)
+    reason: Text = Field(default="", max_length=1000)
+
+
 class LoginBody(Shape):
     """User name and password."""
 
@@ -88,6 +142,20 @@ class LedgerQuery(PageQuery):
 
     channel: str | None = Field(default=None, max_length=63)
     run: int | None = Field(default=None, ge=1, lt=2**63)
+
+
+class LettersQuery(BaseModel):
+    """Which dead letters; `cause`: a part of its text, in any case of letters."""
+
+    component: str | None = Field(default=None, max_length=200)
+    cause: str | None = Field(default=None, max_length=1000)
+    source: str | None = Field(default=None, max_length=100)
+    since: AwareDatetime | None = None
+    state: LetterState | None = None
+
+
+class LettersPageQuery(LettersQuery, PageQuery):
+    """Which dead letters, page by page."""
 
 
 class SeriesQuery(BaseModel):

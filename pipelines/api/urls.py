@@ -6,7 +6,7 @@ from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from pipelines.api import catalogue, events, lifecycle, pipelines, records, revisions, secrets, session
+from pipelines.api import catalogue, dead_letters, events, lifecycle, pipelines, records, revisions, secrets, session
 from pipelines.api.docs import Docs
 from pipelines.domain.secrets import NAME
 
@@ -21,6 +21,12 @@ class SecretConverter(StringConverter):
     """The name of a secret; slashes may structure it."""
 
     regex = NAME
+
+
+class LetterConverter(StringConverter):
+    """The id of a dead letter."""
+
+    regex = "[0-9a-f]{1,64}"
 
 
 class NumberConverter:
@@ -38,6 +44,7 @@ class NumberConverter:
 
 
 register_converter(NameConverter, "name")
+register_converter(LetterConverter, "letter")
 register_converter(NumberConverter, "number")
 register_converter(SecretConverter, "secret")
 
@@ -52,6 +59,11 @@ v1 = [
     path(f"{one}/series", pipelines.PipelineSeries.as_view()),
     path(f"{one}/ledger", records.Ledger.as_view()),
     path(f"{one}/ledger/summary", records.LedgerSummary.as_view()),
+    path(f"{one}/dead-letters", dead_letters.DeadLetterList.as_view()),
+    path(f"{one}/dead-letters/summary", dead_letters.DeadLettersSummary.as_view()),
+    path(f"{one}/dead-letters/replay", dead_letters.ReplayDeadLetters.as_view()),
+    path(f"{one}/dead-letters/discard", dead_letters.DiscardDeadLetters.as_view()),
+    path(f"{one}/dead-letters/<letter:letter_id>", dead_letters.DeadLetterDetail.as_view()),
     path(f"{one}/runs", records.PipelineRuns.as_view()),
     path(f"{one}/revisions", revisions.RevisionList.as_view()),
     path(f"{one}/revisions/<number:number>", revisions.RevisionDetail.as_view()),

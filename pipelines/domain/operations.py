@@ -27,6 +27,7 @@ STEPS: dict[OperationKind, tuple[str, ...]] = {
     OperationKind.RESUME: ("requested", "first_batch_or_idle"),
     OperationKind.STOP: _STOP,
     OperationKind.RESTART: (*_STOP, *_START),
+    OperationKind.REPLAY: ("requested", "sending"),
 }
 
 
@@ -76,6 +77,14 @@ def _set(step: dict[str, Any], state: StepState, message: str, at: str) -> dict[
 START_MARGIN_SECONDS = 60.0
 END_MARGIN_SECONDS = 30.0
 UNWATCHED_STOP_SECONDS = 600.0
+
+
+REPLAY_MARGIN_SECONDS = 300.0
+
+
+def replay_seconds(letters: int, rate: float) -> float:
+    """How long a replay may take: twice what its rate makes of it, and a broker that is away for a while."""
+    return 2 * letters / rate + REPLAY_MARGIN_SECONDS
 
 
 def seconds_allowed(kind: OperationKind, limits: Lifecycle, drain: bool) -> float:

@@ -156,6 +156,11 @@ class OperationKind(StrEnum):
     RESUME = "resume"
     STOP = "stop"
     RESTART = "restart"
+    REPLAY = "replay"
+
+
+SIDE_OPERATIONS = frozenset({OperationKind.REPLAY})
+"""Operations that do not change what the pipeline does, and go on beside the one that does."""
 
 
 class OperationState(StrEnum):
@@ -170,6 +175,14 @@ class OperationState(StrEnum):
 
 
 OPEN_OPERATION_STATES = frozenset({OperationState.PENDING, OperationState.RUNNING})
+
+
+class LetterState(StrEnum):
+    """NEW: somebody should look at it. REPLAYED: it was sent back to its source. DISCARDED: a person gave it up."""
+
+    NEW = "NEW"
+    REPLAYED = "REPLAYED"
+    DISCARDED = "DISCARDED"
 
 
 class LedgerState(StrEnum):

@@ -1,6 +1,7 @@
 """The tables. Services write them, selectors read them; nothing else does."""
 
 from pipelines.models.access import AccessToken
+from pipelines.models.dead_letter import DeadLetter
 from pipelines.models.definition import Pipeline
 from pipelines.models.event import AuditRow, Event, IdempotencyKey
 from pipelines.models.ledger import LedgerBatch, Position, Sample
@@ -12,6 +13,7 @@ from pipelines.models.workflow import Operation
 __all__ = [
     "AccessToken",
     "AuditRow",
+    "DeadLetter",
     "Event",
     "Host",
     "IdempotencyKey",

@@ -7,12 +7,16 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
-from pipelines.domain.states import OPEN_OPERATION_STATES, OperationKind, OperationState
+from pipelines.domain.states import OPEN_OPERATION_STATES, SIDE_OPERATIONS, OperationKind, OperationState
 from pipelines.models.definition import choices
+
+_OPEN = Q(state__in=sorted(state.value for state in OPEN_OPERATION_STATES))
+_SIDE = Q(kind__in=sorted(kind.value for kind in SIDE_OPERATIONS))
 
 
 class Operation(models.Model):
-    """A request and its steps: `[{name, state, started_at, ended_at, message}]`. One open operation per pipeline."""
+    """A request and its steps: `[{name, state, started_at, ended_at, message}]`. Of a pipeline, one is open that
+    changes what it does, and beside it one of each kind of SIDE_OPERATIONS."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="operations")
@@ -20,6 +24,7 @@ class Operation(models.Model):
     state = models.CharField(max_length=16, choices=choices(OperationState), default=OperationState.PENDING)
     generation = models.PositiveBigIntegerField(help_text="The generation of the pipeline that this request made.")
     steps = models.JSONField(default=list)
+    parameters = models.JSONField(default=dict, help_text="What the request asked for, where its kind needs more.")
     progress = models.JSONField(default=dict)
     message = models.TextField(blank=True, default="")
     error = models.JSONField(null=True, blank=True)
@@ -32,9 +37,10 @@ class Operation(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["pipeline"],
-                condition=Q(state__in=sorted(state.value for state in OPEN_OPERATION_STATES)),
-                name="one_open_operation_per_pipeline",
+                fields=["pipeline"], condition=_OPEN & ~_SIDE, name="one_open_operation_per_pipeline"
+            ),
+            models.UniqueConstraint(
+                fields=["pipeline", "kind"], condition=_OPEN & _SIDE, name="one_open_side_operation_of_a_kind"
             ),
         ]
         indexes = [models.Index(fields=["pipeline", "-created_at"])]

@@ -21,7 +21,7 @@ from pipelines.selectors.hosts import supervised
 from pipelines.selectors.live import component_views, live_frame, live_view, query_views
 from pipelines.selectors.operations import short_view
 from pipelines.selectors.runs import run_view, runs
-from pipelines.selectors.situations import OPEN_STATES, situation
+from pipelines.selectors.situations import open_operations, situation
 from pipelines.selectors.views import (
     AllowedActionView,
     ArchivedPipelineView,
@@ -59,7 +59,7 @@ class Surroundings:
     @cached_property
     def operations(self) -> dict[Any, Operation]:
         """Open operation by pipeline."""
-        found = Operation.objects.filter(pipeline__in=self._ids, state__in=OPEN_STATES)
+        found = open_operations().filter(pipeline__in=self._ids)
         return {operation.pipeline_id: operation for operation in found}
 
     @cached_property

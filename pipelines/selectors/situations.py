@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from django.db.models import QuerySet
+
 from pipelines.domain.actions import Situation
-from pipelines.domain.states import OPEN_OPERATION_STATES, DesiredState, OperationKind, Phase, RunState
+from pipelines.domain.states import (
+    OPEN_OPERATION_STATES,
+    SIDE_OPERATIONS,
+    DesiredState,
+    OperationKind,
+    Phase,
+    RunState,
+)
 from pipelines.models import Operation, Pipeline, Run
 
 OPEN_STATES = [state.value for state in OPEN_OPERATION_STATES]
+SIDE_KINDS = [kind.value for kind in SIDE_OPERATIONS]
+
+
+def open_operations() -> QuerySet[Operation]:
+    """Operations under way that change what their pipeline does; at most one of each pipeline."""
+    return Operation.objects.filter(state__in=OPEN_STATES).exclude(kind__in=SIDE_KINDS)
 
 
 def open_operation(pipeline: Pipeline) -> Operation | None:
     """The operation under way."""
-    return Operation.objects.select_related("pipeline").filter(pipeline=pipeline, state__in=OPEN_STATES).first()
+    return open_operations().select_related("pipeline").filter(pipeline=pipeline).first()
 
 
 def live_run(pipeline: Pipeline) -> Run | None:

@@ -16,8 +16,9 @@ from pipelines.domain.ledger import COUNTERS, Books
 from pipelines.domain.positions import PartitionPosition
 from pipelines.domain.protocol import QueryHead
 from pipelines.domain.sink_groups import Penalty
-from pipelines.domain.states import OPEN_OPERATION_STATES, DesiredState, LedgerState, Phase, RunState
+from pipelines.domain.states import DesiredState, LedgerState, Phase, RunState
 from pipelines.models import Event, LedgerBatch, Operation, Pipeline, Position, Revision, Run
+from pipelines.selectors.situations import open_operations
 
 SWITCH_EVENTS = ("sink.switched", "sink.recovered")
 
@@ -39,9 +40,7 @@ def roster(host: str, busy: AbstractSet[UUID] | None) -> list[Row]:
     """
     living = Run.objects.filter(pipeline__host_id=host).exclude(state=RunState.ENDED)
     runs = {run.pipeline_id: run for run in living}
-    states = [state.value for state in OPEN_OPERATION_STATES]
-    waiting = Operation.objects.filter(pipeline__host_id=host, state__in=states)
-    operations = {operation.pipeline_id: operation for operation in waiting}
+    operations = {o.pipeline_id: o for o in open_operations().filter(pipeline__host_id=host)}
     resting = Q(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED, generation=F("observed_generation"))
     wanted = Q() if busy is None else ~resting | Q(id__in={*runs, *operations, *busy})
     pipelines = Pipeline.objects.filter(wanted, host_id=host, archived_at__isnull=True).order_by("name")

@@ -15,6 +15,7 @@ from pipelines.domain.operations import StepState
 from pipelines.domain.states import (
     DesiredState,
     LedgerState,
+    LetterState,
     OperationKind,
     OperationState,
     Phase,
@@ -385,6 +386,77 @@ class BooksView(View):
     overlaps: int
     balanced: bool
     positions: list[PositionView]
+
+
+class DeadLetterView(View):
+    """An event that could not be processed, without its content. `at`: when that was; `partition` and `offset` of its
+    origin; `operation`: the replay under way that has taken it; `in_doubt`: a replay may have sent it, unconfirmed.
+    """
+
+    id: str
+    at: datetime
+    source: str
+    channel: str
+    component: str
+    cause: str
+    topic: str
+    partition: int
+    offset: int
+    size: int
+    truncated: bool
+    state: LetterState
+    settled_at: datetime | None
+    settled_by: str
+    operation: UUID | None
+    in_doubt: bool
+
+
+class HeaderView(View):
+    """A header's value, as text where it is UTF-8, else in base64."""
+
+    name: str
+    value: str | None
+    value_base64: str | None
+
+
+class DeadLetterDetailView(DeadLetterView):
+    """A dead letter with its content, each part as text where it is UTF-8, else in base64. Of a `truncated` one the
+    first 16 KiB are here; the whole event lies at `location` of `host`."""
+
+    key: str | None
+    key_base64: str | None
+    headers: list[HeaderView]
+    body: str | None
+    body_base64: str | None
+    location: str
+    host: str
+    repaired: bool
+
+
+class DeadLetterCauseView(View):
+    """New dead letters of one component with one cause."""
+
+    component: str
+    cause: str
+    letters: int
+    first_at: datetime
+    last_at: datetime
+
+
+class DeadLettersSummaryView(View):
+    """Dead letters by state, and the new ones by cause, most frequent first. `more_causes`: not all causes are here."""
+
+    new: int
+    replayed: int
+    discarded: int
+    causes: list[DeadLetterCauseView]
+    more_causes: bool
+
+
+class DiscardedView(View):
+    """How many dead letters were discarded."""
+
+    discarded: int
 
 
 class PointView(View):

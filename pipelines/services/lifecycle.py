@@ -16,7 +16,7 @@ from controlplane.shared.errors import Conflict
 from pipelines.domain.actions import Action, Outcome, Verdict, judge
 from pipelines.domain.operations import seconds_allowed, steps_of
 from pipelines.domain.spec import Lifecycle
-from pipelines.domain.states import DesiredState, OperationKind, OperationState
+from pipelines.domain.states import SIDE_OPERATIONS, DesiredState, OperationKind, OperationState
 from pipelines.models import Operation, Pipeline
 from pipelines.selectors.situations import live_run, open_operation, situation
 from pipelines.services import audit, events, operations, placement
@@ -199,7 +199,8 @@ CANCELLING = {OperationKind.START: OperationKind.STOP, OperationKind.PAUSE: Oper
 
 
 def cancel(*, operation: Operation, actor: Actor) -> Operation:
-    """Give an operation up: a start is followed by a stop, a pause by a resume; returns it as CANCELLED.
+    """Give an operation up: a start is followed by a stop, a pause by a resume, a replay ends after the letters in
+    hand; returns it as CANCELLED.
 
     Raises Conflict where it is over, or where giving it up has no meaning.
     """
@@ -208,14 +209,15 @@ def cancel(*, operation: Operation, actor: Actor) -> Operation:
         opposite = CANCELLING.get(OperationKind(current.kind))
         if current.state not in {OperationState.PENDING, OperationState.RUNNING}:
             raise Conflict(f"This operation is over: {current.state}.", code="operation_over")
-        if opposite is None:
+        if opposite is None and current.kind not in SIDE_OPERATIONS:
             raise Conflict(
                 f"A {current.kind} cannot be cancelled.",
                 code="not_cancellable",
                 hint="Ask for what you want instead; the new request takes its place.",
             )
         _cancel(current, actor)
-        request(pipeline=current.pipeline, action=opposite, actor=actor)
+        if opposite is not None:
+            request(pipeline=current.pipeline, action=opposite, actor=actor)
     return Operation.objects.select_related("pipeline").get(id=operation.id)
 
 

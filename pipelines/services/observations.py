@@ -12,6 +12,7 @@ from controlplane.shared import dispatch
 from pipelines.domain.protocol import Status
 from pipelines.models import Event, Host, IdempotencyKey, Pipeline, Run, Sample
 from pipelines.selectors.live import live_frame
+from pipelines.services import dead_letters
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,9 @@ class Retention:
 
     samples: timedelta = timedelta(days=2)
     events: timedelta = timedelta(days=90)
+    dead_letters: timedelta = timedelta(days=30)
+    letters_each: int = 100_000
+    """The newest dead letters of one pipeline that are kept, however young."""
     idempotency_keys: timedelta = timedelta(days=1)
 
 
@@ -99,4 +103,6 @@ def prune(*, now: datetime, retention: Retention) -> dict[str, int]:
         "events": Event.objects.filter(at__lt=now - retention.events),
         "idempotency_keys": IdempotencyKey.objects.filter(created_at__lt=now - retention.idempotency_keys),
     }
-    return {name: rows.delete()[0] for name, rows in old.items()}
+    deleted = {name: rows.delete()[0] for name, rows in old.items()}
+    letters = dead_letters.prune(before=now - retention.dead_letters, each=retention.letters_each)
+    return deleted | {"dead_letters": letters}

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import transaction
 
 from pipelines.domain.operations import StepState, closed, moved
-from pipelines.domain.states import OPEN_OPERATION_STATES, OperationState
+from pipelines.domain.states import OPEN_OPERATION_STATES, SIDE_OPERATIONS, OperationKind, OperationState
 from pipelines.models import Operation
 from pipelines.services import events
 
@@ -67,13 +67,18 @@ def finish(
 
 def expire(*, now: datetime) -> int:
     """End every operation whose deadline has passed as FAILED; returns their number. What is wanted stays wanted."""
-    late = Operation.objects.filter(state__in=OPEN, deadline__lt=now).values_list("id", flat=True)
-    error = {
-        "code": "deadline_passed",
-        "message": "It did not end in the time allowed for it.",
-        "hint": "The status of the pipeline says what it waits for; what was asked for is still being tried.",
-    }
-    return sum(finish(operation_id=each, state=OperationState.FAILED, now=now, error=error) for each in list(late))
+    late = Operation.objects.filter(state__in=OPEN, deadline__lt=now).values_list("id", "kind")
+    return sum(
+        finish(operation_id=each, state=OperationState.FAILED, now=now, error=_late(OperationKind(kind)))
+        for each, kind in list(late)
+    )
+
+
+def _late(kind: OperationKind) -> dict[str, Any]:
+    hint = "The status of the pipeline says what it waits for; what was asked for is still being tried."
+    if kind in SIDE_OPERATIONS:
+        hint = "See that a worker of its host runs; what was not done is still there, so ask for it again."
+    return {"code": "deadline_passed", "message": "It did not end in the time allowed for it.", "hint": hint}
 
 
 def _open(operation_id: UUID) -> Operation | None:

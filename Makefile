@@ -40,6 +40,7 @@ test-fast: setup ## every test without Spark, Kafka or a browser (under two minu
 
 test: check ## everything, in order of cost (under half an hour on two cores)
 	@$(PROVISION) browser
+	@$(PROVISION) postgres
 	@$(PROVISION) test-frontend
 	@$(PYTEST) -n auto $(FAST)
 	@$(PYTEST) tests/agent tests/chaos tests/e2e
@@ -47,7 +48,6 @@ test: check ## everything, in order of cost (under half an hour on two cores)
 generate: setup ## write what is made from the code: reference pages in docs/ and the page's types of the API
 	@$(MANAGE) render_states
 	@$(MANAGE) render_definition
-	@$(MANAGE) render_components
 	@$(MANAGE) render_cli
 	@$(MANAGE) render_schema
 	@cd frontend && npm run --silent types

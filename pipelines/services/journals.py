@@ -20,7 +20,7 @@ from pipelines.domain.ledger import COUNTERS, Books
 from pipelines.domain.positions import Discontinuity, Frozen, PartitionRange, discontinuities, merge_ranges
 from pipelines.domain.states import LedgerState
 from pipelines.models import LedgerBatch, Position, Run
-from pipelines.services import events
+from pipelines.services import dead_letters, events
 
 Query = tuple[str, str]
 Partition = tuple[str, int]
@@ -56,6 +56,7 @@ class _Intake:
     tails: dict[Query, LedgerBatch] = field(default_factory=dict)
     failures: dict[tuple[Query, int, str], journal.SinkFailed] = field(default_factory=dict)
     switches: dict[tuple[object, ...], journal.SinkSwitched] = field(default_factory=dict)
+    letters: list[journal.DeadLetters] = field(default_factory=list)
     books: Books = field(default_factory=Books)
 
     def take(self, entries: list[Entry]) -> Books:
@@ -154,6 +155,9 @@ class _Intake:
         summed_up = switched.failures and not switched.penalty_ms
         self.switches[query if summed_up else (*query, switched.batch, switched.failures)] = switched
 
+    def on_dead_letters(self, found: journal.DeadLetters, _at: datetime) -> None:
+        self.letters.append(found)
+
     def on_exit(self, exited: journal.Exited, _at: datetime) -> None:
         Run.objects.filter(pk=self.run.pk).update(exit_code=exited.code, exit_reason=exited.reason)
 
@@ -186,6 +190,7 @@ class _Intake:
                 row.save()
         LedgerBatch.objects.bulk_create([*self.done, *(row for row in open_rows if row.pk is None)])
         self._store_positions()
+        dead_letters.take_in(run=self.run, found=self.letters)
         for failed in self.failures.values():
             sink = f"Sink {failed.sink} of {failed.source}.{failed.channel}"
             self._event("sink.failed", f"{sink} failed (attempt {failed.attempt}): {failed.cause}", failed)
@@ -251,5 +256,6 @@ _HANDLERS: dict[EntryKind, Callable[[_Intake, Any, datetime], None]] = {
     EntryKind.POSITIONS: _Intake.on_positions,
     EntryKind.SINK_FAILED: _Intake.on_sink_failed,
     EntryKind.SINK_SWITCHED: _Intake.on_switched,
+    EntryKind.DEAD_LETTERS: _Intake.on_dead_letters,
     EntryKind.EXIT: _Intake.on_exit,
 }

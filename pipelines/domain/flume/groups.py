@@ -173,13 +173,14 @@ def _tell_duplicate(member: str, number: int, free: int, property_: Property | N
 
 
 def _check_penalty(family: Section, draft: Draft) -> None:
-    written = family.get("maxpenalty")
-    if written is None or (written.isdecimal() and int(written) > 0):
+    written = family.properties.get("maxpenalty")
+    if written is None or (written.value.isdecimal() and int(written.value) > 0):
         return
+    family.take("maxpenalty")
+    draft.put("max_penalty_ms", DEFAULT_PENALTY_MS, written)
     draft.report.tell(
-        "bad_value", "maxpenalty is not a number of milliseconds; Flume warns and takes 30000.",
-        f"It was left out; max_penalty_ms is {DEFAULT_PENALTY_MS}.", about=family.take("maxpenalty") or "",
-        path=draft.path,
+        "bad_value", f"maxpenalty is not a number of milliseconds; Flume warns and takes {DEFAULT_PENALTY_MS}.",
+        f"max_penalty_ms became {DEFAULT_PENALTY_MS}.", about=written, path=(*draft.path, "max_penalty_ms"),
     )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ class Tls(Spec):
     certificate: str | None = field(
         "The certificate that this client shows.", default=None, example="${file:client.pem}"
     )
-    key: str | None = field(
+    private_key: str | None = field(
         "The private key of that certificate: a reference.", default=None, example="${secret:client-key}"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -28,7 +29,7 @@ def references_are_well_written(outline: Outline) -> Iterator[Finding]:
                 yield error(path, "bad_reference", message, suggestion)
 
 
-SECRET_KEYS = frozenset({"token", "password", "dsn"})
+SECRET_KEYS = frozenset({"token", "password", "dsn", "private_key"})
 """Keys of components, beside their client options, whose values are never shown."""
 
 
@@ -56,6 +57,13 @@ def passwords_are_references(outline: Outline) -> Iterator[Finding]:
                 message = f"The {key} is a secret and must not be part of the definition."
                 suggestion = 'Store it as a secret and write "${secret:NAME}".'
                 yield error((*part.path, key), "literal_secret", message, suggestion)
+    for sink in outline.sinks:
+        if re.match(r"[^:]+://[^/@]*:[^/@]+@", sink.text("dsn") or "") or "password=" in (sink.text("dsn") or ""):
+            message = "The address has a password, which must not be part of the definition."
+            yield error((*sink.path, "dsn"), "literal_secret", message, 'Store it whole and write "${secret:NAME}".')
+        if (key := sink.mapping("tls").get("private_key")) and not REFERENCE.fullmatch(str(key)):
+            message = "A private key must not be part of the definition."
+            yield error((*sink.path, "tls", "private_key"), "literal_secret", message, 'Write "${secret:NAME}".')
 
 
 def option_values_are_known(outline: Outline) -> Iterator[Finding]:

@@ -38,8 +38,8 @@ POINTS: dict[str, Callable[[], None]] = {
     "planned": lambda: die_after(Journal, "append", is_second(Planned)),
     "delivered": lambda: die_after(SinkGroup, "deliver", lambda _self, batch, *_: batch.planned.batch == 1),
     "done": lambda: die_after(Journal, "append", is_second(Done)),
-    "staged": lambda: die_after(sink_file, "_keep_parts", lambda staging: "-1.staging" in str(staging)),
-    "manifest": lambda: die_after(sink_file, "write_atomically", lambda path, _: "-1.manifest" in str(path)),
+    "staged": lambda: die_after(sink_file, "keep_parts", lambda _storage, staging, _: "-1.staging" in staging),
+    "manifest": lambda: die_after(sink_file, "write_manifest", lambda _storage, path, _: "-1.manifest" in path),
 }
 
 if __name__ == "__main__":

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from pipelines.domain.columns import ColumnName, Columns
 from pipelines.domain.component import SinkSpec, Spec, field
 from pipelines.domain.registry import TAG_MARK
+from pipelines.domain.time_patterns import time_zone
 from pipelines.domain.values import Duration, HeaderName, Syntax, refuse
 
 FilePath = Annotated[
@@ -46,9 +47,7 @@ class TimePartition(Spec):
     name: ColumnName | None = field(
         "The directory's name is `NAME=value`; without it, the unit.", default=None, example="dt"
     )
-    zone: Annotated[
-        str, Syntax("invalid_zone", r"[A-Za-z0-9_+/-]{1,64}", 'Write a zone such as "UTC" or "Europe/Prague".')
-    ] = field("The time zone.", default="UTC", example="Europe/Prague")
+    zone: Annotated[str, AfterValidator(time_zone)] = field("The time zone.", default="UTC", example="Europe/Prague")
     missing: Annotated[str, Field(min_length=1, max_length=128)] = field(
         "The value for events without a time.", default="unknown", example="none"
     )
@@ -127,6 +126,9 @@ class FileSink(SinkSpec):
             refuse("unused_header_line", "Only csv files have a line of headers.", "Remove header_line.")
         if self.compression == "snappy" and self.format != "parquet":
             refuse("bad_compression", "Only parquet files are compressed with snappy.", "Use gzip or zstd.")
+        names = [part.name or getattr(part, "time", None) or getattr(part, "header", "") for part in self.partition_by]
+        if len({*names, *(self.columns or {})}) < len(names) + len(self.columns or {}):
+            refuse("same_name", "Two partitions, or a partition and a column, have one name.", "Set name.")
         if self.roll and (
             self.format == "parquet" or self.compression != "none" or not self.is_local or self.header_line
         ):

@@ -1,29 +1,32 @@
-"""Events as lines of JSON in files, exactly once per batch.
+"""Events in files, exactly once per batch.
 
 A batch is written below a hidden directory, made durable, and then described by a manifest, which is the commit; its
 key is (pipeline, lineage, source, channel, batch, ranges). After it the files only have to be renamed, which can be
 done again after a crash at any point. A batch whose manifest exists is never written again.
+
+Files that are rolled are continued by later batches under a hidden name. A manifest then says up to which byte each of
+them counts: what an unfinished batch has added behind is cut off by the next one.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
-import shutil
+import time
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column
-from pyspark.sql import functions as f
 
 from pipelines.domain.journal import Planned
 from pipelines.domain.ledger import Counts
 from pipelines.domain.positions import PartitionRange
-from pipelines.domain.protocol import write_atomically
+from workers.agent import file_formats
 from workers.agent.batch import Attempt
 from workers.agent.component import Place, Resolution, SinkBuilder
 from workers.agent.findings import refuse
+from workers.agent.storage import HadoopStorage, LocalStorage, Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,47 +45,124 @@ class Builder(SinkBuilder):
 
     def __init__(self, spec: Any, place: Place) -> None:
         super().__init__(spec, place)
-        self._path = Path(spec.path)
-        self._own = self._path / _HIDDEN / place.pipeline
+        self._own = f"{_HIDDEN}/{place.pipeline}"
+        self._storage: Storage = LocalStorage(spec.path)
 
     def probe(self) -> None:
-        """The directory, or the nearest one above it that exists, takes and gives back a file."""
-        nearest = next(path for path in (self._path, *self._path.parents) if path.exists())
+        """The directory, or the nearest one above it that exists, takes and gives back a file. A file system of Hadoop
+        needs Spark and is looked at by `initialise`."""
+        if not self.spec.is_local:
+            return
+        directory = Path(self.spec.path)
+        nearest = next(path for path in (directory, *directory.parents) if path.exists())
         trial = nearest / f".headgate-probe-{uuid.uuid4().hex}"
         try:
             trial.touch(exist_ok=False)
             trial.unlink()
         except OSError as error:
-            raise self._refusal(nearest, error) from error
+            raise self._refusal(nearest, error.strerror) from error
 
     def initialise(self, spark: SparkSession) -> None:
         """Make the directories."""
         try:
-            self._own.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise self._refusal(self._own, error) from error
+            if not self.spec.is_local:
+                self._storage = HadoopStorage(self.spec.path, spark)
+            self._storage.make(self._own)
+        except Exception as error:
+            raise self._refusal(self.spec.path, getattr(error, "strerror", None) or error) from error
 
-    def _refusal(self, path: Path, error: OSError) -> Exception:
-        message = f"The directory {path} cannot be written: {error.strerror}."
+    def _refusal(self, path: Any, why: Any) -> Exception:
+        message = f"The directory {path} cannot be written: {str(why).splitlines()[0]}."
         advice = "Create it, or give the worker's user the right to write there."
         return refuse(f"{self.place.path}.path", "DIRECTORY_UNWRITABLE", message, advice)
+
+    def refuses(self) -> Column | None:
+        """Values that cannot name a directory."""
+        return file_formats.refuses(self.spec)
 
     def write(self, attempt: Attempt) -> Counts:
         """Write, make durable, commit by manifest, rename."""
         planned = attempt.planned
-        manifest = self._manifest(planned)
         if (known := self._read(planned)) is None:
-            staging = self._staging(planned)
-            shutil.rmtree(staging, ignore_errors=True)
-            attempt.events.select(_line()).write.mode("overwrite").text(str(staging))
-            parts = _keep_parts(staging)
-            files = {part.name: self._final_name(planned, number) for number, part in enumerate(parts)}
-            known = {"ranges": _dump(planned.ranges), "counts": attempt.counts.model_dump(), "files": files}
-            write_atomically(manifest, json.dumps(known).encode())
-            _sync(manifest.parent)
+            self._close_older_lineages(planned)
+            known = self._commit(attempt, self._stage(attempt))
         self._publish(planned, known["files"])
         self._forget_before(planned)
         return Counts(**known["counts"])
+
+    def _stage(self, attempt: Attempt) -> list[str]:
+        """Write below the staging directory; returns its files, which are durable then."""
+        staging = self._staging(attempt.planned)
+        self._storage.remove(staging)
+        file_formats.write(self.spec, attempt.events, self._storage.url(staging))
+        if attempt.counts.delivered == 0:
+            return []
+        found = self._storage.files(staging)
+        parts = [path for path, size in sorted(found.items()) if size and Path(path).name.startswith("part-")]
+        keep_parts(self._storage, staging, parts)
+        return parts
+
+    def _commit(self, attempt: Attempt, parts: list[str]) -> dict[str, Any]:
+        planned = attempt.planned
+        staging = self._staging(planned)
+        known: dict[str, Any] = {"ranges": _dump(planned.ranges), "counts": attempt.counts.model_dump()}
+        if self.spec.roll:
+            known |= self._append(planned, [f"{staging}/{part}" for part in parts])
+        else:
+            known["files"] = {
+                f"{staging}/{part}": self._final_name(planned, Path(part).parent, str(number))
+                for number, part in enumerate(parts)
+            }
+        write_manifest(self._storage, self._manifest(planned), json.dumps(known).encode())
+        return known
+
+    def _append(self, planned: Planned, parts: list[str]) -> dict[str, Any]:
+        """Continue the open files; those that are large or old enough are closed by this batch."""
+        storage = self._storage
+        if not isinstance(storage, LocalStorage):
+            raise TypeError("only files of this host can be continued")
+        open_files: dict[str, dict[str, Any]] = dict(self._before(planned))
+        staging = self._staging(planned)
+        for directory in sorted({str(Path(part).relative_to(staging).parent) for part in parts}):
+            name = f"{hashlib.sha256(directory.encode()).hexdigest()[:16]}-{planned.batch}"
+            file = open_files.get(directory) or {
+                "path": f"{self._own}/{self._stem(planned)}-{name}.open", "size": 0, "since": time.time(),
+                "final": self._final_name(planned, Path(directory), "0"),
+            }  # fmt: skip
+            own = [part for part in parts if str(Path(part).relative_to(staging).parent) == directory]
+            open_files[directory] = file | {"size": storage.append(file["path"], file["size"], own)}
+        closed = {directory: file for directory, file in open_files.items() if self._is_full(file)}
+        return {
+            "files": {file["path"]: file["final"] for file in closed.values()},
+            "open": {directory: file for directory, file in open_files.items() if directory not in closed},
+        }
+
+    def _is_full(self, file: dict[str, Any]) -> bool:
+        size, age = self.spec.roll.size, self.spec.roll.age
+        too_old = age is not None and time.time() - file["since"] >= age
+        return too_old or (size is not None and file["size"] >= size)
+
+    def _before(self, planned: Planned) -> dict[str, dict[str, Any]]:
+        """The open files as the newest manifest before this batch has them."""
+        earlier = {number: path for number, path in self._manifests(planned).items() if number < planned.batch}
+        if not earlier:
+            return {}
+        newest = json.loads(self._storage.read(earlier[max(earlier)]) or b"{}")
+        return dict(newest.get("open", {}))
+
+    def _close_older_lineages(self, planned: Planned) -> None:
+        """Nobody continues the files that another lineage of this query has left open."""
+        if not self.spec.roll or planned.batch > 0:
+            return
+        query = f"-{planned.source}.{planned.channel}-"
+        names = [name for name in self._storage.files(self._own) if query in name and name.endswith(".manifest")]
+        for name in names:
+            lineage, _, batch = name.removesuffix(".manifest").replace(query, "/").partition("/")
+            if lineage.isdigit() and int(lineage) < self.place.lineage and batch.isdigit():
+                left = json.loads(self._storage.read(f"{self._own}/{name}") or b"{}").get("open", {})
+                for file in left.values():
+                    self._storage.move(file["path"], file["final"])
+                self._storage.remove(f"{self._own}/{name}")
 
     def resolve(self, planned: Planned) -> Resolution:
         """Committed as a whole, or not at all."""
@@ -93,75 +173,57 @@ class Builder(SinkBuilder):
         return Resolution(delivered_before=known["counts"]["delivered"], committed=True)
 
     def _read(self, planned: Planned) -> dict[str, Any] | None:
-        try:
-            known: dict[str, Any] = json.loads(self._manifest(planned).read_bytes())
-        except FileNotFoundError:
+        data = self._storage.read(self._manifest(planned))
+        if data is None:
             return None
+        known: dict[str, Any] = json.loads(data)
         if known["ranges"] != _dump(planned.ranges):
             raise ManifestMismatch(f"{self._manifest(planned)} covers other ranges than batch {planned.batch}")
         return known
 
     def _publish(self, planned: Planned, files: dict[str, str]) -> None:
         """Rename what has not been renamed yet."""
-        staging = self._staging(planned)
-        for part, final in files.items():
-            if (staging / part).exists():
-                (staging / part).replace(self._path / final)
-        _sync(self._path)
-        shutil.rmtree(staging, ignore_errors=True)
+        for path, final in files.items():
+            self._storage.move(path, final)
+        self._storage.remove(self._staging(planned))
+
+    def _manifests(self, planned: Planned) -> dict[int, str]:
+        """This query's manifests by batch."""
+        begin, end = f"{self._stem(planned)}-", ".manifest"
+        names = [name for name in self._storage.files(self._own) if name.startswith(begin) and name.endswith(end)]
+        return {int(name.removesuffix(end).rpartition("-")[2]): f"{self._own}/{name}" for name in names}
 
     def _forget_before(self, planned: Planned) -> None:
-        for path in self._own.glob(f"{self._stem(planned)}-*.manifest"):
-            if int(path.stem.rpartition("-")[2]) <= planned.batch - _MANIFESTS_KEPT:
-                path.unlink(missing_ok=True)
+        for number, path in self._manifests(planned).items():
+            if number <= planned.batch - _MANIFESTS_KEPT:
+                self._storage.remove(path)
 
     def _stem(self, planned: Planned) -> str:
         return f"{self.place.lineage}-{planned.source}.{planned.channel}"
 
-    def _manifest(self, planned: Planned) -> Path:
-        return self._own / f"{self._stem(planned)}-{planned.batch}.manifest"
+    def _manifest(self, planned: Planned) -> str:
+        return f"{self._own}/{self._stem(planned)}-{planned.batch}.manifest"
 
-    def _staging(self, planned: Planned) -> Path:
-        return self._own / f"{self._stem(planned)}-{planned.batch}.staging"
+    def _staging(self, planned: Planned) -> str:
+        return f"{self._own}/{self._stem(planned)}-{planned.batch}.staging"
 
-    def _final_name(self, planned: Planned, number: int) -> str:
-        return f"{self.place.pipeline}-{self._stem(planned)}-{planned.batch:09d}-{number}.json"
-
-
-def _line() -> Column:
-    """One event: origin, headers, key and body as text; what is not UTF-8 is written as base64 under another name."""
-    body, key = f.col("body").cast("string"), f.col("key").cast("string")
-    headers = f.map_from_entries(
-        f.transform("headers", lambda h: f.struct(h["key"].alias("key"), h["value"].cast("string").alias("value")))
-    )
-    return f.to_json(
-        f.struct(
-            f.struct("topic", "partition", "offset").alias("origin"),
-            headers.alias("headers"),
-            f.when(f.is_valid_utf8(key), key).alias("key"),
-            f.when(~f.is_valid_utf8(key), f.base64("key")).alias("key_base64"),
-            f.when(f.is_valid_utf8(body), body).alias("body"),
-            f.when(~f.is_valid_utf8(body), f.base64("body")).alias("body_base64"),
+    def _final_name(self, planned: Planned, directory: Path, number: str) -> str:
+        name = (
+            f"{self.place.pipeline}-{self._stem(planned)}-{planned.batch:09d}-{number}{file_formats.suffix(self.spec)}"
         )
-    ).alias("value")
+        return str(directory / name)
+
+
+def keep_parts(storage: Storage, staging: str, parts: list[str]) -> None:
+    """Make the files of a batch durable."""
+    for part in parts:
+        storage.keep(f"{staging}/{part}")
+
+
+def write_manifest(storage: Storage, path: str, data: bytes) -> None:
+    """The commit of a batch."""
+    storage.write(path, data)
 
 
 def _dump(ranges: list[PartitionRange]) -> list[dict[str, Any]]:
     return [item.model_dump() for item in ranges]
-
-
-def _keep_parts(staging: Path) -> list[Path]:
-    """The files with events, on disk for good; Spark also writes markers and an empty file for an empty batch."""
-    parts = sorted(path for path in staging.glob("part-*") if path.stat().st_size)
-    for path in parts:
-        _sync(path)
-    _sync(staging)
-    return parts
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -68,6 +68,7 @@ def _document(bench: Bench, case: str, results: list[Result], arguments: list[st
         "cases": [case],
         "results": [result.plain() for result in results],
         "skipped": {case: bench.skipped[case]} if bench.skipped[case] else {},
+        "records": {case: bench.records[case] for case in {found.case for found in results} & bench.records.keys()},
         "notes": {},
     }
 

@@ -40,12 +40,15 @@ class Options:
 
 @dataclass
 class Bench:
-    """One invocation of the benchmark, on one broker."""
+    """One invocation of the benchmark, on one broker. `records`: how many each case moved; `skipped`: what was not
+    measured, by case.
+    """
 
     topics: Topics
     options: Options
     directory: Path
     skipped: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    records: dict[str, int] = field(default_factory=dict)
     _number: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def say(self, line: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import Result
-from bench.targets import TARGETS, Lookup
+from bench.targets import TARGETS, Lookup, short
 
 NAME = "data-plane"
 SYSTEMS = {
@@ -16,8 +16,8 @@ SYSTEMS = {
     "flume": "Flume", "connect": "Kafka Connect",
 }  # fmt: skip
 TITLES = {
-    "kafka_to_kafka": "Kafka to Kafka, 8 million records, and latency at 100 records/s",
-    "kafka_to_kafka_2m": "Kafka to Kafka, 2 million records",
+    "kafka_to_kafka": "Kafka to Kafka, and latency at 100 records/s",
+    "kafka_to_kafka_2m": "Kafka to Kafka, a short run",
     "latency_1000": "Latency at 1,000 records/s",
     "start": "From process start to first record",
     "pause_resume": "Pause and resume under 1,000 records/s",
@@ -62,6 +62,7 @@ def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, An
         "results": found,
         "skipped": {**skipped, **new["skipped"]},
         "commands": list(dict.fromkeys(commands)),
+        "records": {**old["records"], **new["records"]},
         "notes": {**old.get("notes", {}), **new["notes"]},
     }
 
@@ -81,7 +82,9 @@ def markdown(report: Mapping[str, Any]) -> str:
     parts = ["# The data plane, measured", "Made by `make bench`; do not edit.", _INTRODUCTION, _machine(report)]
     parts += ["## Targets", _targets(results)]
     for case in dict.fromkeys(result.case for result in results):
-        parts += [f"## {TITLES[case]}", _table([result for result in results if result.case == case])]
+        size = report["records"].get(case)
+        title = f"{TITLES[case]} ({size:,} records)" if size else TITLES[case]
+        parts += [f"## {title}", _table([result for result in results if result.case == case])]
         parts += [report["notes"][case]] if case in report["notes"] else []
     if report["skipped"]:
         parts += ["## Not measured", _skipped(report["skipped"])]
@@ -118,7 +121,7 @@ def _table(results: Sequence[Result]) -> str:
 def _cell(result: Result | None) -> str:
     if result is None:
         return ""
-    return f"**{result.median:,}** ({', '.join(f'{value:,}' for value in result.values)})"
+    return f"**{short(result.median)}** ({', '.join(short(value) for value in result.values)})"
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -38,16 +38,23 @@ class Target:
     def verdict(self, medians: Lookup) -> Verdict:
         """Compare; the limit itself counts as reached."""
         sign = "≥" if self.at_least else "≤"
-        try:
-            value, limit = self.value(medians), self.limit(medians)
-        except KeyError:
-            return Verdict(sign, "", None)
-        reached = value >= limit if self.at_least else value <= limit
-        return Verdict(f"{sign} {_short(limit)}", _short(value), reached)
+        value, limit = _found(self.value, medians), _found(self.limit, medians)
+        wanted = "" if limit is None else f"{sign} {short(limit)}"
+        if value is None or limit is None:
+            return Verdict(wanted, "" if value is None else short(value), None)
+        return Verdict(wanted, short(value), value >= limit if self.at_least else value <= limit)
 
 
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+def short(value: float) -> str:
+    """A figure as people read it: whole and grouped from a thousand on."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _found(look: Callable[[Lookup], float], medians: Lookup) -> float | None:
+    try:
+        return look(medians)
+    except KeyError:
+        return None
 
 
 def _of(case: str, system: str, metric: str) -> Callable[[Lookup], float]:

@@ -13,6 +13,7 @@ from bench.systems.headgate import Headgate
 def ledger(bench: Bench) -> list[Result]:
     """Steady rates with and without; the cost is that of the medians."""
     (count,) = bench.options.sizes(LARGE)
+    bench.records["ledger"] = count
     systems = {"with": Headgate(), "without": Headgate(ledger=False)}
     rates: dict[str, list[float]] = {kind: [] for kind in systems}
     with bench.source(min(count, WARM_UP)) as source:

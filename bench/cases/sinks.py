@@ -47,6 +47,7 @@ def _compare(
     prepare: Callable[[], None] = lambda: None,
 ) -> list[Result]:  # fmt: skip
     (count,) = bench.options.sizes(SMALL)
+    bench.records[case] = count
 
     def system(count: int) -> Headgate:
         delivery = {"trigger_interval_ms": 0, "max_events_per_batch": max(1000, count // _BATCHES)}

@@ -76,6 +76,7 @@ def compare(
     Raises Failed where one stops, is too slow, or does not deliver every record exactly once.
     """
     values: Values = {}
+    bench.records[case] = count
     with_shop = tuple(more) == SHOPS
     with bench.source(min(count, WARM_UP), with_shop=with_shop) as source:
         for system in systems:

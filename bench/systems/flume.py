@@ -74,7 +74,7 @@ def _sink(work: Work) -> dict[str, object]:
     return {
         "type": "org.apache.flume.sink.kafka.KafkaSink",
         "channel": "c",
-        "flumeBatchSize": 100 if work.hurry else 10_000,
+        "flumeBatchSize": 1 if work.hurry else 10_000,
         "kafka.bootstrap.servers": work.servers,
         "kafka.topic": work.sink,
         "header.timestamp": "timestamp",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import uuid
@@ -28,6 +27,7 @@ from pipelines.domain.validate import validate_data
 
 HEAP = "1g"
 EVENTS_PER_BATCH = 2_000_000
+BATCH_SECONDS = 60
 INTERCEPTOR = "bench.interceptor:AddField"
 _KEEPER_TIMEOUT = 30.0
 _STOP_TIMEOUT = 60.0
@@ -116,7 +116,7 @@ class Headgate(System):
 
     def _delivery(self, work: Work) -> dict[str, Any]:
         if self.mode == "real_time":
-            return {"mode": self.mode}
+            return {"mode": self.mode, "batch_duration": BATCH_SECONDS}
         return {"mode": self.mode, "trigger_interval_ms": 0, "max_events_per_batch": EVENTS_PER_BATCH}
 
     def refusal(self, work: Work) -> str | None:
@@ -136,14 +136,16 @@ class Headgate(System):
         )  # fmt: skip
         definition = Definition.model_validate(self.definition(work))
         token = uuid.uuid4().hex
-        launch = launch_of(definition, spark, str(state)).model_copy(update={"pipeline": "bench", "token": token})
+        launch = launch_of(definition, spark, str(state)).model_copy(
+            update={"pipeline": "bench", "token": token, "interceptors": [INTERCEPTOR]}
+        )
         launch.store(run_dir / protocol.LAUNCH)
         agent = Agent(token, run_dir / protocol.LOG, dir=run_dir)
         agent.order(Command.RUN)
+        keeper = self._keeper(run_dir)
         subprocess.run(
-            self._keeper(run_dir), check=True, timeout=_KEEPER_TIMEOUT, cwd=PROJECT, start_new_session=True,
-            env={**os.environ, "HEADGATE_INTERCEPTORS": INTERCEPTOR},
-        )  # fmt: skip
+            keeper, check=True, timeout=_KEEPER_TIMEOUT, cwd=PROJECT, stdin=subprocess.DEVNULL, start_new_session=True
+        )
         return agent
 
     def _keeper(self, run_dir: Path) -> list[str]:

@@ -14,7 +14,7 @@ from bench.targets import TARGETS, Lookup
 def document(case: str, *found: tuple[str, str, float], **more: Any) -> dict[str, Any]:
     return {
         "machine": {"cores": 2}, "versions": {"flume": "1.11.0"}, "commands": [f"python -m bench --case {case}"],
-        "cases": [case], "skipped": {}, "notes": {},
+        "cases": [case], "skipped": {}, "notes": {}, "records": {},
         "results": [result(case, system, metric, [value]).plain() for system, metric, value in found],
     } | more  # fmt: skip
 
@@ -66,6 +66,12 @@ def test_writing_completes_the_file_that_is_there(tmp_path: Path) -> None:
 def rows(found: dict[str, Any]) -> dict[str, str]:
     lines = [line.split(" | ") for line in report.markdown(found).splitlines() if line.startswith("| ")]
     return {cells[0].removeprefix("| "): cells[-1].removesuffix(" |") for cells in lines}
+
+
+def test_a_case_says_how_many_records_it_moved() -> None:
+    assert "a short run (60,000 records)" in report.markdown(
+        document("kafka_to_kafka_2m", ("flume", "wall_seconds", 1.0), records={"kafka_to_kafka_2m": 60_000})
+    )
 
 
 def test_a_target_is_reached_missed_or_not_measured() -> None:

@@ -1,5 +1,6 @@
 # Thin on purpose: a shell script makes .venv, the rest is `python -m controlplane.provision` and `manage.py`.
-# DEMO_EXIT=1 make demo: run unattended and exit 0 only if nothing is missing. UP_ARGS: flags for `manage.py up`.
+# DEMO_EXIT=1 make demo: run unattended and exit 0 only if nothing is missing. UP_ARGS: flags for `manage.py up`,
+# BENCH_ARGS: flags for `python -m bench`.
 SHELL := /bin/sh
 PY := .venv/bin/python
 PROVISION := $(PY) -m controlplane.provision
@@ -7,11 +8,12 @@ MANAGE := $(PY) manage.py
 PYTEST := $(PY) -m pytest
 FAST := tests/unit tests/db tests/contracts tests/simulation
 UP_ARGS ?=
+BENCH_ARGS ?=
 PYTHON ?= python3
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test test-fast check generate fmt clean
+.PHONY: help setup demo up test test-fast check bench generate fmt clean
 
 help: ## what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -44,6 +46,9 @@ test: check ## everything, in order of cost (under half an hour on two cores)
 	@$(PROVISION) test-frontend
 	@$(PYTEST) -n auto $(FAST)
 	@$(PYTEST) tests/agent tests/chaos tests/e2e
+
+bench: setup ## compare with Flume and Kafka Connect on an idle machine; CASE=, RECORDS=, RUNS=, BENCH_ARGS= (hours)
+	@$(PY) -m bench $(if $(CASE),--case $(CASE)) $(if $(RECORDS),--records $(RECORDS)) $(if $(RUNS),--runs $(RUNS)) $(BENCH_ARGS)
 
 generate: setup ## write what is made from the code: reference pages in docs/ and the page's types of the API
 	@$(MANAGE) render_states

@@ -115,7 +115,8 @@ class Launch(Document):
     """Everything a run needs to know; written once, before the keeper is started. Durations are seconds.
 
     The definition has its references as they are written; `handover`: their values come in a frame on the keeper's
-    standard input, which passes it on to the driver.
+    standard input, which passes it on to the driver. `interceptors`: the Python classes that the administrator of the
+    host allows, as module:Class.
     """
 
     version: Literal[1] = 1
@@ -134,6 +135,7 @@ class Launch(Document):
     heads: list[QueryHead]
     spark: SparkSettings
     handover: bool = False
+    interceptors: list[str] = []
     log_bytes: int = 16 * 1024 * 1024
     log_files: int = 4
 

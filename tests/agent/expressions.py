@@ -87,7 +87,7 @@ def _out(row: dict[str, Any]) -> Out:
     problem = row.get("problem")
     return Out(
         body=None if row["body"] is None else bytes(row["body"]),
-        headers={pair["key"]: bytes(pair["value"]).decode() for pair in row["headers"]},
+        headers={pair["key"]: bytes(pair["value"]).decode("utf-8", "surrogateescape") for pair in row["headers"]},
         kept=row.get("kept", True),
         problem=(problem["component"], problem["cause"]) if problem else None,
         targets=row.get("targets"),

@@ -189,6 +189,7 @@ def test_long_documents_need_no_deep_stack(session: SparkSession) -> None:
 def test_a_value_that_cannot_be_cast_is_named(session: SparkSession, kind: str, value: str) -> None:
     out = one(session, f'{{"a":{value}}}'.encode(), {"type": "morph_json", "cast": {"a": kind}})
     assert out.problem == (PATH, 'The value of "a" cannot be cast.')
+    assert out.body == f'{{"a":{value}}}'.encode()
 
 
 def test_load_balancing_spreads_by_the_origin_alone(session: SparkSession) -> None:

@@ -33,7 +33,8 @@ class Builder(InterceptorBuilder):
         fields = f.col(f"`{column}, fields`")
         frame = frame.withColumn(column, f.struct(_error(fields).alias("error"), _written(fields).alias("body")))
         morph = f.col(f"`{column}`")
-        return frame, self._judged(event.with_body(morph["body"]), morph["error"])
+        body = f.when(morph["error"].isNull(), morph["body"]).otherwise(event.body)  # a dead letter is what was read
+        return frame, self._judged(event.with_body(body), morph["error"])
 
     def _judged(self, event: Event, error: Column) -> Event:
         if self.spec.on_error == "dead_letter":

@@ -1,0 +1,61 @@
+"""PySpark's daemon of Python workers, with one addition: a worker that ends closes its interceptors.
+
+Spark starts it in place of `pyspark.daemon` (`spark.python.daemon.module`). Workers end without Python's own clean-up:
+by SIGHUP when the daemon ends, or when Spark closes the connection of one that was idle.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+from pyspark import daemon
+
+_stock_worker = daemon.worker
+
+
+def _close() -> None:
+    runtime = sys.modules.get("workers.agent.interceptor_worker")
+    if runtime is not None:
+        runtime.close_all()
+
+
+def _hang_up(_number: int, _frame: Any) -> None:
+    _close()
+    os._exit(0)
+
+
+def _with_hang_up(main: Any) -> Any:
+    """The daemon gives a worker the default handlers before each task; this comes after that."""
+
+    def run(infile: Any, outfile: Any) -> None:
+        signal.signal(signal.SIGHUP, _hang_up)
+        signal.signal(signal.SIGTERM, _hang_up)
+        main(infile, outfile)
+
+    run.closes = True  # type: ignore[attr-defined]
+    return run
+
+
+def worker(sock: Any, authenticated: bool) -> int:
+    """One task, or the end of the worker."""
+    import pyspark.worker as tasks  # not before the fork, as in the daemon itself
+
+    if not hasattr(tasks.main, "closes"):
+        tasks.main = _with_hang_up(tasks.main)
+    try:
+        code = _stock_worker(sock, authenticated)
+    except BaseException:
+        _close()
+        raise
+    if code:
+        _close()
+    return code
+
+
+daemon.worker = worker
+
+if __name__ == "__main__":
+    daemon.manager()

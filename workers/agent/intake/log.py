@@ -119,7 +119,11 @@ class IntakeLog:
         self.end = max(_read_offset(extent) if extent else 0, end(directory))
         self._segment = -1
         self._size = 0
-        self._recover()
+        try:
+            self._recover()
+        except BaseException:
+            self.close()
+            raise
         self._publish()
 
     def _recover(self) -> None:
@@ -131,6 +135,8 @@ class IntakeLog:
             self._take_in(first, path, last=last)
         if found:
             self._append_to(found[-1][1])
+            if self.end < (told := end(self.directory)):
+                raise LogDamaged(f"{self.directory}: events up to {told} were taken in, and {self.end} can be read")
 
     def _take_in(self, first: int, path: Path, *, last: bool) -> None:
         self.end, good = first, 0

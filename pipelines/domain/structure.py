@@ -116,6 +116,13 @@ def _bad_start_from(details: ErrorDetails, path: PathParts) -> Description:
     )
 
 
+def _bad_launcher(details: ErrorDetails, path: PathParts) -> Description:
+    if not isinstance(details["input"], dict):
+        return _wrong_type("model", details, path)
+    kind = details["input"].get("type")
+    return "unknown_type", f"There is no launcher of type {quote(kind)}.", "Use local or spark.", ("type",)
+
+
 def _describe_by_name(details: ErrorDetails, path: PathParts) -> Description:
     name, _, rest = details["type"].partition("_")
     if rest in {"type", "parsing", "attributes_type", "from_float", "unicode", "required"}:
@@ -143,6 +150,7 @@ _DESCRIPTIONS: dict[str, Callable[[ErrorDetails, PathParts], Description]] = {
     "too_long": _too_long,
     "string_too_long": _too_long,
     "bad_start_from": _bad_start_from,
+    "bad_launcher": _bad_launcher,
 }
 
 
@@ -177,9 +185,20 @@ def _tagged(tag: str, union: Any) -> Any:
     if ":" in tag:
         return registry.tagged_spec(tag)
     name = tag.removeprefix(registry.TAG_MARK)
-    members = [_innermost(member) for member in get_args(_innermost(union))]
-    models = (member for member in members if isinstance(member, type) and issubclass(member, BaseModel))
-    return next((model for model in models if name in model.model_fields), None)
+    return next((model for model in _models_in(union) if name in _names(model)), None)
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models_in(argument)
+
+
+def _names(model: type[BaseModel]) -> list[str]:
+    """What the tag of a union can call a model: one of its keys, or its `type`."""
+    kind = model.model_fields.get("type")
+    return [*model.model_fields, *(get_args(kind.annotation) if kind else ())]
 
 
 def _innermost(annotation: Any) -> Any:

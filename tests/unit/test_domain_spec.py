@@ -13,8 +13,9 @@ import yaml
 
 from pipelines.domain import components, registry
 from pipelines.domain.component import ComponentSpec, Spec
+from pipelines.domain.launchers import Executors, LocalLauncher, SparkLauncher
 from pipelines.domain.references import references
-from pipelines.domain.spec import Definition, Delivery, Errors, Launcher, Lifecycle, Placement, SinkGroup
+from pipelines.domain.spec import Definition, Delivery, Errors, Lifecycle, Placement, SinkGroup
 from pipelines.domain.text import dump
 from pipelines.domain.validate import validate_data, validate_text
 from tests.unit.definitions import ORDERS, changed
@@ -102,7 +103,10 @@ def test_the_catalogue_is_found_by_file_name() -> None:
         registry.get("sink", "postgres")
 
 
-SPECS: list[type[Spec]] = [*registry.all(), Definition, Delivery, Errors, Launcher, Lifecycle, Placement, SinkGroup]
+SPECS: list[type[Spec]] = [
+    *registry.all(), Definition, Delivery, Errors, Executors, Lifecycle, LocalLauncher, Placement, SinkGroup,
+    SparkLauncher,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.__name__)

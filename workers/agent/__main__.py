@@ -15,10 +15,11 @@ from workers.agent.log import say
 
 def _start_jvm(run_dir: Path, launch: dict) -> jvm.Jvm:  # type: ignore[type-arg]
     spark = launch["spark"]
-    heap = launch["definition"].get("placement", {}).get("launcher", {}).get("driver_memory", "512m")
+    launcher = launch["definition"].get("placement", {}).get("launcher", {})
+    heap = launcher.get("driver_memory", "512m")
     flags = jvm.archive_flags(spark.get("archive"))
     argv = jvm.command(spark["classpath"], java_home=spark.get("java_home"), heap=heap, extra_flags=flags)
-    return jvm.Jvm(argv, run_dir / "tmp")
+    return jvm.Jvm(argv, run_dir / "tmp", local=launcher.get("type", "local") == "local")
 
 
 def main(run_dir: Path) -> int:

@@ -11,7 +11,7 @@ import faulthandler
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -274,6 +274,7 @@ class Driver:
         self._set_phase(AgentPhase.STOPPING)
         if self._jvm.process.poll() is None:
             self._stop_queries()
+            _within(_QUERY_STOP, self._launcher.leave)
             self._jvm.stop(_JVM_STOP)
         if ending.code == Exit.CLEAN:
             self._order_finished()
@@ -313,6 +314,13 @@ def _quietly_stop(query: Query) -> None:
         query.stop()
     except Exception as error:
         say(f"query {query.name} did not stop: {cause_of(error)}")
+
+
+def _within(seconds: float, action: Callable[[], None]) -> None:
+    """Do something that may hang, and leave it behind where it takes longer."""
+    thread = threading.Thread(target=action, name="leave", daemon=True)
+    thread.start()
+    thread.join(seconds)
 
 
 def _collect(spark: SparkSession) -> None:

@@ -87,15 +87,16 @@ def recording_flags(archive: str) -> list[str]:
 class Jvm:
     """A running JVM, in a process group of its own: a SIGTERM for the driver must not abort the batch in hand."""
 
-    def __init__(self, argv: list[str], tmp: Path) -> None:
+    def __init__(self, argv: list[str], tmp: Path, *, local: bool = True) -> None:
+        """`local`: Spark talks to nobody outside this host."""
         tmp.mkdir(parents=True, exist_ok=True)
         self._handshake = Path(tempfile.mkdtemp(prefix="gateway-", dir=tmp)) / "connection"
         environment = {
             **os.environ,
             "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._handshake),
             "SPARK_CONNECT_MODE": "0",
-            "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_LOCAL_DIRS": str(tmp),
+            **({"SPARK_LOCAL_IP": "127.0.0.1"} if local else {}),
         }
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, env=environment, process_group=0)
 

@@ -11,17 +11,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.domain.components.processor_default import DefaultProcessor
+from pipelines.domain.launchers import SparkLauncher
 from pipelines.domain.ledger import Counts
 from pipelines.domain.protocol import AgentFinding, Launch
 from pipelines.domain.references import references
 from pipelines.domain.spec import BUFFER, Definition, Read
+from workers.agent import cluster as clusters
 from workers.agent import compile as compiler
 from workers.agent import spark as sessions
 from workers.agent.batch import Judge, delivered_events
 from workers.agent.books import ChannelBooks
 from workers.agent.checkpoint import Checkpoint, Offsets
+from workers.agent.cluster import Cluster
+from workers.agent.component import Builder, Place
 from workers.agent.dead_letters import Office
-from workers.agent.delivery import SinkGroup
+from workers.agent.delivery import SinkGroup, cause_of
 from workers.agent.gate import Gate
 from workers.agent.jvm import Jvm
 from workers.agent.ledger import Journal
@@ -64,9 +68,12 @@ class Launcher:
         place = self._graph.dead_letters.place
         self._office = Office(self._graph.dead_letters, place, journal, definition.errors.max_rate)
         self._starts: dict[str, Offsets] = {}
-        self.components = Components(self._graph.parts, journal)
+        self._cluster = cluster_of(launch, definition, self._graph)
+        self._below: dict[str, Builder] = {clusters.PATH: self._cluster} if self._cluster else {}
+        self.components = Components({**self._below, **self._graph.parts}, journal)
         self.queries = [self._query(read, gate) for read in definition.reads()]
         self.spark: SparkSession | None = None
+        self._session_failure: Exception | None = None
         self.prepared = False
         self.started = False
 
@@ -115,6 +122,9 @@ class Launcher:
         if unresolved := _unresolved(self._definition):
             return unresolved
         timeout = self._definition.lifecycle.init_timeout
+        findings = check_all(self._below, self.components, lambda part: part.probe(), timeout, last=False)
+        if findings:
+            return findings
         session = threading.Thread(target=self._connect, name="session", daemon=True)
         session.start()
         findings = check_all(self._graph.parts, self.components, lambda part: part.probe(), timeout, last=False)
@@ -123,12 +133,13 @@ class Launcher:
             findings, self._starts = starts.findings, starts.offsets
         if findings := findings or self._too_few_slots():
             return findings
-        session.join(timeout)
+        session.join(min(timeout, self._cluster.spec.slots_timeout) if self._cluster else timeout)
         if (spark := self.spark) is None:
-            raise RuntimeError("the Spark session did not open; see the agent's log")
-        findings = check_all(
-            self._graph.parts, self.components, lambda part: part.initialise(spark), timeout, last=True
-        )
+            return self._no_session()
+        for parts in (self._below, self._graph.parts):
+            findings = findings or check_all(
+                parts, self.components, lambda part: part.initialise(spark), timeout, last=True
+            )
         self.prepared = not findings
         return findings
 
@@ -148,8 +159,26 @@ class Launcher:
         ]  # fmt: skip
 
     def _connect(self) -> None:
-        cores = self._definition.placement.launcher.cores
-        self.spark = sessions.connect(self._jvm, name=self._definition.name, cores=cores, tmp=self._tmp)
+        try:
+            if self._cluster:
+                self.spark = self._cluster.connect(self._jvm, self._launch.spark.classpath, self._tmp)
+            else:
+                cores = self._definition.placement.launcher.cores
+                self.spark = sessions.connect(self._jvm, name=self._definition.name, cores=cores, tmp=self._tmp)
+        except Exception as error:
+            self._session_failure = error
+
+    def _no_session(self) -> list[AgentFinding]:
+        failure = self._session_failure
+        if self._cluster:
+            cause = cause_of(failure) if failure else f"no session within {self._cluster.spec.slots_timeout:.0f} s"
+            return [clusters.unreachable(self._cluster.spec, cause)]
+        raise RuntimeError("the Spark session did not open; see the agent's log") from failure
+
+    def leave(self) -> None:
+        """Nothing more will be run. To be called before the JVM is stopped; bounded by its life."""
+        if self._cluster and self.spark:
+            self._cluster.leave(self.spark.sparkContext)
 
     def start(self, spark: SparkSession, on_end: OnEnd) -> None:
         """Start all queries side by side, then the watches. Raises whatever keeps one from starting."""
@@ -186,6 +215,15 @@ class Launcher:
 
     def _judge(self, query: RealTimeQuery) -> Judge:
         return self._graph.judge(query.read.source, query.read.channels[0])
+
+
+def cluster_of(launch: Launch, definition: Definition, graph: compiler.Graph) -> Cluster | None:
+    """The cluster that a run is placed on; None for one in its own JVM."""
+    spec = definition.placement.launcher
+    if not isinstance(spec, SparkLauncher):
+        return None
+    modules = sorted({type(part).__module__ for part in graph.parts.values()})
+    return Cluster(spec, Place(definition.name, launch.lineage, clusters.PATH, _state_of(launch)), launch.run, modules)
 
 
 def _state_of(launch: Launch) -> Path:

@@ -60,7 +60,7 @@ def check_all(
 
     A component that exits, raises anything or does not come back in `timeout` seconds is a finding like any other.
     """
-    pool = ThreadPoolExecutor(max_workers=min(32, len(parts)), thread_name_prefix="component")
+    pool = ThreadPoolExecutor(max_workers=max(1, min(32, len(parts))), thread_name_prefix="component")
     running = {path: pool.submit(_findings, path, part, step) for path, part in parts.items()}
     findings: list[AgentFinding] = []
     deadline = time.monotonic() + timeout

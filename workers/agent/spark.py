@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workers.agent.jvm import Jvm
@@ -29,6 +31,7 @@ _SETTINGS = {
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.redaction.regex": "(?i)secret|password|token|jaas|ssl[.]key|keystore[.]key",
     "spark.sql.redaction.options.regex": "(?i)secret|password|token|jaas|ssl[.]key|keystore[.]key",
+    "spark.python.daemon.module": "workers.agent.python_daemon",
     # Texts are decoded as Java decodes them: every character set that it has, with U+FFFD for what does not fit.
     "spark.sql.legacy.javaCharsets": "true",
     "spark.sql.legacy.codingErrorAction": "true",
@@ -50,8 +53,12 @@ _SETTINGS = {
 }
 
 
-def connect(jvm: Jvm, *, name: str, cores: int, tmp: Path) -> SparkSession:
-    """Open a session in `jvm` with `cores` tasks at a time; files that live as long as it go below `tmp`.
+def connect(
+    jvm: Jvm, *, name: str, cores: int, tmp: Path, differing: Mapping[str, str | None] = MappingProxyType({}),
+    python: str = sys.executable,
+) -> SparkSession:  # fmt: skip
+    """Open a session in `jvm` with `cores` tasks at a time; files that live as long as it go below `tmp`. `differing`:
+    settings that are not those of a local session, None for those it does without. `python`: that of the workers.
 
     Raises JvmError where the JVM does not come up.
     """
@@ -60,7 +67,7 @@ def connect(jvm: Jvm, *, name: str, cores: int, tmp: Path) -> SparkSession:
     from pyspark.sql import SparkSession
 
     port, secret = jvm.gateway()
-    os.environ.update(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret, PYSPARK_PYTHON=sys.executable)
+    os.environ.update(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret, PYSPARK_PYTHON=python)
     try:
         gateway = launch_gateway()  # type: ignore[no-untyped-call]
     finally:
@@ -71,8 +78,10 @@ def connect(jvm: Jvm, *, name: str, cores: int, tmp: Path) -> SparkSession:
         "spark.master": f"local[{cores}]",
         "spark.app.name": name,
         "spark.sql.warehouse.dir": str(tmp / "warehouse"),
+        **differing,
     }
     for key, value in settings.items():
-        jconf.set(key, value)
+        if value is not None:
+            jconf.set(key, value)
     context = SparkContext(conf=jconf, gateway=gateway)
     return SparkSession(context)

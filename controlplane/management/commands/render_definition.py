@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from controlplane.management.rendered import RenderCommand
 from pipelines.domain import registry
 from pipelines.domain.client_options import CONSUMER, PRODUCER
 from pipelines.domain.component import Kind, Spec
-from pipelines.domain.spec import Definition, Delivery, Errors, Launcher, Lifecycle, Placement, SinkGroup
+from pipelines.domain.launchers import SETTING_FAMILIES, SETTINGS, Executors, LocalLauncher, SparkLauncher
+from pipelines.domain.spec import Definition, Delivery, Errors, Lifecycle, Placement, SinkGroup
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "docs" / "examples" / "orders.yaml"
 
@@ -55,7 +57,11 @@ This file is [examples/orders.yaml](examples/orders.yaml).
 {placement}
 ### placement.launcher
 
-{launcher}
+`type: local`, the default. {launcher}
+`type: spark`. {spark_launcher}
+`executors` of it. {executors}
+Settings that `conf` may hold: {settings}. See [Spark clusters](spark-clusters.md).
+
 ### sink_groups
 
 {groups}
@@ -103,7 +109,10 @@ class Command(RenderCommand):
             delivery=_section(Delivery),
             lifecycle=_section(Lifecycle),
             placement=_section(Placement),
-            launcher=_section(Launcher),
+            launcher=_section(LocalLauncher),
+            spark_launcher=_section(SparkLauncher),
+            executors=_section(Executors),
+            settings=_listed([*SETTINGS, *(f"{family}*" for family in SETTING_FAMILIES)]),
             groups=_section(SinkGroup),
             errors=_section(Errors),
             components="\n".join(_components(kind) for kind in registry.KINDS),
@@ -152,5 +161,5 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _listed(names: frozenset[str]) -> str:
+def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in sorted(names))

@@ -11,9 +11,10 @@ from typing import Any
 
 from pipelines.domain.journal import Done, Planned
 from workers.agent.__main__ import main
-from workers.agent.components import sink_file
+from workers.agent.components import sink_file, sink_postgres
 from workers.agent.delivery import SinkGroup
 from workers.agent.ledger import Journal
+from workers.agent.postgres_batches import Batches
 
 
 def die_after(owner: Any, name: str, when: Callable[..., bool] = lambda *_: True) -> None:
@@ -34,12 +35,19 @@ def is_second(payload: type) -> Callable[..., bool]:
     return lambda _journal, entry: isinstance(entry, payload) and entry.batch == 1  # type: ignore[attr-defined]
 
 
+def is_second_attempt(_builder: Any, attempt: Any, *_: Any) -> bool:
+    """Whether an attempt is one of the second batch."""
+    return bool(attempt.planned.batch == 1)
+
+
 POINTS: dict[str, Callable[[], None]] = {
     "planned": lambda: die_after(Journal, "append", is_second(Planned)),
     "delivered": lambda: die_after(SinkGroup, "deliver", lambda _self, batch, *_: batch.planned.batch == 1),
     "done": lambda: die_after(Journal, "append", is_second(Done)),
     "staged": lambda: die_after(sink_file, "keep_parts", lambda _storage, staging, _: "-1.staging" in staging),
     "manifest": lambda: die_after(sink_file, "write_manifest", lambda _storage, path, _: "-1.manifest" in path),
+    "postgres_staged": lambda: die_after(sink_postgres.Builder, "_copy", is_second_attempt),
+    "postgres_committed": lambda: die_after(Batches, "commit", lambda _self, _connection, key, *_: key.batch == 1),
 }
 
 if __name__ == "__main__":

@@ -113,6 +113,7 @@ class Attempt:
         self._refusals: list[Refusal] = []
         self._read, self._passed = Observation(), Observation()
         self._counts: Counts | None = None
+        self._held: Counts | None = None
         self._verdicts = batch.judge.verdicts(batch.frame, refused)
         self.events = delivered_events(batch.frame, self._verdicts, read=self._read, passed=self._passed)
 
@@ -120,9 +121,15 @@ class Attempt:
         """Events that the sink refused for good: they become dead letters instead of delivered."""
         self._refusals += refusals
 
+    def already(self, counts: Counts) -> None:
+        """The sink holds this batch since an earlier attempt, which had these counts; nothing is evaluated."""
+        self._held = counts
+
     @property
     def counts(self) -> Counts:
         """Row counts of the pass. Raises TimeoutError where Spark does not report them."""
+        if self._held is not None:
+            return self._held
         if self._counts is None:
             self._counts = Counts(**_values(self._read), **_values(self._passed))
         refused = len(self._refusals)

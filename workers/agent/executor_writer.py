@@ -122,6 +122,7 @@ class _Refused:
         refused = sorted(refused)
         indices = pa.array([index for index, _ in refused])
         columns = [batch.column(name).take(indices) for name in EVENT]
+        columns[4] = columns[4].cast(pa.int64())  # of a source whose partitions are inodes it is one already
         found = pa.RecordBatch.from_arrays(
             [*columns, pa.array([cause[:1000] for _, cause in refused])], names=[*EVENT, "cause"]
         )

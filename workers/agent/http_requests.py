@@ -70,8 +70,8 @@ class Connection:
         """From the keys that every sink with HTTP has."""
         return cls(
             urls=tuple(urls), headers=dict(headers), username=spec.username, password=spec.password, token=spec.token,
-            ca=spec.tls.ca, certificate=spec.tls.certificate, key=spec.tls.private_key, connect_timeout=spec.connect_timeout,
-            read_timeout=spec.read_timeout, total_timeout=spec.total_timeout,
+            ca=spec.tls.ca, certificate=spec.tls.certificate, key=spec.tls.private_key,
+            connect_timeout=spec.connect_timeout, read_timeout=spec.read_timeout, total_timeout=spec.total_timeout,
             retry_statuses=frozenset(spec.retry_statuses), gzip=spec.gzip,
         )  # fmt: skip
 

@@ -110,7 +110,7 @@ class Batches:
         """Drop the staging tables that begin so."""
         rows = connection.execute(
             "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-            "WHERE n.nspname = %s AND starts_with(c.relname, %s)",
+            "WHERE n.nspname = %s AND c.relkind = 'r' AND starts_with(c.relname, %s)",
             [self._table.schema, prefix],
         ).fetchall()
         for (name,) in rows:

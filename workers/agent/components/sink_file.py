@@ -86,6 +86,8 @@ class Builder(SinkBuilder):
         if (known := self._read(planned)) is None:
             self._close_older_lineages(planned)
             known = self._commit(attempt, self._stage(attempt))
+        else:
+            attempt.already(Counts(**known["counts"]))
         self._publish(planned, known["files"])
         self._forget_before(planned)
         return Counts(**known["counts"])

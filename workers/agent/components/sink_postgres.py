@@ -102,6 +102,7 @@ class Builder(SinkBuilder):
         if known is None:
             raise RuntimeError("the batch was neither found nor committed")
         attempt.refuse(events_at(attempt.events, known.refused))
+        attempt.already(known.counts)
         return known.counts
 
     def _stage(self, connection: psycopg.Connection[Any], batches: Batches, planned: Planned) -> str:

@@ -179,7 +179,7 @@ class Builder(SourceBuilder):
         frame = flume_avro.parse(frame) if self.spec.parse_as_flume_event else frame
         event = Event(key=f.col("key"), body=f.col("value"), carried=f.col("headers"))
         for name, value in self._origin_headers().items():
-            event = event.with_header(name, value, preserve_existing=False)
+            event = event.without_headers([name]).with_header(name, value, preserve_existing=True)
         if self.spec.parse_as_flume_event:
             event = event.failed_where(f.col("undecodable").isNotNull(), self.place.path, f.col("undecodable"))
         return frame, event

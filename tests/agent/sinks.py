@@ -1,0 +1,87 @@
+"""One batch of numbered events, given to the builder of a sink as an agent gives it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from pipelines.domain import registry
+from pipelines.domain.journal import Planned
+from pipelines.domain.ledger import Counts
+from pipelines.domain.positions import PartitionRange
+from workers.agent.batch import Attempt, Batch, Judge
+from workers.agent.component import Place, SinkBuilder, builder
+
+SCHEMA = (
+    "key binary, body binary, headers array<struct<key:string,value:binary>>, topic string, partition int, "
+    "offset bigint"
+)
+
+
+@dataclass(frozen=True)
+class Given:
+    """An event; its offset is its place in the list."""
+
+    body: bytes | None
+    headers: Mapping[str, str] | None = None
+    key: bytes | None = None
+
+
+def numbered(count: int, **more: Any) -> list[Given]:
+    """Events whose JSON bodies have `n` from 0 on."""
+    return [Given(json.dumps({"n": number, **more}).encode()) for number in range(count)]
+
+
+def frame(session: SparkSession, events: list[Given]) -> DataFrame:
+    """As the interceptors leave them, in two tasks."""
+    rows = [
+        (
+            event.key, event.body, [(name, value.encode()) for name, value in (event.headers or {}).items()],
+            "in", offset % 2, offset,
+        )
+        for offset, event in enumerate(events)
+    ]  # fmt: skip
+    return session.createDataFrame(rows, SCHEMA).repartitionByRange(2, "partition").sortWithinPartitions("offset")
+
+
+def planned(batch: int, count: int) -> Planned:
+    """A batch's journal entry."""
+    ranges = [PartitionRange(topic="in", partition=0, start=batch * count, end=(batch + 1) * count)]
+    return Planned(source="shop", channel="lake", batch=batch, ranges=ranges)
+
+
+@dataclass
+class Sink:
+    """A sink under test; `last` is the attempt that was made last."""
+
+    session: SparkSession
+    builder: SinkBuilder
+    last: Attempt | None = None
+
+    def write(self, events: list[Given], batch: int = 0) -> Counts:
+        """Deliver one batch."""
+        judge = Judge("lake", "sources.shop.selector", keeps_bad=True)
+        whole = Batch(frame(self.session, events), planned(batch, len(events)), judge)
+        self.last = whole.attempt(self.builder.place.path, self.builder.refuses())
+        return self.builder.write(self.last)
+
+    def refused(self) -> dict[int, str]:
+        """Causes by offset of what the last attempt did not deliver: found before the write, or by the sink."""
+        assert self.last is not None
+        before = self.last.dead()
+        found = {row["offset"]: row["cause"] for row in before.collect()} if before is not None else {}
+        return found | {refusal.offset: refusal.cause for refusal in self.last.refusals}
+
+
+def sink(session: SparkSession, type_name: str, *, lineage: int = 1, **keys: Any) -> Sink:
+    """Build, probe and initialise a sink."""
+    spec = registry.get("sink", type_name).model_validate({"type": type_name, "channel": "lake", **keys})
+    made = builder(spec, Place("orders", lineage, "sinks.lake", Path()))
+    made.probe()
+    made.initialise(session)
+    return Sink(session, made)

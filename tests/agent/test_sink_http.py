@@ -1,0 +1,152 @@
+"""The http sink against a small server, and the opensearch sink against one that answers bulk requests like it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.agent.sinks import Given, numbered, sink
+from tests.fakes.http_servers import Asked, BulkIndex, Reply, Server, serving
+from workers.agent.findings import Refused
+
+
+def numbers_in(asked: Asked) -> list[int]:
+    """The events of a request whose content is bodies in an array."""
+    return [item["n"] for item in json.loads(asked.body)]
+
+
+def delivered(server: Server) -> Counter[int]:
+    return Counter(number for asked in server.seen for number in numbers_in(asked))
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving(lambda _: Reply()) as running:
+        yield running
+
+
+def test_forms_headers_and_keys_of_a_request(session: SparkSession, server: Server) -> None:
+    made = sink(
+        session, "http", url=f"{server.url}/in", token="t0", gzip=True, batch_size=4, headers={"X-Tenant": "shop"}
+    )
+    events = [*numbered(9), Given(b"\xff", {"h": "v"})]
+    assert made.write(events).delivered == 10
+    first = list(server.seen)
+    assert all(len(json.loads(asked.body)) <= 4 for asked in first)
+    items = [item for asked in first for item in json.loads(asked.body)]
+    assert Counter(json.loads(item["body"])["n"] for item in items if "body" in item) == Counter(range(9))
+    assert [item for item in items if "body" not in item] == [{"headers": {"h": "v"}, "body_base64": "/w=="}]
+    headers = first[0].headers
+    assert (headers["authorization"], headers["x-tenant"], headers["content-type"], headers["content-encoding"]) == (
+        "Bearer t0", "shop", "application/json", "gzip"
+    )  # fmt: skip
+
+    server.seen.clear()
+    made.write(events)
+    keys = [asked.headers["idempotency-key"] for asked in server.seen]
+    assert sorted(keys) == sorted(asked.headers["idempotency-key"] for asked in first)
+    assert len(set(keys)) == len(keys)
+
+    server.seen.clear()
+    lines = sink(session, "http", url=server.url, format="ndjson", content="body", username="u", password="p")
+    counts = lines.write([*numbered(5), Given(b"no JSON")])
+    assert (counts.delivered, counts.dead_lettered) == (5, 1)
+    assert lines.refused() == {5: "The body is not JSON."}
+    found = [json.loads(line)["n"] for asked in server.seen for line in asked.body.splitlines()]
+    assert sorted(found) == list(range(5))
+    assert server.seen[0].headers["authorization"] == "Basic dTpw"
+
+
+def test_refused_events_become_dead_letters_named_or_found_by_halving(session: SparkSession, server: Server) -> None:
+    made = sink(session, "http", url=server.url, content="body")
+
+    def name_them(asked: Asked) -> Reply:
+        bad = [at for at, number in enumerate(numbers_in(asked)) if number in (3, 8)]
+        return Reply(422, {"refused": [{"index": at, "reason": "odd"} for at in bad]}) if bad else Reply(201)
+
+    server.reply = name_them
+    counts = made.write(numbered(20))
+    assert (counts.delivered, counts.dead_lettered, counts.balanced) == (18, 2, True)
+    assert made.refused() == dict.fromkeys((3, 8), "The server refused it with 422: odd")
+
+    server.reply = lambda asked: Reply(413 if 5 in numbers_in(asked) else 200)
+    accepted: Counter[int] = Counter()
+    server.seen.clear()
+    counts = made.write(numbered(20))
+    assert (counts.delivered, list(made.refused())) == (19, [5])
+    accepted.update(n for asked in server.seen if 5 not in numbers_in(asked) for n in numbers_in(asked))
+    assert accepted == Counter(set(range(20)) - {5})
+
+    server.reply = lambda asked: Reply(200, {"refused": [0]})
+    assert made.write(numbered(2)).dead_lettered == 2
+
+
+def test_statuses_that_pass_are_waited_for_and_others_fail_the_batch(session: SparkSession, server: Server) -> None:
+    made = sink(session, "http", url=server.url, content="body", total_timeout=60)
+    answers = {0: [Reply(503, headers={"Retry-After": "0"}), Reply(429)], 1: [Reply(500)]}
+
+    def busy(asked: Asked) -> Reply:
+        waiting = answers.get(numbers_in(asked)[0] % 2, [])
+        return waiting.pop(0) if waiting else Reply()
+
+    server.reply = busy
+    assert made.write(numbered(10)).delivered == 10
+    assert len(server.seen) == 5
+
+    hasty = sink(session, "http", url=server.url, content="body", total_timeout=1)
+    for reply in (Reply(401), Reply(503, headers={"Retry-After": "3600"}), Reply(garbage=b"garbage\r\n\r\n")):
+        server.reply = lambda _, reply=reply: reply  # type: ignore[misc]
+        with pytest.raises(Exception, match=r"401|503|RemoteProtocolError"):
+            hasty.write(numbered(2))
+    server.reply = lambda _: Reply(401)
+    forgiving = sink(session, "http", url=server.url, content="body", refuse_statuses=[401])
+    assert forgiving.write(numbered(2)).dead_lettered == 2
+
+
+def test_probes_name_what_is_wrong(session: SparkSession, server: Server) -> None:
+    def codes(type_name: str, **keys: Any) -> set[str]:
+        with pytest.raises(Refused) as refused:
+            sink(session, type_name, **keys)
+        return {finding.code for finding in refused.value.findings}
+
+    assert codes("http", url="http://127.0.0.1:1/") == {"SERVER_UNREACHABLE"}
+    tls = {"ca": "no PEM", "certificate": "x"}
+    assert codes("http", url=server.url, username="u", token="t", tls=tls) == {"TWO_LOGINS", "BAD_CERTIFICATE"}
+    assert codes("opensearch", hosts=[server.url], index="missing") == {"INDEX_MISSING"}
+
+
+def test_a_server_that_answers_bulk_like_opensearch_holds_every_document_once(session: SparkSession) -> None:
+    index = BulkIndex()
+    with serving(index.reply) as server:
+        hosts = ["http://127.0.0.1:1", server.url]
+        made = sink(session, "opensearch", hosts=hosts, index="orders", batch_size=7)
+        index.faults = {3: [429, 503], 4: [400], 5: [500]}
+        counts = made.write([*numbered(20), Given(b"[1]"), Given(b"no JSON")])
+        assert (counts.delivered, counts.dead_lettered, counts.balanced) == (19, 3, True)
+        causes = made.refused()
+        assert sorted(causes) == [4, 20, 21]
+        assert causes[4] == "OpenSearch refused it with 400 mapper_parsing_exception: bad field"
+        made.write(numbered(20))
+        assert Counter(document["n"] for document in index.documents.values()) == Counter(range(20))
+        assert {place for place, _ in index.documents} == {"orders"}
+
+        index.documents.clear()
+        chosen = sink(
+            session, "opensearch", hosts=hosts, index="orders", index_header="to", allowed_indices=["audit"],
+            id_header="id", action="create", document="event",
+        )  # fmt: skip
+        events = [
+            Given(b"a", {"id": "7"}),
+            Given(b"b", {"id": "7"}),
+            Given(b"c", {"to": "audit"}),
+            Given(b"d", {"to": "x"}),
+        ]
+        counts = chosen.write(events)
+        assert (counts.delivered, chosen.refused()) == (3, {3: "The index x is not allowed."})
+        assert sorted(place for place, _ in index.documents) == ["audit", "orders"]
+        assert ("orders", "7") in index.documents

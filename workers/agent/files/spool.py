@@ -111,7 +111,7 @@ class Spool:
                 taken = Taken(path, stat.st_ino, stat.st_size, stat.st_mtime_ns, self.end)
                 self.pending.append(taken)
                 self.end = taken.end
-            if waiting:
+            if waiting or not self.registry.exists():
                 self._store()
             problem = next((found for each in self.pending if (found := each.problem())), None)
         if problem:

@@ -52,11 +52,11 @@ def passwords_are_references(outline: Outline) -> Iterator[Finding]:
                 message = f"The value of {quote(key)} is a secret and must not be part of the definition."
                 yield error((*path, key), "literal_secret", message, 'Store it as a secret and write "${secret:NAME}".')
     for part in (*outline.sources, *outline.sinks):
-        for key in ("token", "password"):
-            if (text := part.text(key)) and not REFERENCE.fullmatch(text):
-                message = f"The {key} is a secret and must not be part of the definition."
+        for name in ("token", "password"):
+            if (text := part.text(name)) and not REFERENCE.fullmatch(text):
+                message = f"The {name} is a secret and must not be part of the definition."
                 suggestion = 'Store it as a secret and write "${secret:NAME}".'
-                yield error((*part.path, key), "literal_secret", message, suggestion)
+                yield error((*part.path, name), "literal_secret", message, suggestion)
     for sink in outline.sinks:
         if re.match(r"[^:]+://[^/@]*:[^/@]+@", sink.text("dsn") or "") or "password=" in (sink.text("dsn") or ""):
             message = "The address has a password, which must not be part of the definition."

@@ -59,7 +59,7 @@ class Position(models.Model):
     source = models.CharField(max_length=63)
     channel = models.CharField(max_length=63)
     topic = models.CharField(max_length=249)
-    partition = models.PositiveIntegerField()
+    partition = models.PositiveBigIntegerField(help_text="A number that the source gives: an inode has 64 bits.")
     next_offset = models.PositiveBigIntegerField()
     lineage = models.PositiveBigIntegerField()
     updated_at = models.DateTimeField(auto_now=True)

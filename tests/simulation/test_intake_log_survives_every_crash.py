@@ -97,4 +97,4 @@ class Crashes(RuleBasedStateMachine):
 
 
 def test_a_log_survives_every_crash() -> None:
-    run_state_machine_as_test(Crashes, settings=settings(max_examples=60, stateful_step_count=30, deadline=None))  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(Crashes, settings=settings(max_examples=60, stateful_step_count=30, deadline=None))

@@ -124,7 +124,10 @@ def size_decides_where_the_time_is_the_same(tmp: Path) -> None:
 
 def files_come_and_go(tmp: Path) -> None:
     tailing = Tailing(tmp / "d", "file.*")
-    present = lambda: sum(file.present for file in tailing.tail.files().values())  # noqa: E731
+
+    def present() -> int:
+        return sum(file.present for file in tailing.tail.files().values())
+
     counts = []
     tailing.write("file0", "0\n")
     tailing.write("file1", "1\n")

@@ -53,7 +53,7 @@ class Bench:
                 transaction.put(Event(None if body is None else body.encode(), headers))
 
     def take(self, most: int = 1000) -> list[Event]:
-        found = []
+        found: list[Event] = []
         with self.channel.transaction() as transaction:
             while (
                 len(found) < min(most, self.limits.transaction_capacity) and (event := transaction.take()) is not None

@@ -46,7 +46,7 @@ class Listening:
         intake.start()
         self.application = Application(self.spec, self.log, intake)
 
-    def send(self, method: str, path: str, content: bytes = b"", **headers: str) -> httpx.Response:
+    def send(self, method: str, path: str, content: bytes = b"", /, **headers: str) -> httpx.Response:
         async def request() -> httpx.Response:
             transport = httpx.ASGITransport(self.application)  # type: ignore[arg-type]
             async with httpx.AsyncClient(transport=transport, base_url="http://here", timeout=30) as client:
@@ -56,7 +56,8 @@ class Listening:
 
     def post(self, content: str | bytes, charset: str = "", **headers: str) -> httpx.Response:
         kind = {"content-type": f"application/json; charset={charset}"} if charset else {}
-        return self.send("POST", "/", content.encode() if isinstance(content, str) else content, **kind, **headers)
+        body = content.encode() if isinstance(content, str) else content
+        return self.send("POST", "/", body, **{**kind, **headers})
 
     def taken(self) -> list[Event]:
         return list(events(self.log.directory, 0, self.log.end))

@@ -35,6 +35,8 @@ class Environment(BaseSettings):
     `state`: directory of run directories, checkpoints and, embedded, the database. `database_url`: SQLite below `state`
     unless given. `https`: the page is reached by HTTPS, so cookies are sent over it alone. `env_references`: variables
     that definitions may refer to by `${env:NAME}`; `file_references`: the directory of `${file:NAME}`.
+    `interceptors`: classes that `python` interceptors may name, as module:Class, beside the entry points of the group
+    headgate.interceptors.
     `sample_days`, `event_days`, `dead_letter_days`: how long points of charts, events and dead letters are kept;
     `dead_letters_kept`: the most dead letters of one pipeline. `secret_key` signs sessions;
     `secret_keys`, or else the lines of `secret_key_file`, are the Fernet keys of the secret store, current one first.
@@ -49,6 +51,7 @@ class Environment(BaseSettings):
     allowed_hosts: Annotated[list[str], NoDecode] = ["localhost", "127.0.0.1", "[::1]"]
     trusted_origins: Annotated[list[str], NoDecode] = []
     env_references: Annotated[list[str], NoDecode] = []
+    interceptors: Annotated[list[str], NoDecode] = []
     file_references: Path | None = None
     sample_days: float = Field(default=2, gt=0)
     event_days: float = Field(default=90, gt=0)
@@ -64,7 +67,7 @@ class Environment(BaseSettings):
     secret_keys: SecretStr | None = None
     secret_key_file: Path | None = None
 
-    @field_validator("allowed_hosts", "trusted_origins", "env_references", mode="before")
+    @field_validator("allowed_hosts", "trusted_origins", "env_references", "interceptors", mode="before")
     @classmethod
     def _comma_separated(cls, value: Any) -> Any:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value

@@ -12,10 +12,9 @@ from typing import Any
 from celery import bootsteps
 from django.conf import settings
 
-from controlplane.provision.archive import archive_path
+from controlplane.interceptors import allowed_interceptors
 from controlplane.provision.errors import SetupError
-from controlplane.provision.jars import SPARK_KAFKA, jar_paths
-from controlplane.provision.java import find_java
+from controlplane.provision.spark import spark_settings as provisioned
 from pipelines.domain.protocol import SparkSettings
 from pipelines.services.observations import HostFacts
 from workers.adapters.clock import SystemClock
@@ -85,6 +84,7 @@ def supervisor(keeper: tuple[str, ...] | None = None) -> Supervisor:
         state_dir=environment.state,
         references=references(),
         spark=spark_settings,
+        interceptors=allowed_interceptors(environment.interceptors),
     )
     return Supervisor(
         host=environment.host,
@@ -119,9 +119,6 @@ def _look_up() -> None:
 def spark_settings() -> SparkSettings:
     """What an agent's JVM needs of this host. Raises NotProvisioned with the command that helps."""
     try:
-        jars = [str(path) for path in jar_paths(SPARK_KAFKA)]
-        java_home = str(find_java().executable.parent.parent)
+        return provisioned()
     except SetupError as error:
         raise NotProvisioned(error.message, error.hint) from error
-    archive = archive_path()
-    return SparkSettings(classpath=jars, archive=str(archive) if archive else None, java_home=java_home)

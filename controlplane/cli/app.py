@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from controlplane.cli import catalogue, dead_letters, definitions, importing, lifecycle, records, secrets
+from controlplane.cli import catalogue, dead_letters, definitions, importing, lifecycle, records, rehearsing, secrets
 from controlplane.cli.errors import MEANINGS, CommandError, ExitCode
 from controlplane.cli.session import AsJson, Session
 
@@ -81,6 +81,7 @@ app.command()(records.runs)
 app.command()(records.logs)
 app.command()(records.events)
 app.add_typer(dead_letters.app, name="dead-letters")
+app.command()(rehearsing.rehearse)
 app.command("import-flume")(importing.import_flume)
 app.command()(catalogue.components)
 app.add_typer(secrets.app, name="secrets")

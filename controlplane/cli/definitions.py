@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from controlplane.cli.errors import CommandError, ExitCode
 from controlplane.cli.session import AsJson, Limit, Name, begin, path
+
+if TYPE_CHECKING:
+    from pipelines.domain.spec import Definition
 
 MAX_BYTES = 1024 * 1024
 
@@ -46,7 +49,7 @@ def apply(
 
     client = begin(ctx, as_json=as_json)
     text = read_text(file)
-    name = _name_in(text)
+    name = _definition_in(text).name
     if client.find(path(name)) is None:
         _, created = client.post("pipelines", {"definition": text, "note": note})
         result, revision = "created", created["revision"]
@@ -149,8 +152,13 @@ def read_text(file: str) -> str:
         raise CommandError(message, code="unreadable", exit_code=ExitCode.USAGE) from None
 
 
-def _name_in(text: str) -> str:
-    """The name in a definition that is valid as far as this program knows."""
+def valid(file: str) -> Definition:
+    """The definition in a file. Raises CommandError where it has findings."""
+    return _definition_in(read_text(file))
+
+
+def _definition_in(text: str) -> Definition:
+    """The definition, valid as far as this program knows."""
     from pipelines.domain.validate import validate_text
 
     validation = validate_text(text)
@@ -159,4 +167,4 @@ def _name_in(text: str) -> str:
         raise CommandError(
             "The definition has findings", code="definition_invalid", exit_code=ExitCode.REFUSED, findings=findings
         )
-    return validation.definition.name
+    return validation.definition

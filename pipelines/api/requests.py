@@ -33,6 +33,25 @@ class RevisionBody(DefinitionBody):
     note: Text = Field(default="", max_length=1000)
 
 
+class SampleEvent(Shape):
+    """An event: `headers`, and the body as text (`body`) or as bytes in base64 (`body_base64`)."""
+
+    headers: dict[str, str] = {}
+    body: str | None = None
+    body_base64: str | None = None
+
+
+class RehearsalOfPipelineBody(Shape):
+    """Events to send through a pipeline. `source`: where it has several."""
+
+    events: list[SampleEvent] = Field(max_length=1000)
+    source: str | None = Field(default=None, max_length=63)
+
+
+class RehearsalBody(RehearsalOfPipelineBody, DefinitionBody):
+    """The same for a definition that is sent along."""
+
+
 class DetailsBody(Shape):
     """What may be changed without a revision; what is left out stays."""
 

@@ -6,7 +6,18 @@ from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from pipelines.api import catalogue, dead_letters, events, lifecycle, pipelines, records, revisions, secrets, session
+from pipelines.api import (
+    catalogue,
+    dead_letters,
+    events,
+    lifecycle,
+    pipelines,
+    records,
+    rehearsals,
+    revisions,
+    secrets,
+    session,
+)
 from pipelines.api.docs import Docs
 from pipelines.domain.secrets import NAME
 
@@ -54,6 +65,8 @@ v1 = [
     path("session", session.Session.as_view()),
     path("pipelines", pipelines.PipelineList.as_view()),
     path("pipelines/validate", pipelines.Validate.as_view()),
+    path("pipelines/rehearse", rehearsals.Rehearse.as_view()),
+    path(f"{one}/rehearse", rehearsals.RehearsePipeline.as_view()),
     path(one, pipelines.PipelineDetail.as_view()),
     path(f"{one}/status", pipelines.PipelineStatus.as_view()),
     path(f"{one}/series", pipelines.PipelineSeries.as_view()),

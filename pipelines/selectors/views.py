@@ -191,6 +191,31 @@ class ValidationView(View):
     digest: str | None
 
 
+class SampleEventView(View):
+    """An event; its body as text, or in base64 where it is none."""
+
+    headers: dict[str, str]
+    body: str | None = None
+    body_base64: str | None = None
+
+
+class RehearsedDeadLetterView(View):
+    """An event that cannot be processed: which component says so, and why."""
+
+    event: SampleEventView
+    component: str
+    cause: str
+
+
+class RehearsalView(View):
+    """What became of sample events: what each channel would get, and the others."""
+
+    channels: dict[str, list[SampleEventView]]
+    filtered: int
+    unrouted: list[SampleEventView]
+    dead_letters: list[RehearsedDeadLetterView]
+
+
 class ConditionView(View):
     """One statement about a pipeline, true, false or unknown, since when and why."""
 

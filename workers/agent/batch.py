@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _COUNTS_TIMEOUT = 30.0
 _EVENT = ("key", "body", "headers", *ORIGIN)
-_DELIVERED = "delivered"
+DELIVERED = "delivered"
 _DEAD = ("dead_lettered", "unrouted")
 
 Verdicts = list[tuple[str, Column]]
@@ -105,11 +105,13 @@ class Batch:
 
 
 class Attempt:
-    """One pass over a batch: `events` is what the sink must take; `counts` once that frame was written."""
+    """One pass over a batch: `events` is what the sink must take; `counts` once that frame was written. `repeats`:
+    tasks of the write that ran more than once, because a cluster lost them."""
 
     def __init__(self, batch: Batch, sink: str = "", refused: Column | None = None) -> None:
         self.planned = batch.planned
         self._batch, self._sink, self._refused = batch, sink, refused
+        self.repeats = 0
         self._refusals: list[Refusal] = []
         self._read, self._passed = Observation(), Observation()
         self._counts: Counts | None = None
@@ -145,7 +147,7 @@ class Attempt:
         names = [name for name, _ in self._verdicts if name in _DEAD]
         if not names:
             return None
-        judged = self._batch.frame.withColumn("verdict", _verdict(self._verdicts))
+        judged = self._batch.frame.withColumn("verdict", verdict(self._verdicts))
         bad = judged.where(f.col("verdict").isin(*sorted(set(names))))
         reason = self._batch.judge.cause(self._batch.frame, self._sink, self._refused)
         return bad.select(*_EVENT, "verdict", reason.alias("reason")).select(
@@ -163,18 +165,18 @@ def delivered_events(
 ) -> DataFrame:
     """The events of a frame that are to be delivered. What is read and what passes is counted on the way, under two
     observations or names."""
-    judged = frame.withColumn("verdict", _verdict(verdicts)) if verdicts else frame
+    judged = frame.withColumn("verdict", verdict(verdicts)) if verdicts else frame
     observed = judged.observe(read, *_counters(frame, verdicts))
-    left = observed.where(f.col("verdict") == _DELIVERED) if verdicts else observed
-    return left.select(*_EVENT).observe(passed, f.count(f.lit(1)).alias(_DELIVERED))
+    left = observed.where(f.col("verdict") == DELIVERED) if verdicts else observed
+    return left.select(*_EVENT).observe(passed, f.count(f.lit(1)).alias(DELIVERED))
 
 
-def _verdict(verdicts: Verdicts) -> Column:
-    (name, condition), *others = verdicts
-    verdict = f.when(condition, f.lit(name))
-    for name, condition in others:
-        verdict = verdict.when(condition, f.lit(name))
-    return verdict.otherwise(f.lit(_DELIVERED))
+def verdict(verdicts: Verdicts) -> Column:
+    """The first verdict whose condition holds."""
+    chosen = f.lit(DELIVERED)
+    for name, condition in reversed(verdicts):
+        chosen = f.when(condition, f.lit(name)).otherwise(chosen)
+    return chosen
 
 
 def _counters(frame: DataFrame, verdicts: Verdicts) -> list[Column]:

@@ -60,10 +60,16 @@ def main(run_dir: Path, driver: list[str] | None = None) -> int:
         os._exit(code)
 
 
+def _python_path() -> str:
+    """This project, then what the administrator has added for interceptors. The same when asked again."""
+    added = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return os.pathsep.join([str(_ROOT), *(path for path in added if path and path != str(_ROOT))])
+
+
 def _restart_with_clean_environment(token: str) -> None:
     """/proc/PID/environ shows what a process was started with, so a clean environment needs a new start."""
     environment = processes.clean_environment(token)
-    environment["PYTHONPATH"] = str(_ROOT)
+    environment["PYTHONPATH"] = _python_path()
     if dict(os.environ) != environment:
         os.execve(sys.executable, [*sys.orig_argv], environment)  # noqa: S606 - an argv list, no shell
 

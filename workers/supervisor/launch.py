@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.domain.findings import Finding
+from pipelines.domain.interceptors import interceptors_not_allowed
 from pipelines.domain.protocol import Handover, Launch, QueryHead, SparkSettings, checkpoint_root
 from pipelines.domain.spec import Definition
 from pipelines.domain.validate import validate_data
@@ -27,12 +28,13 @@ class NotProvisioned(Exception):
 
 @dataclass(frozen=True)
 class Launcher:
-    """What launches of this host share. `spark` raises NotProvisioned."""
+    """What launches of this host share. `spark` raises NotProvisioned. `interceptors`: allowed, as module:Class."""
 
     host: str
     state_dir: Path
     references: References
     spark: Callable[[], SparkSettings]
+    interceptors: frozenset[str] = frozenset()
 
     def check(self, pipeline: Pipeline) -> Lineage | list[Finding]:
         """Which lineage the next run continues, or every reason against a start."""
@@ -42,7 +44,11 @@ class Launcher:
         validation = validate_data(revision.definition)
         if validation.definition is None:
             return [finding for finding in validation.findings if finding.is_error]
-        findings = [*self.references.resolve(revision.definition).findings, *self._provision()]
+        findings = [
+            *self.references.resolve(revision.definition).findings,
+            *interceptors_not_allowed(validation.definition, self.interceptors),
+            *self._provision(),
+        ]
         lineage = continue_from(_before(pipeline), validation.definition, self.host)
         if isinstance(lineage, list):
             return [*findings, *lineage]
@@ -81,6 +87,7 @@ class Launcher:
             heads=[_of_present_topics(head, definition) for head in heads],
             spark=self.spark(),
             handover=bool(resolved.values),
+            interceptors=sorted(self.interceptors),
         )
         return launch, resolved.handover()
 

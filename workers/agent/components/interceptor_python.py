@@ -8,6 +8,7 @@ from concurrent.futures import TimeoutError as TimedOut
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from pipelines.domain.interceptors import ADVICE, NOT_ALLOWED, not_allowed
 from workers.agent import interceptor_trial
 from workers.agent.arrow import map_in_arrow
 from workers.agent.component import InterceptorBuilder
@@ -41,9 +42,7 @@ class Builder(InterceptorBuilder):
     def probe(self) -> None:
         """Allowed, and initialised once in a process of its own."""
         if self.spec.class_name not in self.place.classes:
-            message = f"The class {self.spec.class_name} is not among the interceptors that this host allows."
-            advice = "An administrator adds it to HEADGATE_INTERCEPTORS and restarts the worker."
-            raise refuse(f"{self.place.path}.class", "INTERCEPTOR_NOT_ALLOWED", message, advice)
+            raise refuse(f"{self.place.path}.class", NOT_ALLOWED, not_allowed(self.spec.class_name), ADVICE)
         if failure := interceptor_trial.attempt(asdict(self._settings), self.spec.init_timeout):
             raise self._refused(failure)
 

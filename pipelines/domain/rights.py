@@ -8,7 +8,6 @@ from pipelines.domain import registry
 from pipelines.domain.component import Kind
 from pipelines.domain.roles import Role
 
-
 _SECTIONS: dict[str, Kind] = {"sources": "source", "channels": "channel", "sinks": "sink"}
 
 

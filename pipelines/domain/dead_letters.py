@@ -34,11 +34,13 @@ class NotReplayable(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """The topic that takes a replayed letter, and how its cluster is reached; `options` may hold references."""
+    """The topic that takes a replayed letter, and how its cluster is reached; `options` may hold references. `flume`:
+    the source reads its records as Flume events."""
 
     servers: str
     options: Mapping[str, Any]
     topic: str
+    flume: bool = False
 
 
 def target(definition: Definition, source: str, topic: str) -> Target:
@@ -57,7 +59,7 @@ def target(definition: Definition, source: str, topic: str) -> Target:
             f"{name} does not read the topic {topic} any more.",
             "Publish a revision that reads it, or produce the event to a topic that is read.",
         )
-    return Target(spec.bootstrap_servers, spec.options, topic)
+    return Target(spec.bootstrap_servers, spec.options, topic, getattr(spec, "parse_as_flume_event", False))
 
 
 def _takes_nothing(name: str, kind: str) -> str:
@@ -90,6 +92,27 @@ def replay_headers(letter_id: str, headers: Iterable[Header]) -> list[Header]:
     """An event's own headers, without those that Headgate added, and the one that marks a replay."""
     kept = [(name, value) for name, value in headers if not name.startswith(_OWN_HEADERS)]
     return [*kept, (REPLAY_HEADER, letter_id.encode())]
+
+
+def flume_event(headers: Iterable[Header], body: bytes) -> bytes:
+    """An AvroFlumeEvent: a map of headers and the body, without a schema in front (flume-ng-sdk, flume.avdl). Of two
+    headers of one name the last one counts; a value that is not UTF-8 is written with replacement characters."""
+    pairs = {name: value.decode("utf-8", "replace") for name, value in headers}
+    block = b"".join(_avro_bytes(name.encode()) + _avro_bytes(text.encode()) for name, text in pairs.items())
+    return (_avro_long(len(pairs)) + block if pairs else b"") + _avro_long(0) + _avro_bytes(body)
+
+
+def _avro_bytes(data: bytes) -> bytes:
+    return _avro_long(len(data)) + data
+
+
+def _avro_long(number: int) -> bytes:
+    """A length as Avro writes it: zigzag, seven bits a byte, the lowest first."""
+    left, digits = number << 1, bytearray()
+    while left > 0x7F:
+        digits.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes([*digits, left])
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 _PARTITIONS = 4
 
@@ -52,6 +59,15 @@ class Topics:
     def create(self, topic: str) -> None:
         """Make a topic."""
         for future in self._admin.create_topics([NewTopic(topic, _PARTITIONS, 1)]).values():
+            future.result(10)
+
+    def configure(self, topic: str, settings: dict[str, str]) -> None:
+        """Set what differs from the broker's defaults."""
+        changes = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in settings.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
+        for future in self._admin.incremental_alter_configs([resource]).values():
             future.result(10)
 
     def delete(self, topic: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.dead_letters import TopicLocation
+from pipelines.domain.dead_letters import TopicLocation, flume_event
 from pipelines.domain.states import LetterState, OperationState
 from pipelines.models import DeadLetter, Operation, Run
 from pipelines.selectors.dead_letters import LetterFilter
@@ -253,3 +253,20 @@ def test_secrets_of_the_source_are_resolved_on_the_host(host: Host) -> None:
     letters_of(run, 1)
     failed = host.until_over(replay(run))
     assert (failed.error or {})["code"] == "unresolved_reference"
+
+
+def test_letters_of_a_flume_source_are_flume_events_again_and_only_unread_ones_go_as_they_were(host: Host) -> None:
+    pipeline = PipelineFactory.create(name="orders")
+    plain = definition("orders").plain()
+    plain["sources"]["shop"]["parse_as_flume_event"] = True
+    pipeline.current_revision = RevisionFactory.create(pipeline=pipeline, number=2, definition=plain)
+    pipeline.save()
+    run = RunFactory.create(pipeline=pipeline)
+    letters_of(run, 1, body=b"read", component="sinks.out")
+    letters_of(run, 1, body=b"\xff raw", component="sources.shop")
+    host.until_over(replay(run))
+    read, raw = host.clusters.sent
+    assert read.body == flume_event([("h", b"v")], b"read")
+    assert [name for name, _ in read.headers] == ["headgate.replay"]
+    assert raw.body == b"\xff raw"
+    assert [name for name, _ in raw.headers] == ["h", "headgate.replay"]

@@ -99,6 +99,10 @@ class KafkaOutlet:
         for number, record in enumerate(records):
             self._produce(record, number, errors)
         self._producer.flush(_DELIVERY_SECONDS + 5)
+        for number, error in enumerate(errors):
+            if error is not None and error.code() == KafkaError.MSG_SIZE_TOO_LARGE:  # its batch was; alone it may fit
+                self._produce(records[number], number, errors)
+                self._producer.flush(_DELIVERY_SECONDS + 5)
         for error in errors:
             if error is not None and error.code() not in _FOR_ONE_RECORD:
                 raise self._trouble(error, [place for place, each in enumerate(errors) if each is None])

@@ -44,12 +44,13 @@ class Office:
             return
         frame = attempt.dead()
         self._check_rate(frame, attempt.refusals, counts.dead_lettered, sink)
+        seen: Counter[tuple[str, int, int, str]] = Counter()
         found = _chain(frame, [_with_component(refusal, sink) for refusal in attempt.refusals])
         listed = 0
         while group := list(islice(found, _AT_A_TIME)):
             locations = self._builder.store(planned, group)
             if listed < max(self._max_rate, _AT_A_TIME):
-                self._list(planned, group, locations)
+                self._list(planned, group, locations, seen)
             listed += len(group)
 
     def _check_rate(self, frame: DataFrame | None, refusals: list[Refusal], dead: int, sink: str) -> None:
@@ -64,27 +65,32 @@ class Office:
         if number > self._max_rate:
             raise Blocked(_too_many(component, number, self._max_rate))
 
-    def _list(self, planned: Planned, group: Iterable[Refusal], locations: list[str]) -> None:
-        at = time.time()
-        letters = [
-            self._letter(planned, refusal, location, at) for refusal, location in zip(group, locations, strict=True)
-        ]
+    def _list(
+        self, planned: Planned, group: Iterable[Refusal], locations: list[str], seen: Counter[tuple[str, int, int, str]]
+    ) -> None:
+        at, letters = time.time(), []
+        for refusal, location in zip(group, locations, strict=True):
+            one = (refusal.topic, refusal.partition, refusal.offset, refusal.component)
+            letters.append(self._letter(planned, refusal, location, at, seen[one]))
+            seen[one] += 1
         entry = DeadLetters(source=planned.source, channel=planned.channel, batch=planned.batch, letters=letters)
         self._journal.append(entry)
 
-    def _letter(self, planned: Planned, refusal: Refusal, location: str, at: float) -> DeadLetter:
+    def _letter(self, planned: Planned, refusal: Refusal, location: str, at: float, copy: int) -> DeadLetter:
         body = refusal.body or b""
         return DeadLetter(
-            id=letter_id(self._place, planned.source, refusal), component=refusal.component, cause=refusal.cause,
+            id=letter_id(self._place, planned.source, refusal, copy), component=refusal.component, cause=refusal.cause,
             topic=refusal.topic, partition=refusal.partition, offset=refusal.offset, at=at, location=location,
             key=_text(refusal.key), headers=[(name, _text(value) or "") for name, value in refusal.headers],
             body=_text(body[:LARGEST_BODY]) or "", size=len(body), truncated=len(body) > LARGEST_BODY,
         )  # fmt: skip
 
 
-def letter_id(place: Place, source: str, refusal: Refusal) -> str:
-    """The same event, refused again by the same component, is the same letter."""
-    origin = f"{place.pipeline}/{source}/{refusal.topic}/{refusal.partition}/{refusal.offset}/{refusal.component}"
+def letter_id(place: Place, source: str, refusal: Refusal, copy: int) -> str:
+    """The same event, refused again by the same component, is the same letter; read again in a new lineage, it is
+    another one, and so is each further event (`copy`) that was made of one record."""
+    record = f"{source}/{refusal.topic}/{refusal.partition}/{refusal.offset}"
+    origin = f"{place.pipeline}/{place.lineage}/{record}/{copy}/{refusal.component}"
     return hashlib.sha256(origin.encode()).hexdigest()[:32]
 
 

@@ -13,7 +13,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -22,7 +22,15 @@ import structlog
 from django.db import close_old_connections, connections
 
 from controlplane.shared import clock
-from pipelines.domain.dead_letters import FileLocation, NotReplayable, Target, location, replay_headers, target
+from pipelines.domain.dead_letters import (
+    FileLocation,
+    NotReplayable,
+    Target,
+    flume_event,
+    location,
+    replay_headers,
+    target,
+)
 from pipelines.domain.references import substituted
 from pipelines.domain.spec import Definition
 from pipelines.domain.states import OperationState
@@ -174,18 +182,17 @@ class Replay:
             first = resolved.findings[0]
             raise Failed("unresolved_reference", first.message, first.suggestion or "")
         known = substituted(plain, resolved.values)
-        return Target(known["servers"], known["options"], found.topic)
+        return replace(found, servers=known["servers"], options=known["options"])
 
     def _outgoing(self, letter: DeadLetter, way: Target) -> Outgoing:
         repair = letter.repair or {}
-        headers = repair.get("headers", letter.headers)
-        return Outgoing(
-            topic=way.topic,
-            partition=letter.partition,
-            key=None if letter.key is None else bytes(letter.key),
-            headers=replay_headers(letter.letter_id, [(name, base64.b64decode(value)) for name, value in headers]),
-            body=base64.b64decode(repair["body"]) if "body" in repair else self._body(letter),
-        )
+        own = [(name, base64.b64decode(value)) for name, value in repair.get("headers", letter.headers)]
+        headers = replay_headers(letter.letter_id, own)
+        body = base64.b64decode(repair["body"]) if "body" in repair else self._body(letter)
+        if way.flume and (repair or not _undecoded(letter)):
+            headers, body = headers[-1:], flume_event(headers[:-1], body)
+        key = None if letter.key is None else bytes(letter.key)
+        return Outgoing(way.topic, letter.partition, key, headers, body)
 
     def _body(self, letter: DeadLetter) -> bytes:
         """The whole body; of a truncated letter from where the whole event was put."""
@@ -237,6 +244,11 @@ class Replay:
         words = f"{self._progress['done']} of {self._progress['of']} dead letters were replayed."
         doubt = self._progress["possible_duplicates"]
         return f"{words} Up to {doubt} of them may be there twice." if doubt else words
+
+
+def _undecoded(letter: DeadLetter) -> bool:
+    """Whether its source could not read it, so that its body is the record as it was."""
+    return letter.component == f"sources.{letter.source}"
 
 
 def _of_bounded_size(letters: Sequence[DeadLetter]) -> Sequence[DeadLetter]:

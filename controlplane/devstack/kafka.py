@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -59,16 +59,17 @@ def bootstrap_servers(port: int) -> str:
     return f"{LOOPBACK}:{port}"
 
 
-def kafka_service(*, data_dir: Path, port: int) -> Service:
+def kafka_service(*, data_dir: Path, port: int, extra: str = "", users: Sequence[str] = ()) -> Service:
     """Write the configuration, format the storage on first use, and describe the broker on 127.0.0.1:`port`.
 
+    `extra`: lines of configuration that win over ours. `users`: SCRAM credentials as StorageTool takes them.
     Raises SetupError when Java or the jars are missing or the storage cannot be formatted.
     """
-    config = _configure(data_dir, port)
+    config = _configure(data_dir, port, extra)
     java = [str(find_java().executable), *_JVM, f"-Dlog4j2.configurationFile={data_dir / 'log4j2.properties'}"]
     java += ["-cp", class_path(KAFKA_BROKER)]
     if not (data_dir / "log" / "meta.properties").exists():
-        _format(java, config)
+        _format(java, config, users)
     return Service(
         "kafka",
         [*java, "kafka.Kafka", str(config)],
@@ -78,25 +79,27 @@ def kafka_service(*, data_dir: Path, port: int) -> Service:
 
 
 @contextmanager
-def running_kafka(data_dir: Path, port: int | None = None) -> Iterator[str]:
+def running_kafka(
+    data_dir: Path, port: int | None = None, *, extra: str = "", users: Sequence[str] = ()
+) -> Iterator[str]:
     """Run a broker, on a free port unless one is given; yields its bootstrap servers."""
     port = port or free_port()
-    with running(kafka_service(data_dir=data_dir, port=port), data_dir / "kafka.log"):
+    with running(kafka_service(data_dir=data_dir, port=port, extra=extra, users=users), data_dir / "kafka.log"):
         yield bootstrap_servers(port)
 
 
-def _configure(data_dir: Path, port: int) -> Path:
+def _configure(data_dir: Path, port: int, extra: str) -> Path:
     data_dir.mkdir(parents=True, exist_ok=True)
     (data_dir / "log4j2.properties").write_text(_LOGGING)
     config = data_dir / "server.properties"
-    config.write_text(
-        _CONFIG.format(host=LOOPBACK, port=port, controller_port=free_port(), log_dir=data_dir.absolute() / "log")
-    )
+    values = {"host": LOOPBACK, "port": port, "controller_port": free_port(), "log_dir": data_dir.absolute() / "log"}
+    config.write_text(_CONFIG.format(**values) + extra.format(**values))
     return config
 
 
-def _format(java: list[str], config: Path) -> None:
+def _format(java: list[str], config: Path, users: Sequence[str]) -> None:
     command = [*java, "kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID, "--config", str(config)]
+    command += [part for user in users for part in ("--add-scram", user)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     if result.returncode != 0:
         raise SetupError(

@@ -28,7 +28,8 @@ from workers.agent.findings import Refused
 def records(topics: Topics, topic: str, partitions: int = 4) -> list[Message]:
     """All records of a topic."""
     consumer = Consumer({
-        "bootstrap.servers": topics.servers, "group.id": "look", "enable.auto.commit": False, "enable.partition.eof": True,
+        "bootstrap.servers": topics.servers, "group.id": "look", "enable.auto.commit": False,
+        "enable.partition.eof": True,
     })  # fmt: skip
     consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
     found: list[Message] = []
@@ -51,6 +52,9 @@ def records(topics: Topics, topic: str, partitions: int = 4) -> list[Message]:
 def to_kafka(session: SparkSession, topics: Topics) -> Callable[..., Any]:
     def make(**keys: Any) -> Any:
         defaults: dict[str, Any] = {"bootstrap_servers": topics.servers, "topic": topics.sink, "write_timeout": "20s"}
+        known = AdminClient({"bootstrap.servers": topics.servers})
+        needed = {topics.sink, *keys.get("allowed_topics", [])}
+        wait_until(lambda: needed <= known.list_topics(timeout=10).topics.keys(), "the new topics to be known")
         return sink(session, "kafka", **(defaults | keys))
 
     return make

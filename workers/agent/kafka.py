@@ -50,6 +50,9 @@ _TRANSIENT = {
 def jvm_options(servers: str, options: Mapping[str, Any]) -> dict[str, str]:
     """Options of Spark's Kafka connector. User name and password become a JAAS entry, as the JVM client wants it."""
     given = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+    for store, text in (("truststore", "certificates"), ("keystore", "certificate.chain")):
+        if f"ssl.{store}.{text}" in given:
+            given.setdefault(f"ssl.{store}.type", "PEM")
     user, password = given.pop("sasl.username", None), given.pop("sasl.password", None)
     if user is not None and password is not None:
         module = _LOGIN_MODULES[given.get("sasl.mechanism", "PLAIN")]

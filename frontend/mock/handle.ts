@@ -1,4 +1,4 @@
-import type { Finding, OperationKind } from '../src/api/types'
+import type { ActionKind, Finding } from '../src/api/types'
 import { batches, diff, hosts, revisions, statusOf, summary } from './answers.ts'
 import { iso } from './seed.ts'
 import { World } from './world.ts'
@@ -113,7 +113,7 @@ function onPipeline(world: World, path: string, request: Request, body: Record<s
   const sim = world.pipelines.get(decodeURIComponent(name))
   if (!sim) return problem(404, 'not_found', `There is no pipeline named ${name}.`)
   if (request.method === 'POST' && part && part !== 'revisions') {
-    const answer = world.request(sim, part as OperationKind)
+    const answer = world.request(sim, part as ActionKind)
     return 'refused' in answer ? problem(409, 'not_possible', answer.refused) : json(answer, 202)
   }
   if (request.method === 'DELETE') {
@@ -128,6 +128,10 @@ function onPipeline(world: World, path: string, request: Request, body: Record<s
       return json({ points: sim.series })
     case 'ledger':
       return number === 'summary' ? json(summary(sim)) : page(batches(sim))
+    case 'dead-letters':
+      return number === 'summary'
+        ? json({ new: 0, replayed: 0, discarded: 0, causes: [], more_causes: false })
+        : page([])
     case 'runs':
       return page(sim.runs)
     case 'revisions':

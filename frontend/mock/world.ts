@@ -2,7 +2,7 @@ import type {
   HeadgateEvent,
   LiveFrame,
   Operation,
-  OperationKind,
+  ActionKind,
   Phase,
   Pipeline,
   Secret,
@@ -12,7 +12,7 @@ import { iso, queriesOf, seed, wave, type Simulated } from './seed.ts'
 type Listener = (frame: { event: 'event'; data: HeadgateEvent } | { event: 'live'; data: LiveFrame }) => void
 
 const WANTS: Record<
-  OperationKind,
+  ActionKind,
   { desired: Pipeline['desired_state']; from: Phase[]; path: Phase[]; steps: string[] }
 > = {
   start: {
@@ -173,7 +173,7 @@ export class World {
     return queriesOf(sim, sim.pipeline.name.split('-')[0]!)
   }
 
-  request(sim: Simulated, kind: OperationKind): Operation | { refused: string } {
+  request(sim: Simulated, kind: ActionKind): Operation | { refused: string } {
     const { desired, from, path, steps } = WANTS[kind]
     if (!from.includes(sim.pipeline.phase)) return { refused: `It is ${sim.pipeline.phase.toLowerCase()}.` }
     const operation = newOperation(sim.pipeline.name, kind, steps)
@@ -219,7 +219,7 @@ export class World {
   refresh(sim: Simulated): void {
     const { phase, operation } = sim.pipeline
     const word = phase.toLowerCase()
-    const kinds = Object.keys(WANTS) as OperationKind[]
+    const kinds = Object.keys(WANTS) as ActionKind[]
     sim.pipeline.allowed_actions = [
       ...kinds.map((name) => {
         const allowed = WANTS[name].from.includes(phase) && !operation
@@ -239,7 +239,7 @@ export class World {
   }
 }
 
-function newOperation(pipeline: string, kind: OperationKind, steps: string[]): Operation {
+function newOperation(pipeline: string, kind: ActionKind, steps: string[]): Operation {
   const now = Date.now()
   return {
     id: `op-${now}-${Math.round(Math.random() * 1e6)}`,

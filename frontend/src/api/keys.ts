@@ -12,6 +12,9 @@ export const keys = {
   books: (name: string) => ['pipeline', name, 'books'] as const,
   batches: (name: string, channel?: string, run?: number) =>
     ['pipeline', name, 'batches', channel ?? '', run ?? 0] as const,
+  deadLetters: (name: string, filter: object) => ['pipeline', name, 'dead-letters', filter] as const,
+  deadLettersSummary: (name: string) => ['pipeline', name, 'dead-letters', 'summary'] as const,
+  deadLetter: (name: string, id: string) => ['pipeline', name, 'dead-letter', id] as const,
   runs: (name: string) => ['pipeline', name, 'runs'] as const,
   series: (name: string, minutes: number) => ['series', name, minutes] as const,
   revisions: (name: string) => ['pipeline', name, 'revisions'] as const,

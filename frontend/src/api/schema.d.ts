@@ -134,7 +134,7 @@ export interface paths {
         get: operations["get_operation"];
         put?: never;
         post?: never;
-        /** @description Give up a start or a pause that has not ended yet. */
+        /** @description Give up a start, a pause or a replay that has not ended yet. */
         delete: operations["cancel_operation"];
         options?: never;
         head?: never;
@@ -176,6 +176,94 @@ export interface paths {
         head?: never;
         /** @description Change description or labels. If-Match is required. */
         patch: operations["update_pipeline"];
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/dead-letters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List dead letters without their content, newest first. */
+        get: operations["list_dead_letters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/dead-letters/{letter_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show a dead letter with its content. */
+        get: operations["get_dead_letter"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/dead-letters/discard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Give new dead letters up; they stay in the list until their time is over. */
+        post: operations["discard_dead_letters"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/dead-letters/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Send new dead letters back to their source, the oldest first. Each comes again as a new record, through all
+         *     interceptors, to every channel that its source feeds.
+         */
+        post: operations["replay_dead_letters"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/dead-letters/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Count dead letters by state, and the new ones by component and cause. */
+        get: operations["get_dead_letters_summary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/pipelines/{name}/ledger": {
@@ -223,6 +311,23 @@ export interface paths {
         put?: never;
         /** @description Pause: consumption stops, the process stays warm. Done when proven. */
         post: operations["pause_pipeline"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/rehearse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Send sample events through the present revision of a pipeline; one rehearsal at a time. */
+        post: operations["rehearse_pipeline"];
         delete?: never;
         options?: never;
         head?: never;
@@ -394,6 +499,23 @@ export interface paths {
         put?: never;
         /** @description Ending the process. */
         post: operations["stop_pipeline"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/rehearse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Send sample events through a definition; one rehearsal at a time. */
+        post: operations["rehearse_definition"];
         delete?: never;
         options?: never;
         head?: never;
@@ -776,6 +898,149 @@ export interface components {
             lag: number | null;
         };
         /**
+         * DeadLetter
+         * @description An event that could not be processed, without its content. `at`: when that was; `partition` and `offset` of its
+         *     origin; `operation`: the replay under way that has taken it; `in_doubt`: a replay may have sent it, unconfirmed.
+         */
+        DeadLetter: {
+            /** Id */
+            id: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            /** Component */
+            component: string;
+            /** Cause */
+            cause: string;
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Offset */
+            offset: number;
+            /** Size */
+            size: number;
+            /** Truncated */
+            truncated: boolean;
+            state: components["schemas"]["LetterState"];
+            /** Settled At */
+            settled_at: string | null;
+            /** Settled By */
+            settled_by: string;
+            /** Operation */
+            operation: string | null;
+            /** In Doubt */
+            in_doubt: boolean;
+        };
+        /**
+         * DeadLetterCause
+         * @description New dead letters of one component with one cause.
+         */
+        DeadLetterCause: {
+            /** Component */
+            component: string;
+            /** Cause */
+            cause: string;
+            /** Letters */
+            letters: number;
+            /**
+             * First At
+             * Format: date-time
+             */
+            first_at: string;
+            /**
+             * Last At
+             * Format: date-time
+             */
+            last_at: string;
+        };
+        /**
+         * DeadLetterDetail
+         * @description A dead letter with its content, each part as text where it is UTF-8, else in base64. Of a `truncated` one the
+         *     first 16 KiB are here; the whole event lies at `location` of `host`.
+         */
+        DeadLetterDetail: {
+            /** Id */
+            id: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            /** Component */
+            component: string;
+            /** Cause */
+            cause: string;
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Offset */
+            offset: number;
+            /** Size */
+            size: number;
+            /** Truncated */
+            truncated: boolean;
+            state: components["schemas"]["LetterState"];
+            /** Settled At */
+            settled_at: string | null;
+            /** Settled By */
+            settled_by: string;
+            /** Operation */
+            operation: string | null;
+            /** In Doubt */
+            in_doubt: boolean;
+            /** Key */
+            key: string | null;
+            /** Key Base64 */
+            key_base64: string | null;
+            /** Headers */
+            headers: components["schemas"]["Header"][];
+            /** Body */
+            body: string | null;
+            /** Body Base64 */
+            body_base64: string | null;
+            /** Location */
+            location: string;
+            /** Host */
+            host: string;
+            /** Repaired */
+            repaired: boolean;
+        };
+        /** DeadLetterPage */
+        DeadLetterPage: {
+            /** Results */
+            results: components["schemas"]["DeadLetter"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
+         * DeadLettersSummary
+         * @description Dead letters by state, and the new ones by cause, most frequent first. `more_causes`: not all causes are here.
+         */
+        DeadLettersSummary: {
+            /** New */
+            new: number;
+            /** Replayed */
+            replayed: number;
+            /** Discarded */
+            discarded: number;
+            /** Causes */
+            causes: components["schemas"]["DeadLetterCause"][];
+            /** More Causes */
+            more_causes: boolean;
+        };
+        /**
          * DefinitionBody
          * @description A definition, as an object or as YAML or JSON text. The body may also be the text itself, as application/yaml.
          */
@@ -802,6 +1067,27 @@ export interface components {
             to: number;
             /** Changes */
             changes: components["schemas"]["Change"][];
+        };
+        /**
+         * DiscardBody
+         * @description Letters to give up, and why.
+         */
+        DiscardBody: {
+            /** Ids */
+            ids: string[];
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+        };
+        /**
+         * Discarded
+         * @description How many dead letters were discarded.
+         */
+        Discarded: {
+            /** Discarded */
+            discarded: number;
         };
         /**
          * Event
@@ -907,6 +1193,18 @@ export interface components {
             live: string[];
             /** Failed */
             failed: components["schemas"]["FailedSink"][];
+        };
+        /**
+         * Header
+         * @description A header's value, as text where it is UTF-8, else in base64.
+         */
+        Header: {
+            /** Name */
+            name: string;
+            /** Value */
+            value: string | null;
+            /** Value Base64 */
+            value_base64: string | null;
         };
         /**
          * Holding
@@ -1020,6 +1318,38 @@ export interface components {
          * @enum {string}
          */
         LedgerState: "planned" | "done";
+        /**
+         * LetterState
+         * @description NEW: somebody should look at it. REPLAYED: it was sent back to its source. DISCARDED: a person gave it up.
+         * @enum {string}
+         */
+        LetterState: "NEW" | "REPLAYED" | "DISCARDED";
+        /**
+         * LettersBody
+         * @description New dead letters that match all that is given; `cause`: a part of its text. Empty: all new ones.
+         */
+        LettersBody: {
+            /**
+             * Component
+             * @default null
+             */
+            component: string | null;
+            /**
+             * Cause
+             * @default null
+             */
+            cause: string | null;
+            /**
+             * Source
+             * @default null
+             */
+            source: string | null;
+            /**
+             * Since
+             * @default null
+             */
+            since: string | null;
+        };
         /**
          * Live
          * @description The agent's own figures at `as_of`; null where no agent reports them. `in_flight`: batches being written.
@@ -1145,7 +1475,7 @@ export interface components {
          * @description A request that takes time.
          * @enum {string}
          */
-        OperationKind: "start" | "pause" | "resume" | "stop" | "restart";
+        OperationKind: "start" | "pause" | "resume" | "stop" | "restart" | "replay";
         /** OperationPage */
         OperationPage: {
             /** Results */
@@ -1424,6 +1754,113 @@ export interface components {
             end: number;
         };
         /**
+         * Rehearsal
+         * @description What became of sample events: what each channel would get, and the others.
+         */
+        Rehearsal: {
+            /** Channels */
+            channels: {
+                [key: string]: components["schemas"]["SampleEvent"][];
+            };
+            /** Filtered */
+            filtered: number;
+            /** Unrouted */
+            unrouted: components["schemas"]["SampleEvent"][];
+            /** Dead Letters */
+            dead_letters: components["schemas"]["RehearsedDeadLetter"][];
+        };
+        /**
+         * RehearsalBody
+         * @description The same for a definition that is sent along.
+         */
+        RehearsalBody: {
+            /** Definition */
+            definition: {
+                [key: string]: unknown;
+            } | string;
+            /** Events */
+            events: components["schemas"]["SampleEvent"][];
+            /**
+             * Source
+             * @default null
+             */
+            source: string | null;
+        };
+        /**
+         * RehearsalOfPipelineBody
+         * @description Events to send through a pipeline. `source`: where it has several.
+         */
+        RehearsalOfPipelineBody: {
+            /** Events */
+            events: components["schemas"]["SampleEvent"][];
+            /**
+             * Source
+             * @default null
+             */
+            source: string | null;
+        };
+        /**
+         * RehearsedDeadLetter
+         * @description An event that cannot be processed: which component says so, and why.
+         */
+        RehearsedDeadLetter: {
+            event: components["schemas"]["SampleEvent"];
+            /** Component */
+            component: string;
+            /** Cause */
+            cause: string;
+        };
+        /**
+         * RepairBody
+         * @description One letter and what is sent instead: a text, bytes in base64, or other headers; what is left out stays.
+         */
+        RepairBody: {
+            /** Id */
+            id: string;
+            /**
+             * Body
+             * @default null
+             */
+            body: string | null;
+            /**
+             * Body Base64
+             * @default null
+             */
+            body_base64: string | null;
+            /**
+             * Headers
+             * @default null
+             */
+            headers: {
+                [key: string]: string;
+            } | null;
+        };
+        /**
+         * ReplayBody
+         * @description Which letters, by one of `ids`, `filter` and `repair`; `rate`: letters per second.
+         */
+        ReplayBody: {
+            /**
+             * Ids
+             * @default null
+             */
+            ids: string[] | null;
+            /** @default null */
+            filter: components["schemas"]["LettersBody"] | null;
+            /** @default null */
+            repair: components["schemas"]["RepairBody"] | null;
+            /**
+             * Rate
+             * @default 100
+             */
+            rate: number;
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+        };
+        /**
          * Revision
          * @description One immutable definition.
          */
@@ -1549,6 +1986,29 @@ export interface components {
          * @enum {string}
          */
         RunState: "PENDING" | "LIVE" | "ENDED";
+        /**
+         * SampleEvent
+         * @description An event: `headers`, and the body as text (`body`) or as bytes in base64 (`body_base64`).
+         */
+        SampleEvent: {
+            /**
+             * Headers
+             * @default {}
+             */
+            headers: {
+                [key: string]: string;
+            };
+            /**
+             * Body
+             * @default null
+             */
+            body: string | null;
+            /**
+             * Body Base64
+             * @default null
+             */
+            body_base64: string | null;
+        };
         /**
          * Secret
          * @description A secret without its value. `readable`: a key of this server decrypts it; null while the store has no key.
@@ -2210,6 +2670,189 @@ export interface operations {
             };
         };
     };
+    list_dead_letters: {
+        parameters: {
+            query?: {
+                cause?: string;
+                component?: string;
+                cursor?: string;
+                limit?: number;
+                since?: string;
+                source?: string;
+                state?: "NEW" | "REPLAYED" | "DISCARDED";
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeadLetterPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_dead_letter: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                letter_id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeadLetterDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    discard_dead_letters: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DiscardBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Discarded"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    replay_dead_letters: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReplayBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_dead_letters_summary: {
+        parameters: {
+            query?: {
+                cause?: string;
+                component?: string;
+                since?: string;
+                source?: string;
+                state?: "NEW" | "REPLAYED" | "DISCARDED";
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeadLettersSummary"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_ledger: {
         parameters: {
             query?: {
@@ -2301,6 +2944,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Operation"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    rehearse_pipeline: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RehearsalOfPipelineBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rehearsal"];
                 };
             };
             /** @description A problem. */
@@ -2701,6 +3378,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Operation"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    rehearse_definition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RehearsalBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rehearsal"];
                 };
             };
             /** @description A problem. */

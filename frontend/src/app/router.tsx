@@ -35,6 +35,10 @@ const text = (value: unknown) => (value === undefined || value === '' ? undefine
 const whole = (value: unknown) =>
   Number.isInteger(Number(value)) && Number(value) > 0 ? Number(value) : undefined
 
+const LETTER_STATES = ['NEW', 'REPLAYED', 'DISCARDED'] as const
+type LetterState = (typeof LETTER_STATES)[number]
+const letterState = (value: unknown) => LETTER_STATES.find((state) => state === value)
+
 const live = createRoute({
   getParentRoute: () => pipeline,
   path: '/',
@@ -52,6 +56,20 @@ const books = createRoute({
   validateSearch: (search): { channel?: string; run?: number } => ({
     channel: text(search.channel),
     run: whole(search.run),
+  }),
+})
+
+const deadLetters = createRoute({
+  getParentRoute: () => pipeline,
+  path: 'dead-letters',
+  component: lazyRouteComponent(
+    () => import('@/features/pipeline/deadletters/DeadLettersTab'),
+    'DeadLettersTab',
+  ),
+  validateSearch: (search): { component?: string; cause?: string; state?: LetterState } => ({
+    component: text(search.component),
+    cause: text(search.cause),
+    state: letterState(search.state),
   }),
 })
 
@@ -115,7 +133,16 @@ const secrets = createRoute({
   component: lazyRouteComponent(() => import('@/features/secrets/SecretsPage'), 'SecretsPage'),
 })
 
-const pipelineTabs = pipeline.addChildren([live, books, runs, pipelineEvents, log, revisions, definition])
+const pipelineTabs = pipeline.addChildren([
+  live,
+  books,
+  deadLetters,
+  runs,
+  pipelineEvents,
+  log,
+  revisions,
+  definition,
+])
 
 export const router = createRouter({
   routeTree: root.addChildren([overview, create, edit, pipelineTabs, events, hosts, secrets]),

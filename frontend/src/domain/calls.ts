@@ -1,4 +1,4 @@
-import type { OperationKind } from '@/api/types'
+import type { ActionKind, ReplayRequest } from '@/api/types'
 
 /** The same act as curl, as a headgate command where there is one, and in Python with nothing but its own library. */
 export interface Call {
@@ -18,13 +18,30 @@ interface Request {
 const origin = () => window.location.origin
 const command = (words: string) => `headgate --url ${origin()} ${words}`
 
-export function actionCall(name: string, kind: OperationKind, body: Record<string, unknown> = {}): Call {
+export function actionCall(name: string, kind: ActionKind, body: Record<string, unknown> = {}): Call {
   const flags = kind === 'stop' && body.drain === false ? ' --no-drain' : ''
   return {
     ...requestCall({ method: 'POST', path: `/pipelines/${name}/${kind}`, body: jsonBody(body) }),
     cli: command(`${kind} ${name}${flags} --wait`),
   }
 }
+
+/** Which letters, as the API wants them; the command line names the same ones. */
+export function replayCall(name: string, body: ReplayCallBody): Call {
+  const narrow = Object.entries(body.filter ?? {}).filter(([, value]) => value)
+  const which = body.filter
+    ? ['--all', ...narrow.map(([key, value]) => `--${key} ${shellQuote(String(value))}`)]
+    : body.repair
+      ? [body.repair.id, '--body FILE']
+      : (body.ids ?? [])
+  const rate = body.rate ? ` --rate ${body.rate}` : ''
+  return {
+    ...requestCall({ method: 'POST', path: `/pipelines/${name}/dead-letters/replay`, body: jsonBody(body) }),
+    cli: command(`dead-letters replay ${name} ${which.join(' ')}${rate} --wait`),
+  }
+}
+
+type ReplayCallBody = Partial<Pick<ReplayRequest, 'ids' | 'filter' | 'repair' | 'rate'>>
 
 export function deleteCall(name: string): Call {
   return { ...requestCall({ method: 'DELETE', path: `/pipelines/${name}` }), cli: null }

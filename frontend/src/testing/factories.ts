@@ -1,5 +1,6 @@
 import type {
   Action,
+  DeadLetterDetail,
   LedgerSummary,
   LiveFrame,
   Operation,
@@ -128,6 +129,37 @@ export function sinkGroup(fields: Partial<SinkGroup> = {}): SinkGroup {
     active: 'lake_a',
     live: ['lake_a', 'lake_b'],
     failed: [],
+    ...fields,
+  }
+}
+
+/** A new dead letter with its content. */
+export function deadLetter(fields: Partial<DeadLetterDetail> = {}): DeadLetterDetail {
+  return {
+    id: 'abc1',
+    at: T0,
+    source: 'shop',
+    channel: 'lake',
+    component: 'sinks.lake',
+    cause: 'too large',
+    topic: 'orders-in',
+    partition: 0,
+    offset: 7,
+    size: 5,
+    truncated: false,
+    state: 'NEW',
+    settled_at: null,
+    settled_by: '',
+    operation: null,
+    in_doubt: false,
+    key: null,
+    key_base64: null,
+    headers: [],
+    body: 'hello',
+    body_base64: null,
+    location: '/dead/day.jsonl:0',
+    host: 'alpha',
+    repaired: false,
     ...fields,
   }
 }

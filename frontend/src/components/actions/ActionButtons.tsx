@@ -1,7 +1,7 @@
 import { ActionIcon, Tooltip } from '@mantine/core'
 import { IconCode } from '@tabler/icons-react'
 import { useState } from 'react'
-import type { OperationKind, Pipeline } from '@/api/types'
+import type { ActionKind, Pipeline } from '@/api/types'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { refusal } from './allowed'
 import { CallsDialog } from './CallsDialog'
@@ -15,7 +15,7 @@ export function ActionButtons({ pipeline }: { pipeline: Pipeline }) {
   const action = useAction(pipeline.name)
   const [dialog, setDialog] = useState<'stop' | 'calls' | null>(null)
   const main = mainAction(pipeline)
-  const ask = (kind: OperationKind) => (kind === 'stop' ? setDialog('stop') : action.mutate({ kind }))
+  const ask = (kind: ActionKind) => (kind === 'stop' ? setDialog('stop') : action.mutate({ kind }))
   return (
     <>
       {ACTION_KINDS.map((kind) => {
@@ -56,6 +56,6 @@ export function ActionButtons({ pipeline }: { pipeline: Pipeline }) {
 }
 
 /** The action a person most likely came for. */
-export function mainAction(pipeline: Pipeline): OperationKind | undefined {
+export function mainAction(pipeline: Pipeline): ActionKind | undefined {
   return (['resume', 'start', 'pause'] as const).find((kind) => refusal(pipeline, kind) === null)
 }

@@ -1,19 +1,19 @@
 import { Modal, SegmentedControl, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
-import type { OperationKind } from '@/api/types'
+import type { ActionKind } from '@/api/types'
 import { actionCall } from '@/domain/calls'
 import { CallTabs } from './CallTabs'
 import { ACTION_KINDS, ACTION_WORDS } from './words'
 
 interface CallsDialogProps {
   name: string
-  first: OperationKind
+  first: ActionKind
   onClose: () => void
 }
 
 /** The calls behind the buttons of one pipeline. */
 export function CallsDialog({ name, first, onClose }: CallsDialogProps) {
-  const [kind, setKind] = useState<OperationKind>(first)
+  const [kind, setKind] = useState<ActionKind>(first)
   return (
     <Modal opened onClose={onClose} title="Show the call" size="lg">
       <Stack gap="sm">
@@ -23,7 +23,7 @@ export function CallsDialog({ name, first, onClose }: CallsDialogProps) {
         <SegmentedControl
           aria-label="Action"
           value={kind}
-          onChange={(value) => setKind(value as OperationKind)}
+          onChange={(value) => setKind(value as ActionKind)}
           data={ACTION_KINDS.map((value) => ({ value, label: ACTION_WORDS[value].verb }))}
         />
         <CallTabs

@@ -6,9 +6,9 @@ import {
   IconPlayerTrackNext,
   type Icon,
 } from '@tabler/icons-react'
-import type { OperationKind } from '@/api/types'
+import type { ActionKind } from '@/api/types'
 
-export const ACTION_ICONS: Record<OperationKind, Icon> = {
+export const ACTION_ICONS: Record<ActionKind, Icon> = {
   start: IconPlayerPlay,
   pause: IconPlayerPause,
   resume: IconPlayerTrackNext,

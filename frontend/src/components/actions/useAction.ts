@@ -3,12 +3,12 @@ import { useMutation, useQueryClient, type QueryClient } from '@tanstack/react-q
 import { keys } from '@/api/keys'
 import { act } from '@/api/operations'
 import { explain } from '@/api/problem'
-import type { Operation, OperationKind, Pipeline } from '@/api/types'
+import type { Operation, ActionKind, Pipeline } from '@/api/types'
 import { announce } from '@/components/ui/Announcer'
 import { ACTION_WORDS } from './words'
 
 export interface ActionRequest {
-  kind: OperationKind
+  kind: ActionKind
   drain?: boolean
 }
 

@@ -1,4 +1,4 @@
-import type { OperationKind } from '@/api/types'
+import type { ActionKind, OperationKind } from '@/api/types'
 
 interface ActionWords {
   /** On the button. */
@@ -15,6 +15,7 @@ export const ACTION_WORDS: Record<OperationKind, ActionWords> = {
   resume: { verb: 'Resume', doing: 'Resuming', noun: 'Resume' },
   stop: { verb: 'Stop', doing: 'Stopping', noun: 'Stop' },
   restart: { verb: 'Restart', doing: 'Restarting', noun: 'Restart' },
+  replay: { verb: 'Replay', doing: 'Replaying dead letters', noun: 'Replay of dead letters' },
 }
 
-export const ACTION_KINDS = Object.keys(ACTION_WORDS) as OperationKind[]
+export const ACTION_KINDS: readonly ActionKind[] = ['start', 'pause', 'resume', 'stop', 'restart']

@@ -1,7 +1,7 @@
 import { Menu } from '@mantine/core'
 import { IconDots } from '@tabler/icons-react'
 import { useRef, useState } from 'react'
-import type { OperationKind, Pipeline } from '@/api/types'
+import type { ActionKind, Pipeline } from '@/api/types'
 import { refusal } from '@/components/actions/allowed'
 import { ACTION_ICONS } from '@/components/actions/icons'
 import { StopDialog } from '@/components/actions/StopDialog'
@@ -19,7 +19,7 @@ export function RowActions({ pipeline }: { pipeline: Pipeline }) {
   const button = useRef<HTMLButtonElement>(null)
   const [open, setOpen] = useState(false)
   const [stopping, setStopping] = useState(false)
-  const ask = (kind: OperationKind) => (kind === 'stop' ? setStopping(true) : action.mutate({ kind }))
+  const ask = (kind: ActionKind) => (kind === 'stop' ? setStopping(true) : action.mutate({ kind }))
   const close = () => {
     setOpen(false)
     requestAnimationFrame(() => button.current?.focus())

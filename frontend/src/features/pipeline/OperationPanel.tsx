@@ -99,7 +99,7 @@ function StepItem({ step, now }: { step: Step; now: number }) {
   )
 }
 
-/** Only a start or a pause can be taken back; a stop goes through. */
+/** A start, a pause and a replay can be taken back; a stop goes through. */
 function Cancel({ operation }: { operation: Operation }) {
   const client = useQueryClient()
   const cancel = useMutation({
@@ -107,7 +107,7 @@ function Cancel({ operation }: { operation: Operation }) {
     onError: (error) => showRefusal('It cannot be cancelled', error),
     onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(operation.pipeline) }),
   })
-  if (operation.kind !== 'start' && operation.kind !== 'pause') return null
+  if (!['start', 'pause', 'replay'].includes(operation.kind)) return null
   return (
     <Button variant="default" size="compact-xs" loading={cancel.isPending} onClick={() => cancel.mutate()}>
       Cancel

@@ -20,7 +20,7 @@ export function BooksTab() {
     <div className={classes.stack}>
       {error && !books && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {!books && !error && <Loading />}
-      {books && <Summary books={books} />}
+      {books && <Summary name={name} books={books} />}
       <Batches name={name} channels={books?.channels.map(({ channel }) => channel) ?? []} />
       {books && <Positions positions={books.positions} />}
     </div>

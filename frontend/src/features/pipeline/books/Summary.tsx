@@ -1,10 +1,11 @@
-import { IconAlertTriangle, IconCheck } from '@tabler/icons-react'
+import { Link } from '@tanstack/react-router'
+import { IconAlertTriangle, IconCheck, IconMailExclamation } from '@tabler/icons-react'
 import type { ChannelBooks, LedgerSummary } from '@/api/types'
 import { Empty } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
 import { ToneBadge } from '@/components/ui/ToneBadge'
-import { count } from '@/lib/format'
+import { count, plural } from '@/lib/format'
 import { inWords } from './words'
 import classes from './books.module.css'
 
@@ -32,12 +33,17 @@ const ALWAYS = new Set<keyof ChannelBooks>([
 ])
 
 /** The books of every channel: read and added on one side, what became of it on the other. */
-export function Summary({ books }: { books: LedgerSummary }) {
+export function Summary({ name, books }: { name: string; books: LedgerSummary }) {
   const columns = COLUMNS.filter(
     ({ key }) => ALWAYS.has(key) || books.channels.some((channel) => channel[key] !== 0),
   )
   return (
-    <Panel title="Books" note={<Verdict balanced={books.balanced} />} flush>
+    <Panel
+      title="Books"
+      note={<Verdict balanced={books.balanced} />}
+      actions={<DeadLetters name={name} books={books} />}
+      flush
+    >
       <p className={classes.sentence} data-bad={!books.balanced || undefined} data-testid="books">
         {inWords(books)}
       </p>
@@ -83,6 +89,22 @@ export function Summary({ books }: { books: LedgerSummary }) {
 
 function isBad(key: keyof ChannelBooks, channel: ChannelBooks): boolean {
   return (key === 'gaps' || key === 'overlaps') && channel[key] !== 0
+}
+
+/** Leads from the number to the letters themselves. */
+function DeadLetters({ name, books }: { name: string; books: LedgerSummary }) {
+  const number = books.channels.reduce(
+    (sum, { dead_lettered, unrouted }) => sum + dead_lettered + unrouted,
+    0,
+  )
+  if (number === 0) return null
+  return (
+    <Link to="/pipelines/$name/dead-letters" params={{ name }}>
+      <ToneBadge tone="warn" icon={IconMailExclamation}>
+        {plural(number, 'dead letter')}
+      </ToneBadge>
+    </Link>
+  )
 }
 
 export function Verdict({ balanced }: { balanced: boolean }) {

@@ -1,0 +1,93 @@
+import { Select } from '@mantine/core'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { useState } from 'react'
+import { deadLettersQuery, deadLettersSummaryQuery } from '@/api/deadLetters'
+import { sessionQuery } from '@/api/session'
+import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { LoadMore } from '@/components/ui/LoadMore'
+import { Panel } from '@/components/ui/Panel'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { cannotWrite } from '@/domain/roles'
+import { usePollInterval } from '@/lib/live/LiveProvider'
+import { Causes } from './Causes'
+import { LetterDrawer } from './LetterDrawer'
+import { LetterTable } from './LetterTable'
+import { ReplayDialog } from './ReplayDialog'
+import classes from '../pipeline.module.css'
+
+const STATES = [
+  { value: 'NEW', label: 'New' },
+  { value: 'REPLAYED', label: 'Replayed' },
+  { value: 'DISCARDED', label: 'Discarded' },
+]
+
+/** Events that could not be processed: why, which, and what to do with them. */
+export function DeadLettersTab() {
+  const { name } = useParams({ from: '/pipelines/$name' })
+  const filter = useSearch({ from: '/pipelines/$name/dead-letters' })
+  const navigate = useNavigate({ from: '/pipelines/$name/dead-letters' })
+  const poll = usePollInterval() / 3
+  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const summary = useQuery({ ...deadLettersSummaryQuery(name), refetchInterval: poll })
+  const query = useInfiniteQuery({ ...deadLettersQuery(name, filter), refetchInterval: poll })
+  const [shown, setShown] = useState<string | null>(null)
+  const [replaying, setReplaying] = useState(false)
+  const letters = query.data?.pages.flatMap(({ results }) => results) ?? []
+  const narrow = (search: typeof filter) => void navigate({ search, replace: true, resetScroll: false })
+  return (
+    <div className={classes.stack}>
+      {summary.data && summary.data.causes.length > 0 && (
+        <Causes
+          summary={summary.data}
+          onChoose={({ component, cause }) => narrow({ component, cause, state: 'NEW' })}
+        />
+      )}
+      <Panel
+        title="Dead letters"
+        note={noteOf(filter)}
+        flush
+        actions={
+          <>
+            <Select
+              aria-label="State"
+              placeholder="Every state"
+              data={STATES}
+              value={filter.state ?? null}
+              clearable
+              clearButtonProps={{ 'aria-label': 'Every state' }}
+              onChange={(state) => narrow({ ...filter, state: (state as typeof filter.state) ?? undefined })}
+            />
+            {(filter.component || filter.cause) && (
+              <ReasonButton variant="default" onClick={() => narrow({ state: filter.state })}>
+                Every cause
+              </ReasonButton>
+            )}
+            <ReasonButton
+              reason={readOnly ?? (summary.data?.new ? null : 'There is no new dead letter.')}
+              onClick={() => setReplaying(true)}
+            >
+              {filter.component || filter.cause ? 'Replay these' : 'Replay all new'}
+            </ReasonButton>
+          </>
+        }
+      >
+        {query.error && !query.data && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
+        {query.isPending && <Loading />}
+        {query.data && letters.length === 0 && (
+          <Empty title="No dead letters">
+            Events that an interceptor, the selector or a sink cannot process are kept here, with the cause.
+          </Empty>
+        )}
+        {letters.length > 0 && <LetterTable letters={letters} onShow={setShown} />}
+        <LoadMore query={query} />
+      </Panel>
+      {shown && <LetterDrawer name={name} id={shown} readOnly={readOnly} onClose={() => setShown(null)} />}
+      {replaying && <ReplayDialog name={name} filter={filter} onClose={() => setReplaying(false)} />}
+    </div>
+  )
+}
+
+function noteOf({ component, cause }: { component?: string; cause?: string }): string {
+  return [component, cause].filter(Boolean).join(': ') || 'newest first'
+}

@@ -1,0 +1,52 @@
+import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { discardLetters } from '@/api/deadLetters'
+import { keys } from '@/api/keys'
+import { announce } from '@/components/ui/Announcer'
+import { ErrorNote } from '@/components/ui/Feedback'
+
+interface DiscardProps {
+  name: string
+  id: string
+  onDone: () => void
+  onClose: () => void
+}
+
+/** Giving a letter up cannot be taken back, so it asks for the reason. */
+export function DiscardDialog({ name, id, onDone, onClose }: DiscardProps) {
+  const client = useQueryClient()
+  const [reason, setReason] = useState('')
+  const discard = useMutation({
+    mutationFn: () => discardLetters(name, [id], reason),
+    onSuccess: () => {
+      announce('The letter was discarded.')
+      onDone()
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
+  })
+  return (
+    <Modal opened onClose={onClose} title="Discard this letter?">
+      <Stack gap="md">
+        <Text size="sm">It stays in the list until its time is over, and cannot be replayed any more.</Text>
+        <TextInput
+          label="Reason"
+          description="For the audit"
+          value={reason}
+          maxLength={1000}
+          onChange={(event) => setReason(event.currentTarget.value)}
+          data-autofocus
+        />
+        {discard.error && <ErrorNote error={discard.error} />}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Keep it
+          </Button>
+          <Button color="red.8" loading={discard.isPending} onClick={() => discard.mutate()}>
+            Discard
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  )
+}

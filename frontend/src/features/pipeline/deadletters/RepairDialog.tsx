@@ -1,0 +1,63 @@
+import { Button, Group, Modal, Stack, Text, Textarea } from '@mantine/core'
+import { useState } from 'react'
+import type { DeadLetterDetail } from '@/api/types'
+import { ShowCall } from '@/components/actions/ShowCall'
+import { ErrorNote } from '@/components/ui/Feedback'
+import { replayCall } from '@/domain/calls'
+import { useReplay } from './useReplay'
+
+interface RepairProps {
+  name: string
+  letter: DeadLetterDetail
+  onDone: () => void
+  onClose: () => void
+}
+
+/** One letter back to its source, as it was or with another body. */
+export function RepairDialog({ name, letter, onDone, onClose }: RepairProps) {
+  const editable = letter.body !== null && !letter.truncated
+  const [body, setBody] = useState(letter.body ?? '')
+  const replay = useReplay(name, onDone)
+  const request =
+    editable && body !== letter.body
+      ? { repair: { id: letter.id, body, body_base64: null, headers: null } }
+      : { ids: [letter.id] }
+  return (
+    <Modal opened onClose={onClose} title="Replay this letter?" size="lg">
+      <Stack gap="md">
+        <Text size="sm">
+          It comes again as a new record of {letter.topic}, through all interceptors, to every channel that{' '}
+          {letter.source} feeds.
+        </Text>
+        {editable ? (
+          <Textarea
+            label="Body"
+            description="Change what is wrong, or send it as it was"
+            autosize
+            minRows={4}
+            maxRows={16}
+            value={body}
+            onChange={(event) => setBody(event.currentTarget.value)}
+            spellCheck={false}
+            data-autofocus
+          />
+        ) : (
+          <Text size="sm" c="dimmed">
+            Its body is {letter.truncated ? 'too long' : 'not text, so it is not one'} to edit here: it is
+            sent as it was. <code>headgate dead-letters replay --body FILE</code> sends another one.
+          </Text>
+        )}
+        {replay.error && <ErrorNote error={replay.error} />}
+        <ShowCall call={replayCall(name, request)} subject="Replay" />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button loading={replay.isPending} onClick={() => replay.mutate(request)}>
+            {'repair' in request ? 'Replay repaired' : 'Replay'}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  )
+}

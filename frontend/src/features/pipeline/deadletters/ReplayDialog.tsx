@@ -1,0 +1,52 @@
+import { Button, Group, Modal, NumberInput, Stack, Text } from '@mantine/core'
+import { useState } from 'react'
+import type { LetterFilter } from '@/api/deadLetters'
+import { ShowCall } from '@/components/actions/ShowCall'
+import { ErrorNote } from '@/components/ui/Feedback'
+import { replayCall } from '@/domain/calls'
+import { useReplay } from './useReplay'
+
+interface ReplayProps {
+  name: string
+  filter: LetterFilter
+  onClose: () => void
+}
+
+/** All new letters, or those of one cause, at a rate. */
+export function ReplayDialog({ name, filter, onClose }: ReplayProps) {
+  const [rate, setRate] = useState(100)
+  const replay = useReplay(name, onClose)
+  const { component = null, cause = null } = filter
+  const request = { filter: { component, cause, source: null, since: null }, rate }
+  return (
+    <Modal opened onClose={onClose} title="Replay new dead letters?">
+      <Stack gap="md">
+        <Text size="sm">
+          {cause || component
+            ? `New letters of “${[component, cause].filter(Boolean).join(': ')}”`
+            : 'All new letters'}
+          , the oldest first and at most 10,000. Each comes again as a new record, through all interceptors,
+          to every channel that its source feeds. Mend what refused them before.
+        </Text>
+        <NumberInput
+          label="Letters per second"
+          min={0.1}
+          max={1000}
+          value={rate}
+          onChange={(value) => setRate(Number(value))}
+          data-autofocus
+        />
+        {replay.error && <ErrorNote error={replay.error} />}
+        <ShowCall call={replayCall(name, request)} subject="Replay" />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button loading={replay.isPending} onClick={() => replay.mutate(request)}>
+            Replay
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  )
+}

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import signal
 import sys
 import tempfile
+import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ OUT = PROJECT / "docs" / "benchmarks"
 def main(arguments: list[str]) -> int:
     """Run the cases that were asked for; 0 where none failed."""
     options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends what was started, too
     cases = options.case or list(CASES)
     failed: list[str] = []
     with tempfile.TemporaryDirectory(prefix="headgate-bench-", ignore_cleanup_errors=True) as work:
@@ -55,7 +58,10 @@ def _run(bench: Bench, case: str) -> list[Result] | None:
         return CASES[case](bench)
     except (Failed, SetupError) as error:
         print(f"  FAILED: {error}", file=sys.stderr, flush=True)
-        return None
+    except Exception:
+        # Hours of other cases must not go with one that has a defect.
+        print(f"  FAILED: {traceback.format_exc()}", file=sys.stderr, flush=True)
+    return None
 
 
 def _document(bench: Bench, case: str, results: list[Result], arguments: list[str]) -> dict[str, Any]:

@@ -31,13 +31,12 @@ class Server:
     dsn: str
 
     def empty(self) -> None:
-        """Make the table anew."""
-        table = sql.Identifier(TABLE)
+        """Make the schema anew, with the keys of finished batches: another run's batches have the same numbers."""
         with psycopg.connect(self.dsn, autocommit=True, connect_timeout=10) as connection:
-            connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
-            connection.execute(
-                sql.SQL('CREATE TABLE {} (topic text, partition int, "offset" bigint, body text)').format(table)
-            )
+            connection.execute("DROP SCHEMA public CASCADE")
+            connection.execute("CREATE SCHEMA public")
+            columns = sql.SQL('topic text, partition int, "offset" bigint, body text')
+            connection.execute(sql.SQL("CREATE TABLE {} ({})").format(sql.Identifier(TABLE), columns))
 
     def read(self, delivered: Delivered) -> None:
         """Every row's body."""

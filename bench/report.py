@@ -33,10 +33,11 @@ _INTRODUCTION = """\
 Every system did the same work on the same embedded broker of the same machine, by turns, after a warm-up and on a
 machine at rest: records of 200 bytes, four partitions, lz4, two headers per record, a regular expression that every
 body matches. All producers share linger (20 ms for throughput, none for latency), batch size (512 KiB) and buffer
-(64 MiB), and wait for all acknowledgements. Arrivals are the append times of the sink's log; latency is measured from
-the instant at which a record was handed to its producer. After each run the sink was read back: a run in which a record
-is missing or comes twice counts as failed, and with it its case. Figures are medians; single runs stand behind them in
-brackets. *Steady* is the second half of a run; CPU time is that of all processes of a system from start to last record.
+(64 MiB), and wait for all acknowledgements; the real-time mode alone never lingers. Arrivals are the append times of
+the sink's log; latency is measured from the instant at which a record was handed to its producer. After each run the
+sink was read back: a run in which a record is missing or comes twice counts as failed, and with it its case. Figures
+are medians; single runs stand behind them in brackets. *Steady* is the second half of a run; CPU time is that of all
+processes of a system from start to last record.
 
 Flume runs two sources and two sinks around one memory channel, which loses what it holds in a crash. Connect is
 MirrorMaker's source connector with two tasks; it has no transform that looks into a body, and does two header
@@ -62,7 +63,7 @@ def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, An
         "results": found,
         "skipped": {**skipped, **new["skipped"]},
         "commands": list(dict.fromkeys(commands)),
-        "records": {**old["records"], **new["records"]},
+        "records": {**old.get("records", {}), **new["records"]},
         "notes": {**old.get("notes", {}), **new["notes"]},
     }
 

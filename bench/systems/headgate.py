@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.records import PATTERN
-from bench.systems.base import BATCH_BYTES, BUFFER_BYTES, COMPRESSION, Running, System, Work
+from bench.systems.base import BATCH_BYTES, BUFFER_BYTES, COMPRESSION, Failed, Running, System, Work
 from bench.usage import holders, wait_until
 from controlplane.provision.archive import archive_path
 from controlplane.provision.jars import SPARK_KAFKA, jar_paths
@@ -30,14 +30,15 @@ EVENTS_PER_BATCH = 2_000_000
 BATCH_SECONDS = 60
 INTERCEPTOR = "bench.interceptor:AddField"
 _KEEPER_TIMEOUT = 30.0
-_STOP_TIMEOUT = 60.0
+_STOP_TIMEOUT = 30.0
 
 
 @dataclass
 class Agent(Running):
-    """A living agent and its run directory."""
+    """A living agent and its run directory. `batch_seconds`: how long a stop may have to wait for a batch's end."""
 
     dir: Path = Path()
+    batch_seconds: int = 0
     seq: int = 0
 
     @property
@@ -59,6 +60,12 @@ class Agent(Running):
         control.store(self.dir / protocol.CONTROL)
         return self.seq
 
+    def failed(self, what: str) -> Failed:
+        """An error that also says what the agent is held up by."""
+        queries = self.status.queries if self.status else []
+        held = [f"{query.holding.component}: {query.holding.cause}" for query in queries if query.holding]
+        return super().failed("\n    ".join([what, *held]))
+
     def obeyed(self, seq: int) -> bool:
         """Whether an order has been carried out."""
         status = self.status
@@ -71,10 +78,11 @@ class Agent(Running):
         return [(entry.at, payload.counts.read) for entry in entries if isinstance(payload := entry.payload(), Done)]
 
     def stop(self) -> None:
-        """Order a stop; whatever carries the token after a minute is killed."""
+        """Order a stop, in real-time mode at the end of the batch; whatever is left a minute later is killed."""
         if self.alive:
-            self.order(Command.STOP, kill_in=_STOP_TIMEOUT / 2)
-            wait_until(lambda: not holders(self.token), _STOP_TIMEOUT)
+            timeout = self.batch_seconds + _STOP_TIMEOUT
+            self.order(Command.STOP, kill_in=timeout)
+            wait_until(lambda: not holders(self.token), timeout + _STOP_TIMEOUT)
         super().stop()
 
 
@@ -112,6 +120,8 @@ class Headgate(System):
             "delivery": self._delivery(work),
             "placement": {"launcher": {"type": "local", "cores": 4, "driver_memory": "512m" if work.hurry else HEAP}},
         }
+        if self.mode == "real_time":
+            plain["lifecycle"] = {"drain_timeout": 3 * BATCH_SECONDS}
         return plain | graph
 
     def _delivery(self, work: Work) -> dict[str, Any]:
@@ -140,7 +150,8 @@ class Headgate(System):
             update={"pipeline": "bench", "token": token, "interceptors": [INTERCEPTOR]}
         )
         launch.store(run_dir / protocol.LAUNCH)
-        agent = Agent(token, run_dir / protocol.LOG, dir=run_dir)
+        batch_seconds = BATCH_SECONDS if self.mode == "real_time" else 0
+        agent = Agent(token, run_dir / protocol.LOG, dir=run_dir, batch_seconds=batch_seconds)
         agent.order(Command.RUN)
         keeper = self._keeper(run_dir)
         subprocess.run(

@@ -68,7 +68,7 @@ def test_only_missing_and_damaged_jars_are_downloaded_and_nothing_wrong_stays(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locked = [Jar(f"org.example:part{n}:1", hashlib.sha256(f"part {n}".encode()).hexdigest()) for n in range(3)]
-    monkeypatch.setattr(jars, "locked", lambda _: locked)
+    monkeypatch.setattr(jars, "locked", lambda *_: locked)
     home = cache / "jars" / "some-set"
     home.mkdir(parents=True)
     (home / "part0-1.jar").write_bytes(b"part 0")

@@ -26,7 +26,7 @@ class HttpSource(IntakeSourceSpec):
         "The address to listen on. By default only this machine reaches it; with another address, set a token and TLS.",
         default="127.0.0.1", example="10.0.0.5",
     )  # fmt: skip
-    port: int = field("The port to listen on.", example=5140, ge=1, le=65_535)
+    port: int = field("The port to listen on.", example=5140, unit="port number", ge=1, le=65_535)
     path: UrlPath = field("The path that takes events.", default="/", example="/events")
     handler: Literal["json", "blob"] = field(
         "`json`: the request is an array of objects with `headers` (texts) and `body` (text). `blob`: the whole "

@@ -125,7 +125,7 @@ class KafkaSource(SourceSpec):
     @model_validator(mode="after")
     def _one_way_to_name_topics(self) -> KafkaSource:
         if not self.topics and not self.topics_pattern:
-            refuse("missing", "topics is missing.", "List topics, or give topics_pattern.")
+            refuse("missing_key", "topics is missing.", "List topics, or give topics_pattern.")
         if self.topics and self.topics_pattern:
             refuse("both_topics", "topics and topics_pattern exclude each other.", "Remove one of them.")
         return self

@@ -9,7 +9,8 @@ from typing import Any
 
 import httpx2 as httpx
 
-from controlplane.devstack.ports import free_port
+from controlplane.devstack.ports import free_port, is_free
+from pipelines.domain.journal import Done
 from tests.agent.harness import wait_for
 from tests.agent.sources import MakeSourcePipeline, bodies, delivered, make_source_pipeline
 
@@ -81,7 +82,7 @@ def test_a_full_log_behind_a_sink_that_fails_is_answered_with_503_and_names_the_
     make_source_pipeline: MakeSourcePipeline, tmp_path: Path
 ) -> None:
     port = free_port()
-    source = {"type": "http", "port": port, "intake": "memory", "capacity": 200, "transaction_capacity": 50,
+    source = {"type": "http", "port": port, "intake": "file", "capacity": 200, "transaction_capacity": 50,
               "keep_alive": "200ms"}  # fmt: skip
     (tmp_path / "out").mkdir()
     pipeline = make_source_pipeline(source)
@@ -98,3 +99,50 @@ def test_a_full_log_behind_a_sink_that_fails_is_answered_with_503_and_names_the_
     accepted = sender.end()
     wait_for(lambda: accepted <= bodies(blocked).keys(), "every accepted event", 60)
     assert run.stop().exit_code == 0
+
+
+def test_an_optional_channel_whose_sink_fails_is_overrun_counted_and_holds_nobody(
+    make_source_pipeline: MakeSourcePipeline, tmp_path: Path
+) -> None:
+    port = free_port()
+    source = {
+        "type": "http", "port": port, "intake": "file", "byte_capacity": "64MiB", "keep_alive": "200ms",
+        "selector": {"type": "replicating", "channels": ["lake", "audit"], "optional": ["audit"]},
+    }  # fmt: skip
+    audit, away = tmp_path / "audit", tmp_path / "away"
+    pipeline = make_source_pipeline(
+        source,
+        channels={"lake": {"type": "direct"}, "audit": {"type": "direct"}},
+        sinks={
+            "lake": {"type": "null", "channel": "lake"},
+            "audit": {"type": "file", "channel": "audit", "path": str(audit), "format": "json"},
+        },
+    )
+    run = pipeline.start()
+
+    def of(channel: str) -> Any:
+        return next(q for q in run.status.queries if q.channel == channel) if run.status else None
+
+    def post(first: int, count: int) -> None:
+        events = [{"body": f"{n:<10000}"} for n in range(first, first + count)]
+        url = f"http://127.0.0.1:{port}/"
+        wait_for(lambda: httpx.post(url, json=events, timeout=30).status_code == 200, "the log to take them", 60)
+
+    run.wait_status(lambda s: s.phase == "RUNNING", "running", 90)
+    wait_for(lambda: not is_free(port), "the port to answer", 60)
+    post(0, 10)
+    wait_for(lambda: of("audit").delivered == 10, "the first events", 60)
+    audit.rename(away)
+    audit.write_text("no directory any more")
+    for number in range(20):
+        post(10 + number * 500, 500)
+    wait_for(lambda: of("lake").delivered == 10_010, "the required channel to go on", 60)
+    wait_for(lambda: of("audit").holding is not None, "the optional channel to be held", 60)
+    audit.unlink()
+    away.rename(audit)
+    wait_for(lambda: of("audit").lag == 0, "the optional channel to catch up", 60)
+    assert run.stop().exit_code == 0
+    done = [entry.counts for entry in run.of_kind(Done) if entry.channel == "audit"]
+    assert all(count.balanced for count in done)
+    assert sum(count.read for count in done) == 10_010
+    assert sum(count.dropped_optional for count in done) + len(delivered(audit)) == 10_010

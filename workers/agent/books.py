@@ -59,11 +59,12 @@ class Progress:
 
 
 class ChannelBooks:
-    """`optional`: a failing sink holds nobody up; what it does not take in one round is counted as dropped."""
+    """`optional`: a failing sink holds nobody up; what it does not take in one round is counted as dropped. `overrun`:
+    offsets count events, and those that the source let go of before they were read are counted as dropped."""
 
     def __init__(
         self, source: str, channel: str, *, group: SinkGroup, judge: Judge, office: Office, journal: Journal,
-        optional: bool = False,
+        optional: bool = False, overrun: bool = False,
     ) -> None:  # fmt: skip
         self.source, self.channel = source, channel
         self.name = f"{source}.{channel}"
@@ -77,6 +78,7 @@ class ChannelBooks:
         self._office = office
         self._journal = journal
         self._optional = optional
+        self._overrun = overrun
         self._open: tuple[Planned, Resolved, bool] | None = None
         self._begun: tuple[Planned, float] | None = None
         self._sink_ends: tuple[float, dict[str, list[PartitionPosition]]] | None = None
@@ -106,7 +108,7 @@ class ChannelBooks:
         self._journal_added_partitions(ends)
         planned = self._plan(number, ends)
         self._journal.append(planned)
-        done = self._done(planned, frame, started)
+        done = self._with_overrun(self._done(planned, frame, started))
         self._journal.append(done)
         self._finish(done, ends)
 
@@ -157,6 +159,10 @@ class ChannelBooks:
             counts=delivery.counts, duplicates_max=self._duplicates(planned, delivery), sink=delivery.sink,
             attempts=delivery.attempts, ms=_ms_since(started),
         )  # fmt: skip
+
+    def _with_overrun(self, done: Done) -> Done:
+        lost = sum(each.end - each.start for each in done.ranges) - done.counts.read if self._overrun else 0
+        return done.model_copy(update={"counts": done.counts + Counts(read=lost, dropped_optional=lost)})
 
     def _dropped(self, batch: Batch, started: float) -> Done:
         """An optional channel whose sinks all failed: its events are counted, and dead ones are kept all the same."""

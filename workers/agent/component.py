@@ -64,9 +64,11 @@ class Builder:
 
 
 class SourceBuilder(Builder, ABC):
-    """Reads records. `waits_for_optional`: what is acknowledged is gone, so optional channels must be past it, too."""
+    """Reads records. `waits_for_optional`: what is acknowledged is gone, so optional channels must be past it, too.
+    `overruns`: optional channels that fall behind lose what is acknowledged; offsets count events, so it is counted."""
 
     waits_for_optional: ClassVar[bool] = False
+    overruns: ClassVar[bool] = False
 
     @abstractmethod
     def log_ranges(self) -> dict[Key, LogRange]:

@@ -103,8 +103,11 @@ class Launcher:
         return ChannelBooks(
             read.source, channel, group=self._group(read.source, channel, gate),
             judge=self._graph.judge(read.source, channel), office=self._office, journal=self._journal,
-            optional=optional,
+            optional=optional, overrun=self._overruns(read),
         )  # fmt: skip
+
+    def _overruns(self, read: Read) -> bool:
+        return self._graph.sources[read.source].overruns and self._definition.is_optional(read)
 
     def _group(self, source: str, channel: str, gate: Gate) -> SinkGroup:
         sinks = self._graph.sinks_of(source, channel)
@@ -189,7 +192,8 @@ class Launcher:
             own = [query for query in self.queries if query.read.source == name]
             optional = frozenset() if name.startswith(BUFFER) else self._definition.optional_targets(name)
             SourceWatch(source, own).start()
-            Mirror(source, [b for query in own for b in query.channels if b.channel not in optional]).start()
+            spared = frozenset() if source.waits_for_optional else optional
+            Mirror(source, [b for query in own for b in query.channels if b.channel not in spared]).start()
         self.started = True
 
     def _start(self, spark: SparkSession, query: Query, on_end: OnEnd) -> None:

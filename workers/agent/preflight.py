@@ -139,6 +139,13 @@ class _Positions:
             self.logs[source] = self.graph.sources[source].log_ranges()
         return self.logs[source]
 
+    def outside(self, query: Query, starts: Offsets, log: dict[Key, LogRange]) -> list[AgentFinding]:
+        """What the source says against these positions. An optional channel that was overrun goes on where it can."""
+        source = self.graph.sources[query.read.source]
+        if source.overruns and self.graph.definition.is_optional(query.read):
+            starts = {key: max(at, log[key].start) if key in log else at for key, at in starts.items()}
+        return source.outside(positions(starts), log)
+
     def first(self, source: str, fresh: list[Key]) -> tuple[Offsets, str]:
         """Explicit positions of partitions without one, the same for every channel of the source."""
         if not fresh:
@@ -189,7 +196,7 @@ def _agree(query: Query, books: ChannelBooks, head: Head, known: _Positions) -> 
     grown = [key for key in added if key[0] in known_topics]
     first, origin = known.first(query.read.source, [key for key in added if key[0] not in known_topics])
     starts = {**head.positions, **dict.fromkeys(grown, 0), **first}
-    findings = guard.compare(head, view) + known.graph.sources[query.read.source].outside(positions(starts), log)
+    findings = guard.compare(head, view) + known.outside(query, starts, log)
     if findings:
         raise Refused(*findings)
     if view.used or not (grown or first):

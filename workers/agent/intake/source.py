@@ -32,6 +32,8 @@ _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a directory of our own below i
 class IntakeSource(SourceBuilder):
     """One partition, whose offsets count the events that were taken in."""
 
+    overruns = True
+
     @cached_property
     def directory(self) -> Path:
         """Of the log: below the pipeline's own directory, or in shared memory under a name that no other has."""

@@ -19,17 +19,18 @@ from workers.agent.component import Place, SinkBuilder, builder
 
 SCHEMA = (
     "key binary, body binary, headers array<struct<key:string,value:binary>>, topic string, partition int, "
-    "offset bigint"
+    "offset bigint, copy int"
 )
 
 
 @dataclass(frozen=True)
 class Given:
-    """An event; its offset is its place in the list."""
+    """An event; its offset is its place in the list. `copy`: made of the record before it, as one of its many."""
 
     body: bytes | None
     headers: Mapping[str, str] | None = None
     key: bytes | None = None
+    copy: int = 0
 
 
 def numbered(count: int, **more: Any) -> list[Given]:
@@ -42,11 +43,13 @@ def frame(session: SparkSession, events: list[Given]) -> DataFrame:
     rows = [
         (
             event.key, event.body, [(name, value.encode()) for name, value in (event.headers or {}).items()],
-            "in", offset % 2, offset,
+            "in", (offset - event.copy) % 2, offset - event.copy, event.copy,
         )
         for offset, event in enumerate(events)
     ]  # fmt: skip
-    return session.createDataFrame(rows, SCHEMA).repartitionByRange(2, "partition").sortWithinPartitions("offset")
+    made = session.createDataFrame(rows, SCHEMA)
+    made = made if any(event.copy for event in events) else made.drop("copy")
+    return made.repartitionByRange(2, "partition").sortWithinPartitions("offset")
 
 
 def planned(batch: int, count: int) -> Planned:

@@ -136,6 +136,10 @@ def test_a_server_that_answers_bulk_like_opensearch_holds_every_document_once(se
         assert {place for place, _ in index.documents} == {"orders"}
 
         index.documents.clear()
+        assert made.write([Given(b'{"n": 0}'), Given(b'{"n": 0}', copy=1), Given(b'{"n": 0}', copy=2)]).added == 2
+        assert len(index.documents) == 3, "events made of one record do not replace each other"
+
+        index.documents.clear()
         chosen = sink(
             session, "opensearch", hosts=hosts, index="orders", index_header="to", allowed_indices=["audit"],
             id_header="id", action="create", document="event",

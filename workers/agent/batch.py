@@ -168,7 +168,8 @@ def delivered_events(
     judged = frame.withColumn("verdict", verdict(verdicts)) if verdicts else frame
     observed = judged.observe(read, *_counters(frame, verdicts))
     left = observed.where(f.col("verdict") == DELIVERED) if verdicts else observed
-    return left.select(*_EVENT).observe(passed, f.count(f.lit(1)).alias(DELIVERED))
+    own = [name for name in (*_EVENT, "copy") if name in left.columns]
+    return left.select(*own).observe(passed, f.count(f.lit(1)).alias(DELIVERED))
 
 
 def verdict(verdicts: Verdicts) -> Column:

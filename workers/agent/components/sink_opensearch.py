@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import Column
@@ -19,6 +19,9 @@ from workers.agent.executor_writer import EVENT, Deadline, Writer, deliver
 from workers.agent.findings import refuse
 from workers.agent.http_requests import Connection, RequestFailed, Requests
 from workers.agent.http_sink import check_client, probe_server
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _CONFLICT = 409
 _LONGEST_ID = 512
@@ -61,14 +64,17 @@ class Builder(SinkBuilder):
 
     def write(self, attempt: Attempt) -> Counts:
         """Every task sends its events in order, one bulk request at a time."""
-        frame = attempt.events.select(*EVENT, self._item().cast("binary").alias("item"))
+        frame = attempt.events.select(*EVENT, self._item(attempt.events).cast("binary").alias("item"))
         writer = BulkWriter(self._connection(), self.spec.batch_size, self.spec.batch_bytes, self.spec.action)
         attempt.refuse(deliver(frame, writer, self.spec.write_deadline))
         return attempt.counts
 
-    def _item(self) -> Column:
-        """The two lines of an event in a bulk request."""
-        identity = f.concat_ws("/", f.lit(self.place.pipeline), event_values.origin())
+    def _item(self, events: DataFrame) -> Column:
+        """The two lines of an event in a bulk request. Several events of one record differ in their last number."""
+        parts = [f.lit(self.place.pipeline), event_values.origin()]
+        if "copy" in events.columns:
+            parts.append(f.when(f.col("copy") > 0, f.col("copy").cast("string")))
+        identity = f.concat_ws("/", *parts)
         if self.spec.id_header:
             chosen = event_values.header(self.spec.id_header)
             identity = f.coalesce(f.when(f.length(chosen) > 0, chosen), identity)

@@ -196,6 +196,7 @@ class Pipeline:
     lineage: int = 1
     books: dict[tuple[str, str], Books] = field(default_factory=lambda: defaultdict(Books))
     current: Run | None = None
+    interceptors: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -218,7 +219,7 @@ class Pipeline:
             revision=1, revision_digest=definition.digest(), definition=definition.plain(), lineage=self.lineage,
             checkpoint_root=str(protocol.checkpoint_root(self.state_dir, self.name, self.lineage)),
             heads=[self.books[query].head(*query) for query in definition.queries()], spark=self.spark,
-            handover=handover is not None,
+            interceptors=self.interceptors, handover=handover is not None,
         ).store(directory / protocol.LAUNCH)  # fmt: skip
         self.current = Run(directory, token, handover)
         return self.current

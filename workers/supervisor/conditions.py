@@ -28,6 +28,12 @@ POSITION_CODES = frozenset(
         "HOST_CHANGED",
         "JOURNAL_CORRUPT",
         "OPEN_BATCH",
+        "INTAKE_LOST",
+        "INTAKE_DAMAGED",
+        "TRUNCATED",
+        "INODE_REPLACED",
+        "FILE_GONE",
+        "FILE_CHANGED",
     }
 )
 _REACHED = {

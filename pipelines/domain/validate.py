@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pipelines.domain import graph_checks, group_checks, mode_checks, value_checks
+from pipelines.domain import cluster_checks, graph_checks, group_checks, mode_checks, value_checks
 from pipelines.domain.findings import Finding
 from pipelines.domain.outline import Outline
 from pipelines.domain.plain import clean
@@ -15,7 +15,9 @@ from pipelines.domain.spec import Definition
 from pipelines.domain.structure import structural_findings
 
 MAX_FINDINGS = 500
-_CHECKS = (*graph_checks.CHECKS, *group_checks.CHECKS, *mode_checks.CHECKS, *value_checks.CHECKS)
+_CHECKS = (
+    *graph_checks.CHECKS, *group_checks.CHECKS, *mode_checks.CHECKS, *cluster_checks.CHECKS, *value_checks.CHECKS,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

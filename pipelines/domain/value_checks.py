@@ -29,7 +29,7 @@ def references_are_well_written(outline: Outline) -> Iterator[Finding]:
                 yield error(path, "bad_reference", message, suggestion)
 
 
-SECRET_KEYS = frozenset({"token", "password", "dsn", "private_key"})
+SECRET_KEYS = frozenset({"token", "password", "dsn", "private_key", "cluster_secret"})
 """Keys of components, beside their client options, whose values are never shown."""
 
 

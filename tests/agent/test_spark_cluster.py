@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import psutil
 import pytest
 
-from pipelines.domain.journal import Done
+from controlplane.devstack.ports import LOOPBACK, free_port
+from pipelines.domain.journal import Done, Planned
 from pipelines.domain.ledger import total
 from pipelines.domain.protocol import AgentFinding, Exit, boottime
 from tests.agent.conftest import MakePipeline
@@ -82,3 +84,94 @@ def test_a_pipeline_moves_all_records_on_the_executors_of_a_cluster(
     assert topics.read().duplicates == 0
     wait_for(lambda: not cluster.executors(), "the executors to be gone")
     assert cluster.applications() == []
+
+
+PYTHON = {"type": "python", "class": "tests.agent.interceptors:Various"}
+
+
+def test_a_killed_executor_and_a_killed_worker_in_mid_stream_lose_nothing(
+    topics: Topics, cluster: SparkCluster, on_cluster: Callable[..., Pipeline]
+) -> None:
+    topics.produce(400_000)
+    pipeline = on_cluster({"max_events_per_batch": 20_000})
+    pipeline.definition["sources"]["shop"]["interceptors"] = [PYTHON]
+    pipeline.interceptors = [PYTHON["class"]]
+    run = pipeline.start()
+    run.wait_delivered(40_000, LONG)
+    cluster.executors()[0].kill()
+    run.wait_delivered(120_000, LONG)
+    cluster.workers.pop().process.kill()
+    run.wait_delivered(200_000, LONG)
+    cluster.add_worker()
+    finish(pipeline, run)
+    nothing_is_missing(pipeline, topics)
+
+
+def test_a_killed_driver_takes_its_executors_along_before_the_next_run_reads(
+    topics: Topics, cluster: SparkCluster, on_cluster: Callable[..., Pipeline]
+) -> None:
+    topics.produce(200_000)
+    pipeline = on_cluster({"max_events_per_batch": 20_000})
+    run = pipeline.start()
+    run.wait_delivered(20_000, LONG)
+    old = cluster.executors()
+    stuck = old[0]
+    stuck.suspend()  # it neither hears of its driver's end nor ends by itself
+    run.kill("driver")
+    run.wait_exit(60)
+    run = pipeline.start()
+    wait_for(lambda: "waiting for the executors of run 1" in run.log, "the fence", LONG)
+    assert not run.of_kind(Planned)
+    stuck.resume()
+    run.wait_delivered(1, LONG)
+    assert not any(executor.is_running() for executor in old)
+    finish(pipeline, run)
+    nothing_is_missing(pipeline, topics)
+
+
+def test_an_unreachable_master_is_a_finding_within_ten_seconds(on_cluster: Callable[..., Pipeline]) -> None:
+    finding, seconds = refusal(on_cluster(master=f"spark://{LOOPBACK}:{free_port()}"))
+    assert (finding.path, finding.code, finding.retryable) == ("placement.launcher.master", "MASTER_UNREACHABLE", True)
+    assert "Connection refused" in finding.message
+    assert seconds < 10
+
+
+def test_a_frozen_master_is_a_finding_too(cluster: SparkCluster, on_cluster: Callable[..., Pipeline]) -> None:
+    process = psutil.Process(cluster.process.pid)
+    process.suspend()
+    try:
+        finding, _ = refusal(on_cluster())
+    finally:
+        process.resume()
+    assert finding.code == "MASTER_UNREACHABLE"
+    assert "does not answer" in finding.message
+
+
+def test_too_few_slots_are_a_finding_with_numbers(on_cluster: Callable[..., Pipeline]) -> None:
+    executors = {"count": 3, "cores": 1, "memory": "512m"}
+    finding, _ = refusal(on_cluster(executors=executors, slots_timeout=25))
+    assert (finding.path, finding.code) == ("placement.launcher.executors", "INSUFFICIENT_SLOTS")
+    assert "2 of 3 executors with 1 cores and 512m" in finding.message
+    assert "The cluster has 2 cores; 0 of them are free." in finding.message
+    assert finding.retryable
+
+
+def test_executors_without_the_interpreter_are_a_finding_with_their_host(on_cluster: Callable[..., Pipeline]) -> None:
+    finding, _ = refusal(on_cluster(python="/opt/no/such/python"))
+    assert (finding.path, finding.code) == ("placement.launcher.python", "EXECUTOR_PYTHON")
+    assert f"Python on {LOOPBACK}" in finding.message
+    assert "/opt/no/such/python" in finding.message
+
+
+def test_an_interceptor_that_fails_only_on_executors_reads_nothing(
+    topics: Topics, on_cluster: Callable[..., Pipeline]
+) -> None:
+    topics.produce(10)
+    pipeline = on_cluster()
+    config = {"does": "raise", "where": "executor"}
+    bad = {"type": "python", "class": "tests.agent.interceptors:Misbehaves", "config": config}
+    pipeline.definition["sources"]["shop"]["interceptors"] = [bad]
+    pipeline.interceptors = ["tests.agent.interceptors:Misbehaves"]
+    finding, _ = refusal(pipeline)
+    assert finding.code == "INTERCEPTOR_FAILED"
+    assert "this host is not on the list" in finding.message

@@ -18,8 +18,15 @@ def _start_jvm(run_dir: Path, launch: dict) -> jvm.Jvm:  # type: ignore[type-arg
     launcher = launch["definition"].get("placement", {}).get("launcher", {})
     heap = launcher.get("driver_memory", "512m")
     flags = jvm.archive_flags(spark.get("archive"))
-    argv = jvm.command(spark["classpath"], java_home=spark.get("java_home"), heap=heap, extra_flags=flags)
-    return jvm.Jvm(argv, run_dir / "tmp", local=launcher.get("type", "local") == "local")
+    local = launcher.get("type", "local") == "local"
+    path = spark["classpath"] if local else [*spark["classpath"], *_hadoop()]
+    argv = jvm.command(path, java_home=spark.get("java_home"), heap=heap, extra_flags=flags)
+    return jvm.Jvm(argv, run_dir / "tmp", local=local)
+
+
+def _hadoop() -> list[str]:
+    """YARN's client finds its cluster by files on the class path."""
+    return [os.environ[name] for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if name in os.environ]
 
 
 def main(run_dir: Path) -> int:

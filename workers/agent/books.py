@@ -206,13 +206,13 @@ class ChannelBooks:
     def _duplicates(self, planned: Planned, delivery: Delivery) -> int:
         """Records that sinks may hold twice: counted in the sinks where an attempt went before this delivery."""
         before = self._open[1].delivered_before if self._open else 0
-        if (self._open and self._open[2]) or (before == 0 and not delivery.failed):
+        if (self._open and self._open[2]) or (before == 0 and not delivery.before):
             return 0
-        if not delivery.failed:
+        if not delivery.before:
             return before
         return self._duplicates_here(planned, delivery, before) + sum(
             self._copies_elsewhere(planned, sink, attempts)
-            for sink, attempts in delivery.failed.items()
+            for sink, attempts in delivery.before.items()
             if sink != delivery.sink
         )
 
@@ -222,7 +222,7 @@ class ChannelBooks:
             return 0
         if found.complete:
             return max(0, found.delivered_before - delivery.counts.delivered)
-        return before + delivery.failed[delivery.sink] * delivery.counts.delivered
+        return before + delivery.before[delivery.sink] * delivery.counts.delivered
 
     def _copies_elsewhere(self, planned: Planned, sink: str, attempts: int) -> int:
         """What a member of the group holds of a batch that another one took in the end."""

@@ -21,7 +21,7 @@ from workers.agent.component import Builder, Place
 from workers.agent.fence import Fence
 from workers.agent.findings import Refused, refuse
 from workers.agent.jvm import Jvm
-from workers.agent.parcel import pack
+from workers.agent.parcel import ARCHIVE, pack
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -65,6 +65,9 @@ def settings(launcher: SparkLauncher, jars: Sequence[str]) -> dict[str, str | No
         "spark.executor.cores": str(wanted.cores),
         "spark.executor.memory": wanted.memory,
         "spark.cores.max": str(launcher.cores),
+        "spark.default.parallelism": str(launcher.cores),
+        # Files that are sent land in an executor's working directory before its first task.
+        "spark.executorEnv.PYTHONPATH": ARCHIVE,
         "spark.driver.host": launcher.driver_host,
         "spark.driver.bindAddress": launcher.driver_bind,
         **_ports(launcher),
@@ -98,10 +101,13 @@ class Cluster(Builder):
 
     spec: SparkLauncher
 
-    def __init__(self, spec: SparkLauncher, place: Place, run: int, modules: Sequence[str]) -> None:
+    def __init__(
+        self, spec: SparkLauncher, place: Place, run: int, modules: Sequence[str], code: Sequence[str]
+    ) -> None:
         super().__init__(spec, place)
         self._run = run
         self._modules = list(modules)
+        self._code = list(code)
         self._fence = Fence(place.state / "applications")
 
     def probe(self) -> None:
@@ -127,10 +133,8 @@ class Cluster(Builder):
         return spark
 
     def _send_code(self, context: SparkContext, tmp: Path) -> None:
-        """Give the executors this agent's own version of Headgate."""
-        archive = pack(tmp / "headgate.zip")
-        context.addFile(str(archive))
-        context._python_includes.append(archive.name)  # type: ignore[union-attr]
+        """Give the executors this agent's own version of Headgate and of the interceptors' packages."""
+        context.addFile(str(pack(tmp / ARCHIVE, self._code)))
 
     def leave(self, context: SparkContext) -> None:
         """The run ends: where nothing is in hand on any executor, the next one need not wait."""

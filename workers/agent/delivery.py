@@ -20,6 +20,7 @@ from pipelines.domain.ledger import Counts
 from pipelines.domain.positions import PartitionPosition
 from pipelines.domain.sink_groups import Pools, Switch
 from workers.agent.batch import Attempt, Batch
+from workers.agent.cluster import repeats
 from workers.agent.component import Resolution, SinkBuilder
 from workers.agent.deadline import Deadline, DeadlineExceeded
 from workers.agent.findings import Refused, blocked_by, refuse
@@ -60,6 +61,11 @@ class Delivery:
     def attempts(self) -> int:
         """All of them."""
         return self.failed.total() + 1
+
+    @property
+    def before(self) -> Counter[str]:
+        """How often each sink may have been given some of the batch before this one had all of it."""
+        return self.failed + Counter({self.sink: self.pass_.repeats})
 
 
 @dataclass(frozen=True)
@@ -164,8 +170,11 @@ class SinkGroup:
         attempt = batch.attempt(builder.place.path, builder.refuses())
         planned = batch.planned
         group = f"{planned.source}.{planned.channel}/{planned.batch}/{sink}/{number}"
-        with Deadline(batch.frame.sparkSession.sparkContext, group, builder.write_deadline):
-            return attempt, builder.write(attempt)
+        context = batch.frame.sparkSession.sparkContext
+        with Deadline(context, group, builder.write_deadline):
+            counts = builder.write(attempt)
+            attempt.repeats = repeats(context, group)
+            return attempt, counts
 
     def _raise_what_is_no_failure(self, error: Exception) -> None:
         """A stop, a source that lost records and a batch that blocks say nothing about a sink."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pipelines.domain.protocol import AgentFinding
 from workers.agent.arrow import map_in_arrow
 from workers.agent.findings import Refused
+from workers.agent.parcel import ARCHIVE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +58,9 @@ def _importer(modules: Sequence[str]) -> Callable[[Iterator[pa.RecordBatch]], It
 
 
 def problem_of(modules: Sequence[str]) -> str | None:
-    """What keeps this interpreter from importing modules, if anything does."""
+    """What keeps this interpreter from importing modules out of the archive, if anything does."""
+    if ARCHIVE not in __file__:
+        return f"{sys.executable} finds Headgate in {__file__} instead of in the archive that was sent"
     for module in modules:
         try:
             importlib.import_module(module)

@@ -226,8 +226,11 @@ def cluster_of(launch: Launch, definition: Definition, graph: compiler.Graph) ->
     spec = definition.placement.launcher
     if not isinstance(spec, SparkLauncher):
         return None
-    modules = sorted({type(part).__module__ for part in graph.parts.values()})
-    return Cluster(spec, Place(definition.name, launch.lineage, clusters.PATH, _state_of(launch)), launch.run, modules)
+    parts = graph.parts.values()
+    modules = sorted({type(part).__module__ for part in parts})
+    code = sorted({part.spec.class_name.split(".")[0].split(":")[0] for part in parts if part.spec.type == "python"})
+    place = Place(definition.name, launch.lineage, clusters.PATH, _state_of(launch))
+    return Cluster(spec, place, launch.run, modules, code)
 
 
 def _state_of(launch: Launch) -> Path:

@@ -144,8 +144,12 @@ def _as_it_is(frame: DataFrame) -> Iterator[DataFrame]:
 
 @contextmanager
 def _kept(frame: DataFrame) -> Iterator[DataFrame]:
-    """Evaluated once, in memory or on disk, for as long as the batch is in hand."""
-    kept = frame.persist()
+    """Evaluated once, in memory or on disk, for as long as the batch is in hand; twice on a cluster, which may lose
+    an executor."""
+    from pyspark import StorageLevel
+
+    local = (frame.sparkSession.sparkContext.master or "local").startswith("local")
+    kept = frame.persist(StorageLevel.MEMORY_AND_DISK_DESER if local else StorageLevel.MEMORY_AND_DISK_2)
     try:
         yield kept
     finally:

@@ -54,6 +54,11 @@ class Launcher:
             return [*findings, *lineage]
         return findings or lineage
 
+    def _storage(self, definition: Definition) -> Path:
+        """Where checkpoints and stores lie: on this host's disk, or where a cluster's executors see them, too."""
+        shared = getattr(definition.placement.launcher, "storage", None)
+        return Path(shared) if shared else self.state_dir
+
     def _provision(self) -> list[Finding]:
         try:
             self.spark()
@@ -83,7 +88,7 @@ class Launcher:
             revision_digest=run.revision.digest,
             definition=data,
             lineage=run.lineage,
-            checkpoint_root=str(checkpoint_root(self.state_dir, run.pipeline_name, run.lineage)),
+            checkpoint_root=str(checkpoint_root(self._storage(definition), run.pipeline_name, run.lineage)),
             heads=[_of_present_topics(head, definition) for head in heads],
             spark=self.spark(),
             handover=bool(resolved.values),

@@ -131,11 +131,13 @@ def _claim(operation: Operation, letters: Sequence[DeadLetter], repair: Repair |
 
 def _another(pipeline: Pipeline) -> Conflict:
     found = Operation.objects.filter(pipeline=pipeline, kind=OperationKind.REPLAY, state__in=OPEN_STATES).first()
-    holder = f"{found.created_by} is replaying dead letters of it ({found.id})" if found else "Others changed them"
+    if found is None:
+        words = "Some of the letters were taken or settled by others at this moment."
+        return Conflict(words, code="busy", hint="Send the request again.")
     return Conflict(
-        f"{holder}; one replay of a pipeline goes on at a time.",
+        f"{found.created_by} is replaying dead letters of {pipeline.name}; one such replay goes on at a time.",
         code="replay_under_way",
-        hint="Wait for it, or cancel it: DELETE /api/v1/operations/{id}.",
+        hint=f"Wait for it, or cancel it: DELETE /api/v1/operations/{found.id}.",
     )
 
 

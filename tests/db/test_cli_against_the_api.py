@@ -18,7 +18,7 @@ from pipelines.domain.roles import Role
 from pipelines.models import Revision
 from pipelines.services import access
 from tests.db.conftest import Server
-from tests.factories import UserFactory, definition_data
+from tests.factories import DeadLetterFactory, PipelineFactory, RunFactory, UserFactory, definition_data
 
 Run = Callable[..., Result]
 
@@ -51,6 +51,7 @@ def test_every_look_works_on_a_new_pipeline(run: Run) -> None:
     for command in (
         ["list"], ["list", "--phase", "stopped"], ["show", "orders"], ["status", "orders"], ["ledger", "orders"],
         ["ledger", "orders", "--balance"], ["runs", "orders"], ["events"], ["components"], ["components", "kafka"],
+        ["dead-letters", "orders"],
     ):  # fmt: skip
         plain, as_json = run(*command), run(*command, "--json")
         assert plain.exit_code == as_json.exit_code == 0, (command, plain.output)
@@ -114,3 +115,19 @@ def test_the_stream_of_events_goes_on_after_the_last_one_seen(
     with pytest.raises(KeyboardInterrupt):
         following.follow_events(Client(server.url, server.token), pipeline=None, last_id=str(ids[0]), as_json=True)
     assert seen == ids[1:]
+
+
+def test_dead_letters_are_listed_shown_replayed_and_discarded(run: Run) -> None:
+    row = RunFactory.create(pipeline=PipelineFactory.create(name="orders"))
+    letters = [DeadLetterFactory.create(run=row) for _ in range(3)]
+    first, second, third = (letter.letter_id for letter in letters)
+    assert [each["id"] for each in json.loads(run("dead-letters", "orders", "--json").stdout)] == [third, second, first]
+    assert "3 new" in run("dead-letters", "orders", "--since", "1h", "--state", "new").stdout
+    assert f"body {letters[0].offset}" in run("dead-letters", "show", "orders", first).stdout
+    assert run("dead-letters", "discard", "orders", third, "--reason", "test").stdout == "1 discarded\n"
+    assert run("dead-letters", "replay", "orders", third).exit_code == ExitCode.REFUSED
+    asked = json.loads(run("dead-letters", "replay", "orders", first, "--body", "-", "--json", text="mended").stdout)
+    assert (asked["kind"], asked["progress"]["of"]) == ("replay", 1)
+    refused = run("dead-letters", "replay", "orders", "--all")
+    assert refused.exit_code == ExitCode.REFUSED
+    assert asked["id"] in refused.stderr

@@ -28,6 +28,7 @@ EXAMPLES = {
     "name": "orders",
     "number": "1",
     "run_id": "1",
+    "letter_id": "abc1",
     "operation_id": str(uuid.uuid4()),
     "pipeline_id": str(uuid.uuid4()),
 }
@@ -46,7 +47,7 @@ def routes(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterat
 
 def address(route: str) -> str:
     for name, value in EXAMPLES.items():
-        for converter in ("name", "number", "secret", "uuid"):
+        for converter in ("name", "number", "secret", "uuid", "letter"):
             route = route.replace(f"<{converter}:{name}>", value)
     assert "<" not in route, route
     return "/" + route

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -123,7 +124,9 @@ class Jvm:
         return True
 
     def stop(self, timeout: float) -> None:
-        """Close its standard input, which ends it; kill it where it does not end in `timeout` seconds."""
+        """Close its standard input, which ends it; kill it where it does not end in `timeout` seconds. Its Python
+        workers get as long to close what they have open."""
+        workers = _descendants(self.process.pid)
         if self.process.stdin:
             self.process.stdin.close()
         try:
@@ -131,3 +134,34 @@ class Jvm:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait(timeout)
+        _wait_until_gone(workers, timeout)
+
+
+def _descendants(pid: int) -> list[int]:
+    """Living processes that a process has started, and theirs."""
+    parents: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents.setdefault(_parent(path.read_text()), []).append(int(path.parent.name))
+    found = parents.get(pid, [])
+    for child in found:  # grows on the way
+        found += parents.get(child, [])
+    return found
+
+
+def _parent(stat: str) -> int:
+    return int(stat.rpartition(")")[2].split()[1])
+
+
+def _wait_until_gone(pids: list[int], timeout: float) -> None:
+    deadline = time.monotonic() + timeout
+    while any(map(_lives, pids)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def _lives(pid: int) -> bool:
+    """Whether it is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -17,6 +17,9 @@ _stock_worker = daemon.worker
 
 
 def _close() -> None:
+    """Close what is open, once: the end of the connection and SIGHUP come at about the same time."""
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     runtime = sys.modules.get("workers.agent.interceptor_worker")
     if runtime is not None:
         runtime.close_all()

@@ -64,7 +64,10 @@ class Launcher:
         self._jvm = jvm
         self._journal = journal
         self._tmp = tmp
-        self._graph = compiler.build(definition, lineage=launch.lineage, state=_state_of(launch))
+        self._graph = compiler.build(
+            definition, lineage=launch.lineage, state=_state_of(launch), run=tmp.parent,
+            classes=frozenset(launch.interceptors),
+        )  # fmt: skip
         place = self._graph.dead_letters.place
         self._office = Office(self._graph.dead_letters, place, journal, definition.errors.max_rate)
         self._starts: dict[str, Offsets] = {}

@@ -111,3 +111,12 @@ def test_a_damaged_offset_log_is_no_position(checkpoint: Checkpoint, content: st
 def test_ranges_leave_out_what_does_not_move_and_start_new_partitions_at_zero() -> None:
     moved = ranges({("t", 0): 5, ("t", 1): 3}, {("t", 0): 9, ("t", 1): 3, ("t", 2): 2})
     assert [(item.partition, item.start, item.end) for item in moved] == [(0, 5, 9), (2, 0, 2)]
+
+
+def test_a_checkpoint_that_is_ahead_or_behind_names_the_records_between() -> None:
+    ahead = compare(head(at(9, 4), 3), View(3, 3, at(5), {3: at(109, 4)}))
+    assert [found.message for found in ahead] == ["t/0: the ledger continues at 9, the checkpoint at 109: GAP 100."]
+    behind = compare(head(at(9, 4), 3), View(3, 3, at(5), {3: at(9, 1)}))
+    assert [found.message for found in behind] == ["t/1: the ledger continues at 4, the checkpoint at 1: OVERLAP 3."]
+    (further,) = compare(head(at(9, 4), 3), View(4, 4, at(5), {3: at(9, 4), 4: at(109, 5)}))
+    assert further.message.endswith("is 3; t/0: GAP 100; t/1: GAP 1.")

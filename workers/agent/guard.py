@@ -54,9 +54,10 @@ def _disagreements(head: Head, checkpoint: View) -> Iterator[tuple[str, str]]:
     if committed >= 0 and not head.positions:
         yield "LEDGER_LOST", f"The checkpoint has finished batch {committed}, and the ledger knows no position at all."
     elif committed > done:
+        apart = _all_apart(head.positions, (checkpoint.ends or {}).get(committed, {}))
         yield (
             "LEDGER_BEHIND",
-            f"The checkpoint has finished batch {committed}; the ledger's last finished batch is {_number(done)}.",
+            f"The checkpoint has finished batch {committed}; the ledger's last finished one is {_number(done)}{apart}.",
         )
     elif not checkpoint.used and (done >= 0 or head.planned):
         yield (
@@ -89,7 +90,23 @@ def _different_ends(head: Head, checkpoint: View, done: int) -> Iterator[tuple[s
         if ledger is None and spark == 0:
             continue  # a partition that was added and has not moved yet
         if ledger != spark:
-            yield "CHECKPOINT_DISAGREES", f"{_name(key)}: the ledger continues at {ledger}, the checkpoint at {spark}."
+            yield (
+                "CHECKPOINT_DISAGREES",
+                f"{_name(key)}: the ledger continues at {ledger}, the checkpoint at {spark}{_apart(ledger, spark)}.",
+            )
+
+
+def _apart(ledger: int | None, spark: int | None) -> str:
+    """What the ledger would record if the checkpoint were believed: records that are skipped, or read again."""
+    if ledger is None or spark is None or ledger == spark:
+        return ""
+    return f": GAP {spark - ledger}" if spark > ledger else f": OVERLAP {ledger - spark}"
+
+
+def _all_apart(ledger: Offsets, spark: Offsets) -> str:
+    """The same for every partition."""
+    found = [f"{_name(key)}{_apart(ledger.get(key, 0), end)}" for key, end in sorted(spark.items())]
+    return "".join(f"; {text}" for text in found if ": " in text)
 
 
 def _different_plan(head: Head, checkpoint: View, planned: int) -> Iterator[tuple[str, str]]:

@@ -267,7 +267,7 @@ class Definition(Spec):
             limit
             for name in read.channels
             for key in ("capacity", "transaction_capacity")
-            if (channel := self.channels[name]).shares_read and (limit := getattr(channel, key, None)) is not None
+            if (limit := getattr(self.channels[name], key, None)) is not None
         ]
         return min([self.delivery.max_events_per_batch, *limits])
 

@@ -131,8 +131,13 @@ class _Intake:
             self._event(f"ledger.{kind}", message, each)
 
     def on_resolved(self, resolved: journal.Resolved, _at: datetime) -> None:
-        """What the sink said of an open batch; the bound stands until the batch is done and counted."""
+        """What the sink said of an open batch; the bound stands until the batch is done and counted. A batch without a
+        fixed end of which the sink holds nothing was never begun."""
         key = ((resolved.source, resolved.channel), resolved.batch)
+        row = self.planned.get(key)
+        if row is not None and (row.planned or {}).get("open_ended") and _is_nothing(resolved):
+            self._forget(key)
+            return
         if key in self.planned:
             self.planned[key].duplicates_max = resolved.delivered_before
             self.touched.add(key)
@@ -140,6 +145,12 @@ class _Intake:
         batch = f"{resolved.source}.{resolved.channel} {resolved.batch}"
         message = f"Open batch {batch}: the sink {known} {resolved.delivered_before} of its records."
         self._event("batch.resolved", message, resolved)
+
+    def _forget(self, key: tuple[Query, int]) -> None:
+        row = self.planned.pop(key)
+        self.touched.discard(key)
+        if row.pk is not None:
+            self.superseded.append(row.pk)
 
     def on_positions(self, change: journal.Positions, _at: datetime) -> None:
         self._move((change.source, change.channel), {(c.topic, c.partition): c.new for c in change.changes})
@@ -247,6 +258,10 @@ def _count(row: LedgerBatch, done: journal.Done, at: datetime) -> None:
 
 def _plain(ranges: list[PartitionRange]) -> list[dict[str, Any]]:
     return [r.model_dump(mode="json") for r in ranges]
+
+
+def _is_nothing(resolved: journal.Resolved) -> bool:
+    return resolved.complete and resolved.delivered_before == 0
 
 
 _HANDLERS: dict[EntryKind, Callable[[_Intake, Any, datetime], None]] = {

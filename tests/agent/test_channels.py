@@ -100,5 +100,5 @@ def test_a_file_channel_is_a_log_that_loses_and_doubles_nothing_when_the_driver_
     found = numbers_in(tmp_path / "audit")
     assert (set(found), found.total()) == (set(range(COUNT)), COUNT)
     assert pipeline.announced_duplicates == 0
-    log = pipeline.state_dir / "data" / pipeline.name / "channels" / "audit"
+    log = pipeline.state_dir / "data" / pipeline.name / "1" / "channels" / "audit"
     assert sum(path.stat().st_size for path in log.glob("*.events")) < COUNT * 100

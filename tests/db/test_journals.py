@@ -104,6 +104,15 @@ def test_a_batch_that_a_later_run_of_the_lineage_finishes_has_one_row(run: Run) 
     assert Event.objects.filter(kind="batch.resolved").exists()
 
 
+def test_a_batch_without_a_fixed_end_of_which_the_sink_holds_nothing_leaves_no_trace(run: Run) -> None:
+    open_ended = journal.Planned(**Q, batch=0, ranges=[rng(5, 5)], open_ended=True)
+    take(run, open_ended)
+    take(run, journal.Resolved(**Q, batch=0, delivered_before=3))
+    assert [batch.duplicates_max for batch in batches()] == [3]
+    take(run, journal.Resolved(**Q, batch=0, delivered_before=0))
+    assert batches() == []
+
+
 def test_a_gap_is_counted_and_told(run: Run) -> None:
     take(run, done(0, rng(0, 10)), done(1, rng(15, 20)))
     assert [row.gaps for row in batches()] == [0, 5]

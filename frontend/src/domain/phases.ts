@@ -22,7 +22,8 @@ export const PHASES: Record<Phase, PhaseWords> = {
   DEGRADED: {
     word: 'Degraded',
     tone: 'warn',
-    meaning: 'A sink is failing; another of its group takes the batches, or the batch is held; nothing is lost.',
+    meaning:
+      'A sink is failing; another of its group takes the batches, or the batch is held; nothing is lost.',
   },
   STALLED: {
     word: 'Stalled',

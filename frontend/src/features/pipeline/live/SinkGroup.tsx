@@ -47,8 +47,7 @@ function LiveSink({ sink, active, processor }: { sink: string; active: boolean; 
 
 function Failed({ failed }: { failed: FailedSink }) {
   const left = Date.parse(failed.until) - useNow()
-  const again =
-    left > 0 ? `tried again in ${duration(left)}` : 'tried with the next batch'
+  const again = left > 0 ? `tried again in ${duration(left)}` : 'tried with the next batch'
   return (
     <li>
       <ToneBadge tone="bad" icon={IconPlugConnectedX}>

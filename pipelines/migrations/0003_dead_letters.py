@@ -7,89 +7,125 @@ import pipelines.domain.states
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('pipelines', '0002_secrets'),
+        ("pipelines", "0002_secrets"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='DeadLetter',
+            name="DeadLetter",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('letter_id', models.CharField(max_length=64)),
-                ('source', models.CharField(max_length=100)),
-                ('channel', models.CharField(max_length=63)),
-                ('component', models.CharField(max_length=200)),
-                ('cause', models.TextField()),
-                ('topic', models.CharField(max_length=249)),
-                ('partition', models.PositiveBigIntegerField()),
-                ('offset', models.PositiveBigIntegerField()),
-                ('at', models.DateTimeField()),
-                ('key', models.BinaryField(null=True)),
-                ('headers', models.JSONField(default=list)),
-                ('body', models.BinaryField()),
-                ('size', models.PositiveBigIntegerField()),
-                ('truncated', models.BooleanField(default=False)),
-                ('location', models.TextField(blank=True, default='')),
-                ('state', models.CharField(choices=[('NEW', 'NEW'), ('REPLAYED', 'REPLAYED'), ('DISCARDED', 'DISCARDED')], default=pipelines.domain.states.LetterState['NEW'], max_length=16)),
-                ('settled_at', models.DateTimeField(blank=True, null=True)),
-                ('settled_by', models.CharField(blank=True, default='', max_length=150)),
-                ('sending_since', models.DateTimeField(blank=True, null=True)),
-                ('repair', models.JSONField(blank=True, null=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("letter_id", models.CharField(max_length=64)),
+                ("source", models.CharField(max_length=100)),
+                ("channel", models.CharField(max_length=63)),
+                ("component", models.CharField(max_length=200)),
+                ("cause", models.TextField()),
+                ("topic", models.CharField(max_length=249)),
+                ("partition", models.PositiveBigIntegerField()),
+                ("offset", models.PositiveBigIntegerField()),
+                ("at", models.DateTimeField()),
+                ("key", models.BinaryField(null=True)),
+                ("headers", models.JSONField(default=list)),
+                ("body", models.BinaryField()),
+                ("size", models.PositiveBigIntegerField()),
+                ("truncated", models.BooleanField(default=False)),
+                ("location", models.TextField(blank=True, default="")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("NEW", "NEW"), ("REPLAYED", "REPLAYED"), ("DISCARDED", "DISCARDED")],
+                        default=pipelines.domain.states.LetterState["NEW"],
+                        max_length=16,
+                    ),
+                ),
+                ("settled_at", models.DateTimeField(blank=True, null=True)),
+                ("settled_by", models.CharField(blank=True, default="", max_length=150)),
+                ("sending_since", models.DateTimeField(blank=True, null=True)),
+                ("repair", models.JSONField(blank=True, null=True)),
             ],
         ),
         migrations.RemoveConstraint(
-            model_name='operation',
-            name='one_open_operation_per_pipeline',
+            model_name="operation",
+            name="one_open_operation_per_pipeline",
         ),
         migrations.AddField(
-            model_name='operation',
-            name='parameters',
-            field=models.JSONField(default=dict, help_text='What the request asked for, where its kind needs more.'),
+            model_name="operation",
+            name="parameters",
+            field=models.JSONField(default=dict, help_text="What the request asked for, where its kind needs more."),
         ),
         migrations.AlterField(
-            model_name='operation',
-            name='kind',
-            field=models.CharField(choices=[('start', 'start'), ('pause', 'pause'), ('resume', 'resume'), ('stop', 'stop'), ('restart', 'restart'), ('replay', 'replay')], max_length=16),
+            model_name="operation",
+            name="kind",
+            field=models.CharField(
+                choices=[
+                    ("start", "start"),
+                    ("pause", "pause"),
+                    ("resume", "resume"),
+                    ("stop", "stop"),
+                    ("restart", "restart"),
+                    ("replay", "replay"),
+                ],
+                max_length=16,
+            ),
         ),
         migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['PENDING', 'RUNNING']), models.Q(('kind__in', ['replay']), _negated=True)), fields=('pipeline',), name='one_open_operation_per_pipeline'),
+            model_name="operation",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(
+                    ("state__in", ["PENDING", "RUNNING"]), models.Q(("kind__in", ["replay"]), _negated=True)
+                ),
+                fields=("pipeline",),
+                name="one_open_operation_per_pipeline",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['PENDING', 'RUNNING']), ('kind__in', ['replay'])), fields=('pipeline', 'kind'), name='one_open_side_operation_of_a_kind'),
+            model_name="operation",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("state__in", ["PENDING", "RUNNING"]), ("kind__in", ["replay"])),
+                fields=("pipeline", "kind"),
+                name="one_open_side_operation_of_a_kind",
+            ),
         ),
         migrations.AddField(
-            model_name='deadletter',
-            name='operation',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='dead_letters', to='pipelines.operation'),
+            model_name="deadletter",
+            name="operation",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="dead_letters",
+                to="pipelines.operation",
+            ),
         ),
         migrations.AddField(
-            model_name='deadletter',
-            name='pipeline',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='dead_letters', to='pipelines.pipeline'),
+            model_name="deadletter",
+            name="pipeline",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="dead_letters", to="pipelines.pipeline"
+            ),
         ),
         migrations.AddField(
-            model_name='deadletter',
-            name='run',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='dead_letters', to='pipelines.run'),
+            model_name="deadletter",
+            name="run",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="dead_letters", to="pipelines.run"
+            ),
         ),
         migrations.AddIndex(
-            model_name='deadletter',
-            index=models.Index(fields=['pipeline', '-id'], name='pipelines_d_pipelin_f8d27d_idx'),
+            model_name="deadletter",
+            index=models.Index(fields=["pipeline", "-id"], name="pipelines_d_pipelin_f8d27d_idx"),
         ),
         migrations.AddIndex(
-            model_name='deadletter',
-            index=models.Index(fields=['pipeline', 'state', 'component'], name='pipelines_d_pipelin_a4e1b3_idx'),
+            model_name="deadletter",
+            index=models.Index(fields=["pipeline", "state", "component"], name="pipelines_d_pipelin_a4e1b3_idx"),
         ),
         migrations.AddIndex(
-            model_name='deadletter',
-            index=models.Index(fields=['at'], name='pipelines_d_at_13ac19_idx'),
+            model_name="deadletter",
+            index=models.Index(fields=["at"], name="pipelines_d_at_13ac19_idx"),
         ),
         migrations.AddConstraint(
-            model_name='deadletter',
-            constraint=models.UniqueConstraint(fields=('pipeline', 'letter_id'), name='a_dead_letter_is_listed_once'),
+            model_name="deadletter",
+            constraint=models.UniqueConstraint(fields=("pipeline", "letter_id"), name="a_dead_letter_is_listed_once"),
         ),
     ]

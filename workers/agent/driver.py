@@ -304,7 +304,8 @@ def _code_for(findings: Sequence[AgentFinding]) -> int:
     """10 where a person has to decide about a position, 11 where a component did not initialise."""
     positions = {
         "LEDGER_BEHIND", "LEDGER_LOST", "CHECKPOINT_LOST", "CHECKPOINT_DISAGREES", "BELOW_LOG_START", "BEYOND_LOG_END",
-        "PARTITION_REMOVED", "INTAKE_LOST", "INTAKE_DAMAGED", "TRUNCATED", "INODE_REPLACED", "FILE_GONE", "FILE_CHANGED",
+        "PARTITION_REMOVED", "CHANNELS_APART", "INTAKE_LOST", "INTAKE_DAMAGED", "TRUNCATED", "INODE_REPLACED",
+        "FILE_GONE", "FILE_CHANGED",
     }  # fmt: skip
     return Exit.PREFLIGHT_BLOCKED if any(finding.code in positions for finding in findings) else Exit.INIT_FAILED
 

@@ -92,16 +92,16 @@ PYTHON = {"type": "python", "class": "tests.agent.interceptors:Various"}
 def test_a_killed_executor_and_a_killed_worker_in_mid_stream_lose_nothing(
     topics: Topics, cluster: SparkCluster, on_cluster: Callable[..., Pipeline]
 ) -> None:
-    topics.produce(400_000)
-    pipeline = on_cluster({"max_events_per_batch": 20_000})
+    topics.produce(200_000)
+    pipeline = on_cluster({"max_events_per_batch": 10_000})
     pipeline.definition["sources"]["shop"]["interceptors"] = [PYTHON]
     pipeline.interceptors = [PYTHON["class"]]
     run = pipeline.start()
-    run.wait_delivered(40_000, LONG)
+    run.wait_delivered(20_000, LONG)
     cluster.executors()[0].kill()
-    run.wait_delivered(120_000, LONG)
+    run.wait_delivered(60_000, LONG)
     cluster.workers.pop().process.kill()
-    run.wait_delivered(200_000, LONG)
+    run.wait_delivered(100_000, LONG)
     cluster.add_worker()
     finish(pipeline, run)
     nothing_is_missing(pipeline, topics)
@@ -115,14 +115,17 @@ def test_a_killed_driver_takes_its_executors_along_before_the_next_run_reads(
     run = pipeline.start()
     run.wait_delivered(20_000, LONG)
     old = cluster.executors()
-    stuck = old[0]
-    stuck.suspend()  # it neither hears of its driver's end nor ends by itself
+    worker = cluster.workers[0]
+    stuck = [*worker.executors(), psutil.Process(worker.process.pid)]
+    for process in stuck:  # the executor does not hear of its driver's end, and nobody ends it
+        process.suspend()
     run.kill("driver")
     run.wait_exit(60)
     run = pipeline.start()
     wait_for(lambda: "waiting for the executors of run 1" in run.log, "the fence", LONG)
     assert not run.of_kind(Planned)
-    stuck.resume()
+    for process in stuck:
+        process.resume()
     run.wait_delivered(1, LONG)
     assert not any(executor.is_running() for executor in old)
     finish(pipeline, run)

@@ -29,7 +29,13 @@ class Pages(HTTPServer):
 
     def then(self, *, application: bool, executor: bool, alive: bool = True) -> None:
         """What one look finds: the master's page, then the worker's."""
-        worker = {"state": "ALIVE" if alive else "DEAD", "webuiaddress": self.page, "cores": 2, "coresused": 1}
+        worker = {
+            "id": "worker-1",
+            "state": "ALIVE" if alive else "DEAD",
+            "webuiaddress": self.page,
+            "cores": 2,
+            "coresused": 1,
+        }
         master = {"workers": [worker], "activeapps": [{"id": APPLICATION}] if application else []}
         self.answers.append(master)
         if alive and not application:
@@ -68,6 +74,7 @@ def noted(directory: Path, master: str, *, page: str | None = None, fence: float
 
 def test_it_waits_until_neither_master_nor_worker_has_the_application(tmp_path: Path, pages: Pages) -> None:
     said: list[str] = []
+    pages.then(application=True, executor=True)
     fence = noted(tmp_path, "spark://a:1", page=pages.page)
     pages.then(application=True, executor=True)
     pages.then(application=False, executor=True)
@@ -82,6 +89,14 @@ def test_a_worker_that_cannot_be_asked_counts_as_unknown(pages: Pages) -> None:
     pages.then(application=False, executor=False, alive=False)
     with pytest.raises(standalone.Silent, match="not alive"):
         standalone.is_gone(pages.page, APPLICATION)
+
+
+def test_a_worker_that_was_dead_before_the_application_began_is_not_asked(tmp_path: Path, pages: Pages) -> None:
+    pages.then(application=True, executor=False, alive=False)
+    fence = noted(tmp_path, "spark://a:1", page=pages.page, fence=3600)
+    pages.then(application=False, executor=False, alive=False)
+    fence.wait(lambda why: pytest.fail(why))
+    assert not pages.answers
 
 
 def test_a_cluster_that_cannot_say_costs_the_fence_and_no_more(tmp_path: Path) -> None:

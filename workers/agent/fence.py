@@ -21,12 +21,14 @@ _LOOK_EVERY = 0.25
 
 
 class Application(Document):
-    """A note of one application. `page`: its master's, where it has one; `fence`: seconds that its executors may
-    outlive the driver; `since`: when it was first known that the driver is dead (CLOCK_BOOTTIME of `boot_id`)."""
+    """A note of one application. `page`: its master's, where it has one; `dead`: workers that were so when it began;
+    `fence`: seconds that its executors may outlive the driver; `since`: when it was first known that the driver is dead
+    (CLOCK_BOOTTIME of `boot_id`)."""
 
     id: str
     run: int
     page: str | None = None
+    dead: frozenset[str] = frozenset()
     fence: float
     since: float | None = None
     boot_id: str | None = None
@@ -42,7 +44,8 @@ class Fence:
         """An application has begun."""
         self._directory.mkdir(parents=True, exist_ok=True)
         page = (launcher.master_ui or standalone.page_of(launcher.master)) if launcher.standalone else None
-        noted = Application(id=application, run=run, page=page, fence=launcher.executor_fence)
+        dead = standalone.dead_workers(page) if page else frozenset()
+        noted = Application(id=application, run=run, page=page, dead=dead, fence=launcher.executor_fence)
         noted.store(self._directory / f"{run}.json")
 
     def forget(self, run: int) -> None:
@@ -79,6 +82,6 @@ def _why_not_gone(noted: Application) -> str:
     if noted.page is None:
         return f"up to {noted.fence:.0f} s, in which they end by themselves"
     try:
-        return "" if standalone.is_gone(noted.page, noted.id) else "the cluster still has them"
+        return "" if standalone.is_gone(noted.page, noted.id, noted.dead) else "the cluster still has them"
     except standalone.Silent as silent:
         return str(silent)

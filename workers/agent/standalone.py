@@ -28,13 +28,14 @@ class Silent(Exception):
 
 @dataclass(frozen=True)
 class Cluster:
-    """What a master says: free and all cores of its living workers, the applications that it serves, and workers by
-    the addresses of their pages; None for a worker that is not alive."""
+    """What a master says: free and all cores of its living workers, the applications that it serves, the pages of
+    living workers, and the ids of those that are not alive."""
 
     cores: int
     free_cores: int
     applications: frozenset[str]
-    workers: tuple[str | None, ...]
+    workers: tuple[str, ...]
+    dead: frozenset[str]
 
 
 def page_of(master: str) -> str:
@@ -52,25 +53,34 @@ def cluster(page: str) -> Cluster:
             cores=sum(worker["cores"] for worker in alive),
             free_cores=sum(worker["cores"] - worker["coresused"] for worker in alive),
             applications=frozenset(each["id"] for each in found["activeapps"]),
-            workers=tuple(each["webuiaddress"] if each in alive else None for each in found["workers"]),
+            workers=tuple(each["webuiaddress"] for each in alive),
+            dead=frozenset(each["id"] for each in found["workers"] if each not in alive),
         )
     except (KeyError, TypeError) as error:
         raise Silent(f"{page} is not the page of a Spark master: {error!r}") from error
 
 
-def is_gone(page: str, application: str) -> bool:
-    """Whether the master has ended an application and no worker has an executor of it left. Raises Silent where the
-    master, or a worker that it knows, cannot be asked."""
+def dead_workers(page: str) -> frozenset[str]:
+    """Workers that a master knows and that are not alive; none where it cannot be asked."""
+    try:
+        return cluster(page).dead
+    except Silent:
+        return frozenset()
+
+
+def is_gone(page: str, application: str, never_on: frozenset[str] = frozenset()) -> bool:
+    """Whether the master has ended an application and no worker has an executor of it left. `never_on`: workers that
+    were dead before it began. Raises Silent where the master, or a worker that it knows, cannot be asked."""
     seen = cluster(page)
     if application in seen.applications:
         return False
+    if seen.dead - never_on:
+        raise Silent("a worker is not alive")
     return not any(application in _executors(worker) for worker in seen.workers)
 
 
-def _executors(worker: str | None) -> frozenset[str]:
+def _executors(worker: str) -> frozenset[str]:
     """The applications that a worker has executors of."""
-    if worker is None:
-        raise Silent("a worker is not alive")
     try:
         return frozenset(each["appid"] for each in _get(worker)["executors"])
     except (KeyError, TypeError) as error:

@@ -82,10 +82,11 @@ def delivered(topics: Topics, channel: str) -> list[str]:
     partitions = [TopicPartition(f"{topics.name}-{channel}", number, 0) for number in range(4)]
     left = sum(consumer.get_watermark_offsets(partition, timeout=10)[1] for partition in partitions)
     consumer.assign(partitions)
-    found = []
+    found: list[str] = []
     while len(found) < left:
         for message in consumer.consume(100, timeout=1):
-            headers = {name: value.decode() for name, value in message.headers() or []}  # type: ignore[union-attr]
+            pairs: Any = message.headers() or []
+            headers = {name: value.decode() for name, value in pairs}
             found.append(in_words(headers, message.value() or b""))
     consumer.close()
     return sorted(found)

@@ -53,6 +53,7 @@ bench: setup ## compare with Flume and Kafka Connect on an idle machine; CASE=, 
 generate: setup ## write what is made from the code: reference pages in docs/ and the page's types of the API
 	@$(MANAGE) render_states
 	@$(MANAGE) render_definition
+	@$(MANAGE) render_components
 	@$(MANAGE) render_cli
 	@$(MANAGE) render_schema
 	@cd frontend && npm run --silent types

@@ -17,7 +17,7 @@ from workers.agent.findings import Refused
 from workers.agent.parcel import ARCHIVE
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Row, SparkSession
 
 PATH = "placement.launcher.python"
 _LOST = re.compile(r"\(([\w.:\[\]-]+) executor (\w+)\)")
@@ -37,16 +37,27 @@ class ExecutorInfo(Protocol):
 def check(spark: SparkSession, slots: int, modules: Sequence[str]) -> None:
     """Let a Python worker in every slot, all at once, import what the pipeline needs. Raises Refused with a finding for
     every host where that fails."""
-    frame = map_in_arrow(
-        spark.range(slots, numPartitions=slots), _importer(modules), "host string, problem string", barrier=True
-    )
     try:
-        rows = frame.collect()
+        rows = _look(spark, slots, modules, barrier=True)
     except Exception as error:
-        raise Refused(_unusable(str(error))) from error
+        raise Refused(_unusable(_told_with_host(spark, slots, modules, str(error)))) from error
     problems = sorted({(row["host"], row["problem"]) for row in rows if row["problem"]})
     if problems:
         raise Refused(*(_finding(host, problem) for host, problem in problems))
+
+
+def _look(spark: SparkSession, slots: int, modules: Sequence[str], *, barrier: bool) -> list[Row]:
+    slot_each = spark.range(slots, numPartitions=slots)
+    return map_in_arrow(slot_each, _importer(modules), "host string, problem string", barrier=barrier).collect()
+
+
+def _told_with_host(spark: SparkSession, slots: int, modules: Sequence[str], text: str) -> str:
+    """Spark does not say where a barrier failed; of a task of its own it does."""
+    try:
+        _look(spark, slots, modules, barrier=False)
+    except Exception as error:
+        return str(error)
+    return text
 
 
 def _importer(modules: Sequence[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -8,10 +8,10 @@ import pytest
 
 from pipelines.domain.actions import Action, Outcome, Situation, allowed_actions, judge
 from pipelines.domain.roles import Role
-from pipelines.domain.states import RESTING_PHASES, DesiredState, OperationKind, Phase
+from pipelines.domain.states import RESTING_PHASES, SIDE_OPERATIONS, DesiredState, OperationKind, Phase
 from pipelines.services.lifecycle import TARGETS
 
-OPERATIONS = [None, *OperationKind]
+OPERATIONS = [None, *(kind for kind in OperationKind if kind not in SIDE_OPERATIONS)]
 EVERY_SITUATION = [
     Situation(desired, phase, operation, live)
     for desired, phase, operation, live in product(DesiredState, Phase, OPERATIONS, [False, True])

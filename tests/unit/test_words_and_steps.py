@@ -10,7 +10,7 @@ import pytest
 from pipelines.domain.conditions import Condition, ConditionStatus, ConditionType, Known, completed, headline
 from pipelines.domain.operations import STEPS, StepState, closed, moved, seconds_allowed, steps_of
 from pipelines.domain.spec import Lifecycle
-from pipelines.domain.states import DesiredState, OperationKind, Phase
+from pipelines.domain.states import SIDE_OPERATIONS, DesiredState, OperationKind, Phase
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -69,7 +69,7 @@ def test_the_steps_of_every_kind_move_forward_and_close(kind: OperationKind) -> 
     assert moved(steps, STEPS[kind][-1], StepState.RUNNING, "now", "t3") == steps
 
 
-@pytest.mark.parametrize("kind", OperationKind)
+@pytest.mark.parametrize("kind", [kind for kind in OperationKind if kind not in SIDE_OPERATIONS])
 def test_every_operation_has_an_end_in_time_even_without_a_watchdog(kind: OperationKind) -> None:
     unwatched = Lifecycle(cancel_timeout=0)
     assert 0 < seconds_allowed(kind, Lifecycle(), True) < 3600

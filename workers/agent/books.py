@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _RATE_WINDOW = 5.0
+_LEFT_ALONE = 60.0
+"""Seconds without an attempt after an optional channel has kept others waiting."""
 _SINK_ENDS_AGE = 1.0
 
 
@@ -77,7 +79,8 @@ class ChannelBooks:
         self._judge = judge
         self._office = office
         self._journal = journal
-        self._optional = optional
+        self.optional = optional
+        self._left_alone_until = 0.0
         self._overrun = overrun
         self._open: tuple[Planned, Resolved, bool] | None = None
         self._begun: tuple[Planned, float] | None = None
@@ -148,8 +151,10 @@ class ChannelBooks:
 
     def _done(self, planned: Planned, frame: DataFrame, started: float) -> Done:
         batch = Batch(frame, planned, self._judge)
+        if time.monotonic() < self._left_alone_until:
+            return self._dropped(batch, started)
         try:
-            delivery = self.group.deliver(batch, self._listener(planned.batch), patient=not self._optional)
+            delivery = self.group.deliver(batch, self._listener(planned.batch), patient=not self.optional)
         except AllFailed:
             return self._dropped(batch, started)
         sink = self.group.sinks[delivery.sink]
@@ -159,6 +164,12 @@ class ChannelBooks:
             counts=delivery.counts, duplicates_max=self._duplicates(planned, delivery), sink=delivery.sink,
             attempts=delivery.attempts, ms=_ms_since(started),
         )  # fmt: skip
+
+    def give_up(self) -> None:
+        """Others wait for this optional channel: cancel its write, and drop its batches for a while."""
+        self._left_alone_until = time.monotonic() + _LEFT_ALONE
+        if writing := self.group.writing:
+            writing.deadline.expire()
 
     def _with_overrun(self, done: Done) -> Done:
         lost = sum(each.end - each.start for each in done.ranges) - done.counts.read if self._overrun else 0
@@ -196,7 +207,7 @@ class ChannelBooks:
 
     def _ends_of_sinks(self, number: int) -> dict[str, list[PartitionPosition]]:
         """The sinks' ends, at most a second old: older ones only mean a few more records to look at in recovery."""
-        if self._optional:
+        if self.optional:
             return {}
         now = time.monotonic()
         if self._sink_ends is None or now - self._sink_ends[0] > _SINK_ENDS_AGE:
@@ -210,24 +221,26 @@ class ChannelBooks:
             return 0
         if not delivery.before:
             return before
+        touched = self.group.sinks.keys() if before else delivery.before.keys()
         return self._duplicates_here(planned, delivery, before) + sum(
-            self._copies_elsewhere(planned, sink, attempts)
-            for sink, attempts in delivery.before.items()
-            if sink != delivery.sink
+            self._copies_elsewhere(planned, sink, delivery) for sink in touched - {delivery.sink}
         )
 
     def _duplicates_here(self, planned: Planned, delivery: Delivery, before: int) -> int:
-        found = self.group.sinks[delivery.sink].resolve(planned)
+        found = self.group.resolve_in(delivery.sink, planned)
         if found.committed:
             return 0
-        if found.complete:
+        if found.complete and delivery.sink not in delivery.abandoned:
             return max(0, found.delivered_before - delivery.counts.delivered)
         return before + delivery.before[delivery.sink] * delivery.counts.delivered
 
-    def _copies_elsewhere(self, planned: Planned, sink: str, attempts: int) -> int:
-        """What a member of the group holds of a batch that another one took in the end."""
-        found = self.group.sinks[sink].resolve(planned)
-        return found.delivered_before if found.complete else attempts * planned.bound
+    def _copies_elsewhere(self, planned: Planned, sink: str, delivery: Delivery) -> int:
+        """What a member of the group holds of a batch that another one took in the end; one whose attempt was
+        abandoned may get all of it yet."""
+        found = self.group.resolve_in(sink, planned)
+        if found.complete and sink not in delivery.abandoned:
+            return found.delivered_before
+        return max(1, delivery.before[sink]) * planned.bound
 
     def _listener(self, number: int) -> Listener:
         def failed(failure: Failure) -> None:

@@ -22,7 +22,7 @@ from pipelines.domain.sink_groups import Pools, Switch
 from workers.agent.batch import Attempt, Batch
 from workers.agent.cluster import repeats
 from workers.agent.component import Resolution, SinkBuilder
-from workers.agent.deadline import Deadline, DeadlineExceeded
+from workers.agent.deadline import Deadline, DeadlineExceeded, SlotsLost, check_slots
 from workers.agent.findings import Refused, blocked_by, refuse
 from workers.agent.gate import Gate
 from workers.agent.sink_processors import AllFailed, Processor
@@ -50,12 +50,14 @@ class Failure:
 
 @dataclass(frozen=True)
 class Delivery:
-    """A batch that a sink has acknowledged. `failed`: attempts before it, by sink; `pass_`: the one that worked."""
+    """A batch that a sink has acknowledged. `failed`: attempts before it, by sink; `abandoned`: the sinks where one of
+    them may go on writing; `pass_`: the one that worked."""
 
     pass_: Attempt
     counts: Counts
     sink: str
     failed: Counter[str] = field(default_factory=Counter)
+    abandoned: frozenset[str] = frozenset()
 
     @property
     def attempts(self) -> int:
@@ -73,6 +75,16 @@ class _Done(Generic[T]):
     result: T
     sink: str
     failed: Counter[str]
+    abandoned: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Writing:
+    """A write that goes on; `since` is of the monotonic clock."""
+
+    sink: str
+    since: float
+    deadline: Deadline
 
 
 @dataclass(frozen=True)
@@ -94,16 +106,21 @@ def cause_of(error: BaseException) -> str:
 
 class SinkGroup:
     """The sinks of one channel, one of which takes each batch. `name` is empty for a sink without a declared group;
-    `kind` is the type of the processor."""
+    `kind` is the type of the processor; `share`: the task slots that the channel may use; `unready`: sinks that were
+    away when the run began, and are made ready before their first batch."""
 
     def __init__(
-        self, name: str, kind: str, sinks: Mapping[str, SinkBuilder], processor: Processor, gate: Gate
+        self, name: str, kind: str, sinks: Mapping[str, SinkBuilder], processor: Processor, gate: Gate, share: int = 1
     ) -> None:
         self.name = name
         self.kind = kind
         self.sinks = dict(sinks)
         self.processor = processor
+        self.writing: Writing | None = None
+        self.unready: set[str] = set()
         self._gate = gate
+        self._share = share
+        self._left_behind = False
 
     def ends(self, listener: Listener) -> dict[str, list[PartitionPosition]]:
         """End offsets by sink. A single sink is waited for like a delivery; of a group, those that can be asked now."""
@@ -116,7 +133,7 @@ class SinkGroup:
 
     def resolve(self, planned: Planned) -> Resolution:
         """What the sinks say of a batch that was planned and never done, together."""
-        each = [sink.resolve(planned) for sink in self.sinks.values()]
+        each = [self.resolve_in(sink, planned) for sink in self.sinks]
         if planned.open_ended and not all(one.complete for one in each):
             raise _tail_unreadable(planned)
         return Resolution(
@@ -124,6 +141,15 @@ class SinkGroup:
             complete=all(one.complete for one in each),
             committed=len(each) == 1 and each[0].committed,
         )
+
+    def resolve_in(self, sink: str, planned: Planned) -> Resolution:
+        """What one of them says; the batch's bound where it cannot be asked."""
+        try:
+            return self.sinks[sink].resolve(planned)
+        except Py4JNetworkError:
+            raise
+        except Exception:
+            return Resolution(delivered_before=planned.bound, complete=False)
 
     def pools(self) -> Pools:
         """Who is live and who is out."""
@@ -133,48 +159,66 @@ class SinkGroup:
         """Write the batch, however long that takes; in one round where not `patient`.
 
         Raises Cancelled where a stop gives the batch up, SourceLost where its records are gone, Blocked where no
-        attempt can finish it, Py4JNetworkError where the JVM is gone, AllFailed where a single round was not enough.
+        attempt can finish it, Py4JNetworkError where the JVM is gone, AllFailed where a single round was not enough,
+        SlotsLost where writes that were cancelled hold too many slots.
         """
         numbers = itertools.count(1)
         done = self._try(lambda sink: self._write(sink, batch, next(numbers)), listener, patient=patient)
         attempt, counts = done.result
-        return Delivery(attempt, counts, done.sink, done.failed)
+        return Delivery(attempt, counts, done.sink, done.failed, done.abandoned)
 
     def _try(self, action: Callable[[str], T], listener: Listener, *, patient: bool = True) -> _Done[T]:
         """Let candidates act until one succeeds."""
         failed: Counter[str] = Counter()
+        abandoned: set[str] = set()
         causes: dict[str, str] = {}
         since = 0.0
         while True:
             for sink in self.processor.candidates():
                 try:
                     result = action(sink)
-                except Py4JNetworkError:
+                except (Py4JNetworkError, SlotsLost):
                     raise
                 except Exception as error:
                     self._raise_what_is_no_failure(error)
                     since = since or time.time()
                     failed[sink] += 1
+                    abandoned |= {sink} if isinstance(error, DeadlineExceeded) else set()
                     causes[sink] = cause_of(error)
                     _tell(self.processor.failed(sink, causes[sink]), listener)
                     listener.failed(Failure(sink, causes[sink], failed.total(), since))
                 else:
                     _tell(self.processor.delivered(sink), listener)
-                    return _Done(result, sink, failed)
+                    return _Done(result, sink, failed, frozenset(abandoned))
             if not patient:
                 raise AllFailed(self.name, causes)
             self._gate.hold(self.processor.pause())
 
     def _write(self, sink: str, batch: Batch, number: int) -> tuple[Attempt, Counts]:
         builder = self.sinks[sink]
+        spark = batch.frame.sparkSession
+        context = spark.sparkContext
+        if self._left_behind:
+            check_slots(context, self._share, self._gate.hold)
+        if sink in self.unready:
+            builder.probe()
+            builder.initialise(spark)
+            self.unready.discard(sink)
         attempt = batch.attempt(builder.place.path, builder.refuses())
         planned = batch.planned
         group = f"{planned.source}.{planned.channel}/{planned.batch}/{sink}/{number}"
-        context = batch.frame.sparkSession.sparkContext
-        with Deadline(context, group, builder.write_deadline):
-            counts = builder.write(attempt)
-            attempt.repeats = repeats(context, group)
-            return attempt, counts
+        deadline = Deadline(context, group, builder.write_deadline)
+        self.writing = Writing(sink, time.monotonic(), deadline)
+        try:
+            with deadline:
+                counts = builder.write(attempt)
+                attempt.repeats = repeats(context, group)
+                return attempt, counts
+        except DeadlineExceeded:
+            self._left_behind = True
+            raise
+        finally:
+            self.writing = None
 
     def _raise_what_is_no_failure(self, error: Exception) -> None:
         """A stop, a source that lost records and a batch that blocks say nothing about a sink."""

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,28 @@ def _unresolved(definition: Definition) -> list[AgentFinding]:
     ]  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Slots:
+    """Task slots of a run. In its own JVM every channel has as many as `cores` says: a slot whose task waits costs
+    nothing, and a sink that hangs leaves those of its neighbours alone. Those of a cluster are divided."""
+
+    total: int
+    channels: int
+
+    @classmethod
+    def of(cls, definition: Definition) -> Slots:
+        """As the definition asks for them; in real-time mode tasks never end, and `cores` is what there is."""
+        launcher = definition.placement.launcher
+        channels = sum(len(read.channels) for read in definition.reads())
+        fixed = isinstance(launcher, SparkLauncher) or definition.delivery.mode == "real_time"
+        return cls(launcher.cores if fixed else launcher.cores * channels, channels)
+
+    @property
+    def share(self) -> int:
+        """Of one channel."""
+        return max(1, self.total // self.channels)
+
+
 class Launcher:
     """Prepares and starts the queries of one run. `prepared`: preflight found nothing; `started`: queries run."""
 
@@ -74,6 +97,7 @@ class Launcher:
         self._cluster = cluster_of(launch, definition, self._graph)
         self._below: dict[str, Builder] = {clusters.PATH: self._cluster} if self._cluster else {}
         self.components = Components({**self._below, **self._graph.parts}, journal)
+        self._slots = Slots.of(definition)
         self.queries = [self._query(read, gate) for read in definition.reads()]
         self.spark: SparkSession | None = None
         self._session_failure: Exception | None = None
@@ -88,6 +112,7 @@ class Launcher:
             read, [self._books(read, channel, gate) for channel in read.channels],
             checkpoint=self._checkpoint(read),
             gate=gate, keep=not all(interceptor.spec.repeatable for interceptor in interceptors),
+            share=self._slots.share if self._slots.channels > 1 else None,
         )  # fmt: skip
 
     def _checkpoint(self, read: Read) -> Checkpoint:
@@ -121,7 +146,7 @@ class Launcher:
         head = next((h for h in self._launch.heads if (h.source, h.channel) == (source, channel)), None)
         if head is not None:
             made.restore(head.penalties)
-        return SinkGroup(name, spec.type, sinks, made, gate)
+        return SinkGroup(name, spec.type, sinks, made, gate, self._slots.share)
 
     def prepare(self) -> list[AgentFinding]:
         """Probe, compare positions, open the session, initialise. Returns everything that speaks against a start."""
@@ -134,6 +159,11 @@ class Launcher:
         session = threading.Thread(target=self._connect, name="session", daemon=True)
         session.start()
         findings = check_all(self._graph.parts, self.components, lambda part: part.probe(), timeout, last=False)
+        away = spared(self._definition, findings)
+        findings = [finding for finding in findings if sink_of(finding) not in away]
+        for query in self.queries:
+            for books in query.channels:
+                books.group.unready = books.group.sinks.keys() & away
         if not findings:
             starts = check_positions(self._launch, self._graph, self.queries, self._journal)
             findings, self._starts = starts.findings, starts.offsets
@@ -142,7 +172,10 @@ class Launcher:
         session.join(min(timeout, self._cluster.spec.slots_timeout) if self._cluster else timeout)
         if (spark := self.spark) is None:
             return self._no_session()
-        for parts in (self._below, self._graph.parts):
+        ready = {
+            path: part for path, part in self._graph.parts.items() if path not in {f"sinks.{name}" for name in away}
+        }
+        for parts in (self._below, ready):
             findings = findings or check_all(
                 parts, self.components, lambda part: part.initialise(spark), timeout, last=True
             )
@@ -169,8 +202,10 @@ class Launcher:
             if self._cluster:
                 self.spark = self._cluster.connect(self._jvm, self._launch.spark.classpath, self._tmp)
             else:
-                cores = self._definition.placement.launcher.cores
-                self.spark = sessions.connect(self._jvm, name=self._definition.name, cores=cores, tmp=self._tmp)
+                self.spark = sessions.connect(
+                    self._jvm, name=self._definition.name, cores=self._slots.total, tmp=self._tmp,
+                    differing={"spark.default.parallelism": str(self._definition.placement.launcher.cores)},
+                )  # fmt: skip
         except Exception as error:
             self._session_failure = error
 
@@ -222,6 +257,23 @@ class Launcher:
 
     def _judge(self, query: RealTimeQuery) -> Judge:
         return self._graph.judge(query.read.source, query.read.channels[0])
+
+
+def spared(definition: Definition, findings: list[AgentFinding]) -> set[str]:
+    """Sinks that are away and whose group has a member that is not: they are tried again when it is their turn."""
+    found: set[str] = set()
+    for group in definition.sink_groups.values():
+        troubled = {name for name in group.sinks if any(sink_of(finding) == name for finding in findings)}
+        hopeless = {sink_of(finding) for finding in findings if not finding.retryable}
+        if troubled < set(group.sinks):
+            found |= troubled - hopeless
+    return found
+
+
+def sink_of(finding: AgentFinding) -> str:
+    """The sink that a finding is about; empty where it is about something else."""
+    kind, _, rest = finding.path.partition(".")
+    return rest.partition(".")[0] if kind == "sinks" else ""
 
 
 def cluster_of(launch: Launch, definition: Definition, graph: compiler.Graph) -> Cluster | None:

@@ -98,8 +98,12 @@ class Mirror:
         books = min(self._required, key=lambda each: sum(each.positions.values()))
         if not books.lag:
             return "", "", ""
-        holding = books.progress.holding
-        return books.channel, holding.component if holding else "", holding.cause if holding else ""
+        if holding := books.progress.holding:
+            return books.channel, holding.component, holding.cause
+        if writing := books.group.writing:
+            cause = f"a write has been going on for {time.monotonic() - writing.since:.0f} s"
+            return books.channel, f"sinks.{writing.sink}", cause
+        return books.channel, "", ""
 
 
 def _every(seconds: float, action: Callable[[], None]) -> None:

@@ -6,7 +6,8 @@ The order is what recovery rests on: gate, `planned` on disk, sink, acknowledgem
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
+_PATIENCE = 3.0
+"""Seconds that required channels wait at least for optional ones that share their read."""
+
 
 class ReadQuery:
-    """The query of one read. `keep`: a batch is evaluated once and kept, since a second look may see something else."""
+    """The query of one read. `keep`: a batch is evaluated once and kept, since a second look may see something else.
+    `share`: the most tasks that a batch may be split into, so that it leaves other channels their slots."""
 
     def __init__(
-        self, read: Read, channels: Sequence[ChannelBooks], *, checkpoint: Checkpoint, gate: Gate, keep: bool = False
-    ) -> None:
+        self, read: Read, channels: Sequence[ChannelBooks], *, checkpoint: Checkpoint, gate: Gate, keep: bool = False,
+        share: int | None = None,
+    ) -> None:  # fmt: skip
         self.read = read
         self.name = read.name
         self.channels = list(channels)
@@ -37,6 +43,7 @@ class ReadQuery:
         self.on_change: Callable[[], None] = lambda: None
         self._gate = gate
         self._keep = keep or len(self.channels) > 1
+        self._share = share
         self._batch: int | None = None
         self._query: StreamingQuery | None = None
         self._ended = threading.Event()
@@ -117,8 +124,10 @@ class ReadQuery:
                 books.replayed(number)
         if due:
             ends = self.checkpoint.ends(number)
+            frame = frame.coalesce(self._share) if self._share else frame
             with _kept(frame) if self._keep else _as_it_is(frame) as kept:
-                _side_by_side([partial(books.deliver, kept, number, ends) for books in due], self._give_up)
+                due.sort(key=lambda books: books.optional)
+                _side_by_side({books: partial(books.deliver, kept, number, ends) for books in due}, self._give_up)
 
     def _give_up(self) -> None:
         """One channel cannot go on, which ends the run: the others do not hold their batches any longer."""
@@ -156,8 +165,11 @@ def _kept(frame: DataFrame) -> Iterator[DataFrame]:
         kept.unpersist()
 
 
-def _side_by_side(actions: Sequence[Callable[[], None]], failed: Callable[[], None]) -> None:
-    """Run all to their end, the first in this thread; then raise what the first that failed raised."""
+def _side_by_side(actions: Mapping[ChannelBooks, Callable[[], None]], failed: Callable[[], None]) -> None:
+    """Run all to their end, the first in this thread; then raise what the first that failed raised.
+
+    Once the required channels are done, optional ones have as long again, and are given up then.
+    """
     from pyspark import InheritableThread
 
     errors: list[BaseException] = []
@@ -169,11 +181,18 @@ def _side_by_side(actions: Sequence[Callable[[], None]], failed: Callable[[], No
             errors.append(error)
             failed()
 
-    threads = [InheritableThread(target=run, args=(action,)) for action in actions[1:]]
-    for thread in threads:
+    started = time.monotonic()
+    (_, first), *others = actions.items()
+    threads = [(books, InheritableThread(target=run, args=(action,))) for books, action in others]
+    for _, thread in threads:
         thread.start()
-    run(actions[0])
-    for thread in threads:
+    run(first)
+    for books, thread in threads:
+        if books.optional:
+            thread.join(max(_PATIENCE, time.monotonic() - started))
+            while thread.is_alive():
+                books.give_up()
+                thread.join(_PATIENCE)
         thread.join()
     if errors:
         raise errors[0]

@@ -1,0 +1,177 @@
+"""Sink groups with real sinks: who takes a batch while a broker is dead, and what holds when it is back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from controlplane.devstack.child import running
+from controlplane.devstack.kafka import bootstrap_servers, kafka_service
+from controlplane.devstack.ports import free_port
+from pipelines.domain.journal import Done, SinkSwitched
+from pipelines.domain.ledger import Counts
+from pipelines.domain.protocol import LAUNCH, Launch
+from pipelines.domain.sink_groups import Penalty
+from tests.agent.conftest import MakePipeline
+from tests.agent.harness import Pipeline, Run, wait_for
+from tests.agent.sinks import frame, numbered, planned
+from tests.agent.test_channels import numbers_in
+from tests.agent.topics import Pacer, Topics
+from tests.chaos.data_plane import silent_server
+from workers.agent import deadline
+from workers.agent.batch import Attempt, Batch, Judge
+from workers.agent.component import Place, Resolution, SinkBuilder
+from workers.agent.delivery import Listener, SinkGroup
+from workers.agent.gate import Gate
+from workers.agent.sink_processors.failover import Failover
+
+
+def grouped(pipeline: Pipeline, processor: dict[str, Any], **sinks: dict[str, Any]) -> Pipeline:
+    """Put a group of these sinks in place of the pipeline's own."""
+    pipeline.definition["sinks"] = {name: {**sink, "channel": "lake"} for name, sink in sinks.items()}
+    pipeline.definition["sink_groups"] = {"both": {"sinks": list(sinks), "processor": processor}}
+    return pipeline
+
+
+def takers(run: Run) -> list[str]:
+    """The sinks that took batches, in turn."""
+    found: list[str] = []
+    for done in run.of_kind(Done):
+        if found[-1:] != [done.sink]:
+            found.append(done.sink)
+    return found
+
+
+def penalties(run: Run) -> list[Penalty]:
+    """As a supervisor reads them from the journal."""
+    found: dict[str, Penalty] = {}
+    for each in run.of_kind(SinkSwitched):
+        found.pop(each.sink, None)
+        if not each.recovered:
+            found[each.sink] = Penalty(sink=each.sink, failures=each.failures, until=each.until, cause=each.cause)
+    return list(found.values())
+
+
+def restarted(pipeline: Pipeline, carried: list[Penalty]) -> Run:
+    """The next run, with the penalties of the one before."""
+    run = pipeline.prepare()
+    launch = Launch.load(run.dir / LAUNCH)
+    assert launch is not None
+    heads = [head.model_copy(update={"penalties": carried}) for head in launch.heads]
+    launch.model_copy(update={"heads": heads}).store(run.dir / LAUNCH)
+    return run.start()
+
+
+def test_the_second_broker_takes_over_while_the_first_is_dead_and_gives_back_what_a_restart_remembers(
+    topics: Topics, make_pipeline: MakePipeline, tmp_path: Path
+) -> None:
+    port = free_port()
+    service = kafka_service(data_dir=tmp_path / "first", port=port)
+    processor = {"type": "failover", "priorities": {"first": 10, "second": 5}, "max_penalty_ms": 16_000}
+    pacer = Pacer(topics, 500)
+    with running(service, tmp_path / "first.log") as broker:
+        first = Topics(bootstrap_servers(port))
+        quick = first.as_sink() | {"write_timeout": "2s", "options": {"request.timeout.ms": 1000}}
+        pipeline = grouped(make_pipeline(max_events_per_batch=2000), processor, first=quick, second=topics.as_sink())
+        pacer.start()
+        run = pipeline.start()
+        run.wait_delivered(2000)
+        broker.process.kill()
+        wait_for(lambda: takers(run) == ["first", "second"], "the second sink to take over", 90)
+    wait_for(lambda: [each for each in penalties(run) if each.failures >= 2], "a second penalty", 120)
+    run.kill("driver")
+    run.wait_exit()
+    (carried,) = penalties(run)
+
+    run = restarted(pipeline, [carried])
+    again = wait_for(lambda: run.of_kind(SinkSwitched), "the first sink to be tried once more", 120)[0]
+    assert (again.sink, again.failures, again.to) == ("first", carried.failures + 1, "second")
+    wait_for(lambda: takers(run) == ["second"], "the second sink to go on", 60)
+    with running(service, tmp_path / "first.log"):
+        wait_for(lambda: takers(run)[-1] == "first", "the first sink to take batches again", 120)
+        back = run.of_kind(SinkSwitched)[-1]
+        assert (back.sink, back.to, back.recovered) == ("first", "first", True)
+        count = pacer.end()
+        run.wait_status(lambda s: s.queries[0].lag == 0, "all records", 120)
+        assert run.stop().exit_code == 0
+        pipeline.ingest()
+        found = first.read().numbers + topics.read().numbers
+    assert set(found) == set(range(count))
+    assert found.total() - len(found) <= pipeline.announced_duplicates
+
+
+def test_two_sinks_take_batches_in_turn_and_one_of_them_all_while_the_other_fails(
+    topics: Topics, make_pipeline: MakePipeline, tmp_path: Path
+) -> None:
+    left, right = tmp_path / "left", tmp_path / "right"
+    sinks = {name: {"type": "file", "path": str(tmp_path / name)} for name in ("left", "right")}
+    processor = {"type": "load_balance", "selector": "round_robin", "backoff": True, "max_timeout_ms": 2000}
+    pipeline = grouped(make_pipeline(max_events_per_batch=500), processor, **sinks)
+    topics.produce(4000)
+    run = pipeline.start()
+    run.wait_delivered(4000)
+    assert Counter(done.sink for done in run.of_kind(Done)) == {"left": 4, "right": 4}
+
+    own = right / ".headgate" / topics.name
+    own.rename(tmp_path / "away")
+    own.write_text("in the way")
+    topics.produce(4000)
+    run.wait_delivered(8000)
+    switch = run.of_kind(SinkSwitched)[0]
+    assert (switch.sink, switch.to, switch.failures, switch.group) == ("right", "left", 1, "both")
+    assert len(numbers_in(right)) == 2000
+
+    own.unlink()
+    (tmp_path / "away").rename(own)
+
+    def more_to_the_right() -> bool:
+        topics.produce(100)
+        return len(numbers_in(right)) > 2000
+
+    wait_for(more_to_the_right, "the right sink to take batches again", 60)
+    run.wait_status(lambda s: s.queries[0].lag == 0, "all records")
+    assert run.stop().exit_code == 0
+    assert numbers_in(left) + numbers_in(right) == Counter(range(topics.produced))
+
+
+class Uninterruptible(SinkBuilder):
+    """Its tasks wait for a socket inside the JVM, which nothing interrupts."""
+
+    port = 0
+    write_deadline = 2.0
+
+    def write(self, attempt: Attempt) -> Counts:
+        """Look up a name at a registry that never answers."""
+        name = f.concat(f.lit(f"//127.0.0.1:{self.port}/"), f.col("offset").cast("string"))
+        looked_up = f.java_method(f.lit("java.rmi.Naming"), f.lit("lookup"), name)
+        attempt.events.select(looked_up).write.format("noop").mode("append").save()
+        return attempt.counts
+
+    def resolve(self, planned: object) -> Resolution:
+        """Nothing is ever there."""
+        return Resolution(delivered_before=0)
+
+
+def test_abandoned_tasks_are_counted_and_end_the_run_where_they_hold_all_slots_of_a_channel(
+    session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deadline, "_LETTING_GO", 1.0)
+    stuck = Uninterruptible(None, Place("orders", 1, "sinks.stuck"))
+    clock = iter(range(1000)).__next__
+    processor = Failover(["stuck"], {"stuck": 1}, 1, clock=clock, wall=clock)
+    group = SinkGroup("g", "failover", {"stuck": stuck}, processor, Gate(), share=2)
+    batch = Batch(frame(session, numbered(10)).coalesce(1), planned(0, 10), Judge("lake", "", keeps_bad=True))
+    failures: list[str] = []
+    with silent_server() as port:
+        stuck.port = port
+        with pytest.raises(deadline.SlotsLost, match="hold 2 task slots"):
+            group.deliver(batch, Listener(lambda failed: failures.append(failed.cause), lambda _: None))
+        assert set(failures) == {"the write did not end within 2 s and was cancelled"}
+        assert deadline.lost_slots(session.sparkContext) == 2
+    wait_for(lambda: deadline.lost_slots(session.sparkContext) == 0, "the tasks to end with their server", 30)
+    assert session.range(10).count() == 10

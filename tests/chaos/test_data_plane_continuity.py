@@ -1,0 +1,60 @@
+"""A checkpoint that somebody has edited: the gap is named to the record, and nothing is read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.journal import Planned
+from pipelines.domain.protocol import Exit
+from tests.agent.topics import Topics
+from tests.chaos import data_plane
+from tests.chaos.data_plane import MakeDefined
+
+broker, make_defined, spark_settings = data_plane.broker, data_plane.make_defined, data_plane.spark_settings
+topics = data_plane.topics
+
+FORWARD = 100
+
+
+def move_forward(log: Path, topic: str, batch: int, to: int) -> None:
+    """Write the offsets of `batch` as those of batch `to`, a hundred further on in partition 0."""
+    head, settings, text = (log / "offsets" / str(batch)).read_text().splitlines()
+    ends = json.loads(text)
+    ends[topic]["0"] += FORWARD
+    (log / "offsets" / str(to)).write_text("\n".join([head, settings, json.dumps(ends)]))
+    (log / "commits" / str(to)).write_text((log / "commits" / str(batch)).read_text())
+
+
+@pytest.mark.parametrize(("further", "code"), [(0, "CHECKPOINT_DISAGREES"), (1, "LEDGER_BEHIND")])
+def test_a_checkpoint_that_was_edited_forward_is_a_gap_of_so_many_records_and_nothing_is_read(
+    topics: Topics, make_defined: MakeDefined, further: int, code: str
+) -> None:
+    topics.produce(4000)
+    pipeline = make_defined(
+        topics.name,
+        sources={"shop": topics.as_source()},
+        channels={"lake": {"type": "direct"}},
+        sinks={"lake": topics.as_sink()},
+    )
+    run = pipeline.start()
+    run.wait_delivered(4000)
+    assert run.stop().exit_code == 0
+    log = pipeline.checkpoint("shop", "lake")
+    batch = max(int(path.name) for path in (log / "commits").iterdir() if path.name.isdigit())
+    topics.produce(4000)
+    move_forward(log, topics.source, batch, batch + further)
+
+    run = pipeline.start()
+    assert run.wait_exit(90).exit_code == Exit.PREFLIGHT_BLOCKED
+    status = run.status
+    assert status is not None
+    (finding,) = status.findings
+    assert finding.code == code
+    assert f"{topics.source}/0: " in finding.message
+    assert f"GAP {FORWARD}" in finding.message
+    assert "GAP" not in finding.message.replace(f"GAP {FORWARD}", "")
+    assert run.of_kind(Planned) == []
+    assert topics.read().numbers.keys() == set(range(4000))

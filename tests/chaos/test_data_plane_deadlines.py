@@ -1,0 +1,143 @@
+"""Sinks that hang: a write is cancelled at its deadline, the next sink takes the batch, neighbours do not notice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import Counter
+from pathlib import Path
+
+import psutil
+
+from controlplane.devstack.child import running
+from controlplane.devstack.kafka import bootstrap_servers, kafka_service
+from controlplane.devstack.ports import free_port
+from pipelines.domain.journal import Done, SinkFailed
+from tests.agent.harness import Run, holders, wait_for
+from tests.agent.test_channels import numbers_in
+from tests.agent.topics import Pacer, Topics
+from tests.chaos import data_plane
+from tests.chaos.data_plane import MakeDefined, frozen
+from tests.fakes.http_servers import Asked, Reply, serving
+
+broker, make_defined, spark_settings = data_plane.broker, data_plane.make_defined, data_plane.spark_settings
+topics = data_plane.topics
+
+RATE = 1000
+DEADLINE = 25
+FAILOVER = {"type": "failover", "priorities": {"first": 10, "second": 5}, "max_penalty_ms": 600_000}
+
+
+def delivered(run: Run, channel: str) -> int:
+    """Records of finished batches."""
+    return sum(done.counts.delivered for done in run.of_kind(Done) if done.channel == channel)
+
+
+def writers_to(run: Run, port: int) -> set[int]:
+    """Processes of the run that are connected to a port."""
+    found = set()
+    for pid in holders(run.token):
+        try:
+            connections = psutil.Process(pid).net_connections("tcp")
+        except psutil.NoSuchProcess:
+            continue
+        if any(each.raddr and each.raddr.port == port for each in connections):
+            found.add(pid)
+    return found
+
+
+def test_a_hung_writer_is_killed_at_the_deadline_while_its_neighbour_keeps_its_rate(
+    topics: Topics, make_defined: MakeDefined, tmp_path: Path
+) -> None:
+    hang, over = threading.Event(), threading.Event()
+
+    def reply(_: Asked) -> Reply:
+        if hang.is_set():
+            over.wait(300)
+        return Reply()
+
+    pacer = Pacer(topics, RATE)
+    with serving(reply) as server:
+        port = int(server.url.rpartition(":")[2])
+        first = {"type": "http", "url": server.url, "write_deadline": f"{DEADLINE}s", "read_timeout": "5m"}
+        pipeline = make_defined(
+            topics.name,
+            sources={"shop": topics.as_source()},
+            channels={"lake": {"type": "direct"}, "audit": {"type": "direct"}},
+            sinks={
+                "first": {**first, "channel": "lake"},
+                "second": {"type": "file", "path": str(tmp_path / "second"), "channel": "lake"},
+                "audit": topics.as_sink() | {"channel": "audit"},
+            },
+            sink_groups={"both": {"sinks": ["first", "second"], "processor": FAILOVER}},
+        )
+        pacer.start()
+        run = pipeline.start()
+        wait_for(lambda: delivered(run, "lake") > RATE and delivered(run, "audit") > RATE, "both channels", 90)
+        run.wait_status(lambda s: all((query.lag or 0) < RATE for query in s.queries), "the pace", 90)
+
+        hang.set()
+        hung = wait_for(lambda: writers_to(run, port), "writers that wait")
+        produced, before = topics.produced, delivered(run, "audit")
+        for pid in hung:
+            os.kill(pid, signal.SIGSTOP)
+        failed = wait_for(lambda: run.of_kind(SinkFailed), "the deadline", DEADLINE + 60)
+        read, expected = delivered(run, "audit") - before, topics.produced - produced
+        assert expected > RATE * DEADLINE / 2
+        assert read > 0.9 * expected
+        assert (failed[0].sink, failed[0].cause) == (
+            "first", f"the write did not end within {DEADLINE} s and was cancelled"
+        )  # fmt: skip
+
+        wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in hung), "the hung writers to be gone", 30)
+        taken = wait_for(lambda: [d for d in run.of_kind(Done) if d.sink == "second"], "the second sink", 60)[0]
+        assert taken.batch == failed[0].batch
+        assert taken.duplicates_max >= taken.counts.delivered > 0
+        over.set()
+        count = pacer.end()
+        run.wait_status(lambda s: all(query.lag == 0 for query in s.queries), "all records", 90)
+        assert run.stop().exit_code == 0
+        pipeline.ingest()
+        first_has = Counter(int(item["body"][:10]) for asked in server.seen for item in data_plane.events(asked))
+    lake = first_has + numbers_in(tmp_path / "second")
+    assert set(lake) == set(range(count))
+    assert lake.total() - len(lake) <= pipeline.announced_duplicates
+    assert topics.read().numbers == Counter(range(count))
+
+
+def test_a_broker_that_hangs_is_given_up_at_the_deadline_and_what_it_got_was_announced(
+    topics: Topics, make_defined: MakeDefined, tmp_path: Path
+) -> None:
+    port = free_port()
+    with running(kafka_service(data_dir=tmp_path / "first", port=port), tmp_path / "first.log") as child:
+        away = Topics(bootstrap_servers(port))
+        pipeline = make_defined(
+            topics.name,
+            sources={"shop": topics.as_source()},
+            channels={"lake": {"type": "direct"}},
+            sinks={
+                "first": away.as_sink() | {"write_deadline": "5s", "write_timeout": "90s"},
+                "second": {"type": "file", "path": str(tmp_path / "second"), "channel": "lake"},
+            },
+            sink_groups={"both": {"sinks": ["first", "second"], "processor": FAILOVER}},
+        )
+        topics.produce(1000)
+        run = pipeline.start()
+        run.wait_delivered(1000)
+        with frozen(child.process.pid):
+            topics.produce(1000)
+            run.wait_delivered(2000, 120)
+        failed = run.of_kind(SinkFailed)
+        assert [(each.sink, each.cause) for each in failed] == [
+            ("first", "the write did not end within 5 s and was cancelled")
+        ]
+        late = run.of_kind(Done)[-1]
+        assert (late.sink, late.duplicates_max) == ("second", late.counts.delivered)
+        topics.produce(1000)
+        run.wait_delivered(3000)
+        assert run.stop().exit_code == 0
+        pipeline.ingest()
+        found = away.read().numbers + numbers_in(tmp_path / "second")
+    assert set(found) == set(range(3000))
+    assert found.total() - len(found) <= pipeline.announced_duplicates

@@ -105,7 +105,8 @@ class LocalLauncher(Spec):
 
     type: Literal["local"] = field("Chooses this launcher; it is the default.", default="local", example="local")
     cores: int = field(
-        "Tasks at a time. It should cover the partitions of all channels that work at once, and one spare.",
+        "Tasks at a time for each channel, so that a sink that hangs takes none of its neighbours'. A batch of more "
+        "partitions takes turns. In real-time mode, tasks of the pipeline: one for each partition.",
         default=4, example=4, unit="cores", ge=1, le=256,
     )  # fmt: skip
     driver_memory: DriverMemory = field(

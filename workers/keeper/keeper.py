@@ -30,6 +30,7 @@ from workers.keeper.log import LogPump
 
 _POLL = 0.2
 _LEFTOVERS_TIMEOUT = 30.0
+_STARTER_TIMEOUT = 5.0
 _EXIT_RECORD_TIMEOUT = 60.0
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -50,12 +51,13 @@ def main(run_dir: Path, driver: list[str] | None = None) -> int:
     if frame is None:
         sys.stderr.write("the secrets of the run did not arrive whole\n")
         return 3
+    starter = os.getpid()
     if _detach():
         return 0
     code = 1
     try:
         argv = driver or [sys.executable, "-P", "-m", "workers.agent", str(run_dir)]
-        code = Keeper(run_dir, launch, argv, frame).run()
+        code = Keeper(run_dir, launch, argv, frame, starter).run()
     finally:
         os._exit(code)
 
@@ -96,10 +98,14 @@ def _identity(pid: int, boot_id: str) -> dict[str, Any]:
 
 
 class Keeper:
-    """One run's keeper. `run` returns the process' exit code once exit.json is on disk."""
+    """One run's keeper. `run` returns the process' exit code once exit.json is on disk.
 
-    def __init__(self, run_dir: Path, launch: dict[str, Any], driver: list[str], frame: bytes) -> None:
+    `starter`: the process that has detached it. It carries the token, too, and is not one of the run's leftovers.
+    """
+
+    def __init__(self, run_dir: Path, launch: dict[str, Any], driver: list[str], frame: bytes, starter: int) -> None:
         self._dir = run_dir
+        self._starter = starter
         self._token: str = launch["token"]
         self._active = launch.get("role", "ACTIVE") == "ACTIVE"
         self._argv = driver
@@ -193,6 +199,7 @@ class Keeper:
 
     def _kill_leftovers(self) -> None:
         self._group = 0
+        processes.await_exit(self._starter, _STARTER_TIMEOUT)
         deadline = time.monotonic() + _LEFTOVERS_TIMEOUT
         while (left := [*processes.kill_children(), *processes.kill_all(self._token)]) and time.monotonic() < deadline:
             time.sleep(0.01)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import select
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,6 +92,18 @@ def kill_children() -> list[int]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     return children
+
+
+def await_exit(pid: int, timeout: float) -> None:
+    """Wait until a process is gone, or for `timeout` seconds."""
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return
+    try:
+        select.select([handle], [], [], timeout)
+    finally:
+        os.close(handle)
 
 
 def reap(pid: int) -> int | None:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
 from rest_framework.test import APIClient
 
 from pipelines.domain.roles import Role
+
+# The machine may be busy, and a run has to be repeatable: no time limits, the same examples every time.
+settings.register_profile("repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("repeatable")
 
 
 def _client(role: Role | None) -> APIClient:

@@ -289,5 +289,6 @@ def cluster_of(launch: Launch, definition: Definition, graph: compiler.Graph) ->
 
 
 def _state_of(launch: Launch) -> Path:
-    """`<state>/data/<pipeline>`, beside `<state>/checkpoints/<pipeline>/<lineage>`."""
-    return Path(launch.checkpoint_root).parents[2] / "data" / launch.pipeline
+    """`<state>/data/<pipeline>/<id>`, beside `<state>/checkpoints/<pipeline>/<lineage>`: a name may be used again, and
+    nothing that an earlier pipeline of that name left may be taken for the new one's."""
+    return Path(launch.checkpoint_root).parents[2] / "data" / launch.pipeline / launch.pipeline_id

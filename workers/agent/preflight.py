@@ -40,12 +40,12 @@ class Components:
         """Paths of those that are still initialising."""
         return [state.name for state in self.states() if state.state == "initialising"]
 
-    def settle(self, path: str, spec: ComponentSpec, failure: str = "") -> None:
+    def settle(self, path: str, spec: ComponentSpec, failure: str = "", notice: str = "") -> None:
         """A component is ready, or has failed; a failure stays."""
         with self._lock:
             if self._states[path].state == "failed":
                 return
-            self._states[path] = _state(path, spec, "failed" if failure else "ready", failure)
+            self._states[path] = _state(path, spec, "failed" if failure else "ready", failure or notice)
             self._journal.append(ComponentState(**self._states[path].model_dump()))
 
 
@@ -70,7 +70,8 @@ def check_all(
         except TimedOut:
             found = [_late(path, timeout)]
         if found or last:
-            components.settle(path, parts[path].spec, "; ".join(finding.message for finding in found))
+            failure = "; ".join(finding.message for finding in found)
+            components.settle(path, parts[path].spec, failure, " ".join(parts[path].notices))
         findings += found
     pool.shutdown(wait=False, cancel_futures=True)
     return findings

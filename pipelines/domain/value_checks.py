@@ -61,7 +61,8 @@ def passwords_are_references(outline: Outline) -> Iterator[Finding]:
         if re.match(r"[^:]+://[^/@]*:[^/@]+@", sink.text("dsn") or "") or "password=" in (sink.text("dsn") or ""):
             message = "The address has a password, which must not be part of the definition."
             yield error((*sink.path, "dsn"), "literal_secret", message, 'Store it whole and write "${secret:NAME}".')
-        if (key := sink.mapping("tls").get("private_key")) and not REFERENCE.fullmatch(str(key)):
+        private_key = sink.mapping("tls").get("private_key")
+        if private_key and not REFERENCE.fullmatch(str(private_key)):
             message = "A private key must not be part of the definition."
             yield error((*sink.path, "tls", "private_key"), "literal_secret", message, 'Write "${secret:NAME}".')
 

@@ -108,7 +108,7 @@ class HadoopStorage:
         jvm: Any = spark.sparkContext._jvm
         self._paths = jvm.org.apache.hadoop.fs
         self._streams = jvm.org.apache.commons.io.IOUtils
-        configuration = spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+        configuration = spark.sparkContext._jsc.hadoopConfiguration()
         self._system = self._at("").getFileSystem(configuration)
 
     def _at(self, path: str) -> Any:

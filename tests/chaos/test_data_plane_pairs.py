@@ -1,0 +1,88 @@
+"""Every source with every sink: 50,000 numbered records, and SIGKILL to the agent twice in the middle.
+
+Six pairs cover each source and each sink; HEADGATE_ALL_PAIRS=1 runs all.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.positions import discontinuities
+from tests.agent.harness import Books, wait_for
+from tests.agent.topics import Topics
+from tests.chaos import data_plane
+from tests.chaos.data_plane import MakeDefined
+from tests.chaos.pairs import FEEDS, STORES, Feed, Store
+
+broker, make_defined, spark_settings = data_plane.broker, data_plane.make_defined, data_plane.spark_settings
+topics = data_plane.topics
+
+COUNT = 50_000
+BATCH = 4000
+COVERING = [
+    ("kafka", "kafka"), ("taildir", "postgres"), ("spooldir", "parquet"), ("http", "http"), ("exec", "opensearch"),
+    ("sequence", "json"),
+]  # fmt: skip
+PAIRS = list(product(FEEDS, STORES)) if os.environ.get("HEADGATE_ALL_PAIRS") == "1" else COVERING
+
+
+def balanced_reads(books: Books) -> int:
+    """What was read in all, where every batch balances and begins where the one before it ended."""
+    ends: dict[tuple[str, int], int] = {}
+    for done in books.done:
+        assert done.counts.balanced
+        known = {item.key: ends.get(item.key, item.start) for item in done.ranges}
+        assert discontinuities(known, done.ranges) == []
+        ends.update({item.key: item.end for item in done.ranges})
+    return sum(done.counts.read for done in books.done)
+
+
+def arrived(feed: Feed, store: Store) -> bool:
+    """Whether all that is expected is there."""
+    found = set(store.numbers())
+    return found >= feed.expected(found)
+
+
+@pytest.mark.parametrize(("source", "sink"), PAIRS)
+def test_nothing_is_missing_and_doubles_were_announced_although_the_agent_is_killed_twice(
+    source: str, sink: str, topics: Topics, make_defined: MakeDefined, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    feed = FEEDS[source](topics, tmp_path / "in", COUNT)
+    store = STORES[sink](topics, tmp_path / "out")
+    with store.running() as spec:
+        pipeline = make_defined(
+            topics.name,
+            sources={"shop": feed.spec()},
+            channels={"lake": {"type": "direct"}},
+            sinks={"lake": {**spec, "channel": "lake"}},
+            delivery={"max_events_per_batch": BATCH},
+        )
+        feed.begin()
+        for _ in range(2):
+            run = pipeline.start()
+            run.wait_delivered(BATCH, 120)
+            run.kill("driver")
+            run.wait_exit()
+            pipeline.ingest()
+        assert sum(done.counts.read for done in pipeline.books["shop", "lake"].done) < COUNT * feed.lives
+
+        run = pipeline.start()
+        feed.end()
+        wait_for(lambda: run.status and run.status.queries, "the last run to begin", 120)
+        run.wait_status(lambda s: s.queries[0].lag == 0 and s.queries[0].read > 0, "all records", 180)
+        wait_for(lambda: arrived(feed, store), "the last record", 180)
+        assert run.stop().exit_code == 0
+        pipeline.ingest()
+        found = store.numbers()
+    read = balanced_reads(pipeline.books["shop", "lake"])
+    assert set(found) == feed.expected(set(found))
+    assert read == len(found) or feed.doubled
+    doubled = sum(times - 1 for number, times in found.items() if number not in feed.doubled)
+    if store.counts_exactly:
+        assert doubled == pipeline.announced_duplicates
+    assert doubled <= (0 if store.exactly_once else pipeline.announced_duplicates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -89,6 +90,26 @@ def test_values_arrive_in_the_types_of_the_table_and_bad_events_are_refused(
     assert not made.builder.resolve(planned(1, 30)).committed
     tables = {name for (name,) in rows(database, "SELECT tablename FROM pg_tables WHERE schemaname = 'shop'")}
     assert tables == {"events", "headgate_batches"}
+
+
+def test_what_copy_reads_otherwise_arrives_as_it_was(
+    session: SparkSession, server: str, database: psycopg.Connection[Any]
+) -> None:
+    database.execute("CREATE TABLE shop.texts (n bigint, field text, header text, raw bytea, body text, doc jsonb)")
+    texts = ["\\N", "\\.", "a\tb", "a\nb", "a\r\nb", "\\", "\\\\t", "", "\\x41", "\t\n\\\r", '"', "Zoë 🚀"]
+    events = [
+        Given(json.dumps({"n": n, "field": text, "doc": [text]}, indent=1).encode(), {"h": text})
+        for n, text in enumerate(texts)
+    ]
+    columns = {
+        "n": "body.n", "field": "body.field", "header": "header.h", "raw": "body", "body": "body", "doc": "body.doc"
+    }  # fmt: skip
+    made = sink(session, "postgres", dsn=server, table="shop.texts", columns=columns)
+    assert made.write(events).delivered == len(texts)
+    assert rows(database, "SELECT field, header, raw, body, doc FROM texts ORDER BY n") == [
+        (text, text, event.body, (event.body or b"").decode(), [text])
+        for text, event in zip(texts, events, strict=True)
+    ]
 
 
 def test_upsert_keeps_the_last_event_of_each_key_and_default_columns_follow_the_table(

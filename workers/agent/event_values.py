@@ -12,8 +12,12 @@ from pipelines.domain.columns import ValueSource
 
 
 def header(name: str) -> Column:
-    """The value of a header as text, null where the event has none."""
-    return f.get(f.filter("headers", lambda pair: pair["key"] == name), f.lit(0))["value"].cast("string")
+    """The value of a header as text, the first of that name; null where the event has none.
+
+    Without a lambda: Spark interprets those, and evaluates each mention of one anew.
+    """
+    place = f.array_position(f.col("headers.key"), f.lit(name)) - 1
+    return f.get("headers", place.cast("int"))["value"].cast("string")
 
 
 def header_map() -> Column:
@@ -43,9 +47,10 @@ def is_json() -> Column:
 
 
 def is_object(parsed: Column | None = None) -> Column:
-    """Whether the body is a JSON object."""
+    """Whether the body is a JSON object: it is JSON, and begins like one."""
     known = body_variant() if parsed is None else parsed
-    return f.coalesce(f.schema_of_variant(known).startswith("OBJECT"), f.lit(False))
+    begins = f.expr("trim(LEADING ' \\t\\r\\n' FROM cast(body AS string))").startswith("{")
+    return f.coalesce(known.isNotNull() & begins, f.lit(False))
 
 
 def origin() -> Column:

@@ -133,7 +133,7 @@ class Batches:
     def copy_statement(self, name: str) -> str:
         """What an executor runs."""
         columns = sql.SQL(", ").join(map(sql.Identifier, staging_types(self._columns)))
-        return sql.SQL("COPY {} ({}) FROM STDIN (FORMAT binary)").format(self._stage(name), columns).as_string()
+        return sql.SQL("COPY {} ({}) FROM STDIN (ENCODING 'UTF8')").format(self._stage(name), columns).as_string()
 
     def commit(self, connection: psycopg.Connection[Any], key: BatchKey, stage: str, counts: Counts) -> Committed:
         """Move the rows and write the key, in one transaction. Raises StagedWrong, TooManyRefused, psycopg.Error.
@@ -172,12 +172,16 @@ class Batches:
         """Insert the rows [first, last]; where that fails for the data's sake, halve until the bad row stands alone."""
         refused: list[Refused] = []
         todo = [(first, last)]
+        indexed = False
         while todo:
             begin, end = todo.pop()
             try:
                 with connection.transaction():
                     connection.execute(self._insert(stage), [begin, end])
             except (psycopg.DataError, psycopg.IntegrityError) as error:
+                if not indexed:  # only what is halved is looked up by number
+                    connection.execute(sql.SQL("CREATE INDEX ON {} (n)").format(self._stage(stage)))
+                    indexed = True
                 if begin < end:
                     middle = (begin + end) // 2
                     todo += [(middle + 1, end), (begin, middle)]

@@ -1,4 +1,5 @@
-"""What a row of PostgreSQL is made of: columns of an event in the types in which they travel."""
+"""What a row of PostgreSQL is made of: columns of an event in the types in which they travel, as a line of COPY's text
+form. Spark makes the whole line: Python passes on what it gets."""
 
 from __future__ import annotations
 
@@ -14,6 +15,10 @@ from workers.agent import event_values
 ORIGIN = {"topic": "text", "partition_number": "int8", "record_offset": "int8"}
 _SPARK_TYPES = {"int2": "smallint", "int4": "int", "int8": "bigint", "bool": "boolean"}
 _NUL = "\x00"
+_NUL_IN_JSON = "\\u0000"
+_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+"""What COPY reads otherwise than as itself; the backslash comes first, since the others bring one."""
+_NULL = "\\N"
 
 
 @dataclass(frozen=True)
@@ -31,12 +36,17 @@ class TableColumn:
         """The type in which the value travels; the database makes everything else out of text."""
         return self.type if self.type in {*_SPARK_TYPES, "bytea"} else "text"
 
+    @property
+    def _is_json(self) -> bool:
+        """Whether a part of a body goes where JSON goes: it is written as such, and has no NUL."""
+        return self.source.kind == "field" and self.type in ("json", "jsonb")
+
     def plain(self, parsed: Column) -> Column:
         """The value as it is found: bytes where the column takes bytes, else text."""
         if self.source.kind in ("body", "key"):
             found = f.col(self.source.kind)
             return found if self.staged_type == "bytea" else found.cast("string")
-        if self.source.kind == "field" and self.type in ("json", "jsonb"):
+        if self._is_json:
             return f.to_json(event_values.field(self.source, "variant", parsed))
         return event_values.value(self.source, parsed)
 
@@ -47,6 +57,13 @@ class TableColumn:
             return plain.try_cast(_SPARK_TYPES[self.staged_type])
         return plain.cast("binary") if self.staged_type == "bytea" else plain
 
+    def copied(self, parsed: Column) -> Column:
+        """The value as COPY reads it; null where there is none."""
+        typed = self.typed(parsed)
+        if self.staged_type == "bytea":
+            return f.concat(f.lit("\\\\x"), f.hex(typed))
+        return _escaped(typed) if self.staged_type == "text" else typed.cast("string")
+
     def problem(self, parsed: Column) -> Column | None:
         """Why the table cannot have an event's value, where that can be told here; null where it can."""
         plain = self.plain(parsed)
@@ -54,35 +71,42 @@ class TableColumn:
             wrong = plain.isNotNull() & self.typed(parsed).isNull()
             start = f.substring(plain, 1, 50)
             return f.when(wrong, f.concat(f.lit(f"The column {self.name} ({self.type}) cannot be "), start, f.lit(".")))
-        if self.staged_type == "text" and self.source.kind != "origin":
-            wrong = ~f.is_valid_utf8(plain) | plain.contains(_NUL)
+        if self.staged_type == "text" and self.source.kind != "origin" and not self._is_json:
+            if self.source.kind == "field":  # it comes out of JSON valid, and is seldom taken out for this check
+                wrong = f.col("body").cast("string").contains(_NUL_IN_JSON) & plain.contains(_NUL)
+            else:
+                wrong = ~f.is_valid_utf8(plain) | plain.contains(_NUL)
             return f.when(wrong, f.lit(f"The column {self.name} ({self.type}) takes UTF-8 without the character 0."))
         return None
 
 
 def problems(columns: Sequence[TableColumn]) -> Column | None:
-    """The first reason why the table can never have an event; null where there is none. The body is parsed once."""
-    if not any(column.source.kind == "field" for column in columns):
-        found = _each(columns, f.lit(None).cast("variant"))
-        return f.coalesce(*found) if found else None
-    reasons = f.transform(
-        f.array(event_values.body_variant()),
-        lambda parsed: f.coalesce(
-            f.when(~event_values.is_object(parsed), f.lit("The body is not a JSON object.")), *_each(columns, parsed)
-        ),
-    )
-    return f.get(reasons, f.lit(0))
+    """Every reason why the table can never have an event; null where there is none.
+
+    None of the parts is evaluated under a condition: only then does Spark compile them to parse the body, and to read
+    each field, once.
+    """
+    parsed = event_values.body_variant()
+    found = [cause for column in columns if (cause := column.problem(parsed)) is not None]
+    if any(column.source.kind == "field" for column in columns):
+        found.insert(0, f.when(~event_values.is_object(parsed), f.lit("The body is not a JSON object.")))
+    if not found:
+        return None
+    causes = f.concat_ws(" ", *found)
+    return f.when(causes != "", causes)
 
 
-def _each(columns: Sequence[TableColumn], parsed: Column) -> list[Column]:
-    return [cause for column in columns if (cause := column.problem(parsed)) is not None]
+def line(columns: Sequence[TableColumn]) -> Column:
+    """A line for COPY out of an event's columns and `parsed`, its body as JSON: the columns of the staging table."""
+    origin = [_escaped(f.col("topic")), f.col("partition").cast("string"), f.col("offset").cast("string")]
+    values = [*origin, *(column.copied(f.col("parsed")) for column in columns)]
+    return f.concat(f.concat_ws("\t", *(f.coalesce(value, f.lit(_NULL)) for value in values)), f.lit("\n"))
 
 
-def staged(columns: Sequence[TableColumn]) -> list[Column]:
-    """The columns of the staging table out of an event's, and `parsed`, its body as JSON."""
-    origin = [f.col("topic"), f.col("partition").cast("bigint"), f.col("offset")]
-    values = [column.typed(f.col("parsed")) for column in columns]
-    return [value.alias(name) for name, value in zip(staging_types(columns), [*origin, *values], strict=True)]
+def _escaped(text: Column) -> Column:
+    for character, escape in _ESCAPES.items():
+        text = f.replace(text, f.lit(character), f.lit(escape))
+    return text
 
 
 def staging_types(columns: Sequence[TableColumn]) -> Mapping[str, str]:

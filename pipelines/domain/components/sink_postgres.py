@@ -28,7 +28,7 @@ Dsn = Annotated[
 class PostgresSink(SinkSpec):
     """Copies each batch into a table, exactly once: its key is committed in the same transaction as its rows.
 
-    Executors copy in binary form to a table of their own beside it, and one transaction moves the rows. Keys of
+    Executors copy to a table of their own beside it, and one transaction moves the rows. Keys of
     finished batches are kept in `headgate_batches` in the same schema; both tables are made by the sink. An event that
     the table could never take (no JSON, wrong type, null where none is allowed) becomes a dead letter.
     """

@@ -21,13 +21,14 @@ from pipelines.domain.columns import value_source
 from pipelines.domain.journal import Planned
 from pipelines.domain.ledger import Counts
 from workers.agent import event_values
+from workers.agent.arrow import joined
 from workers.agent.batch import Attempt
 from workers.agent.component import Place, Resolution, SinkBuilder
 from workers.agent.executor_writer import Deadline, Writer, deliver
 from workers.agent.findings import refuse
 from workers.agent.postgres import AddressRefused, Database
 from workers.agent.postgres_batches import Batches, BatchKey
-from workers.agent.postgres_rows import TableColumn, problems, staged, staging_types
+from workers.agent.postgres_rows import TableColumn, line, problems
 from workers.agent.postgres_table import Table, inspect
 from workers.agent.refused_rows import events_at
 
@@ -119,10 +120,9 @@ class Builder(SinkBuilder):
         return name
 
     def _copy(self, attempt: Attempt, batches: Batches, stage: str) -> None:
-        columns = self._columns()
-        writer = CopyWriter(self._database, batches.copy_statement(stage), list(staging_types(columns).values()))
+        writer = CopyWriter(self._database, batches.copy_statement(stage))
         parsed = attempt.events.withColumn("parsed", event_values.body_variant())
-        deliver(parsed.select(*staged(columns)), writer, self.spec.write_deadline)
+        deliver(parsed.select(line(self._columns()).alias("line")), writer, self.spec.write_deadline)
 
     def _key(self, planned: Planned) -> BatchKey:
         ranges = [item.model_dump() for item in planned.ranges]
@@ -141,10 +141,10 @@ class Builder(SinkBuilder):
 
 
 class CopyWriter(Writer):
-    """One task: one COPY in binary form, one transaction."""
+    """One task: one COPY of lines that are ready for it, one transaction."""
 
-    def __init__(self, database: Database, statement: str, types: list[str]) -> None:
-        self._database, self._statement, self._types = database, statement, types
+    def __init__(self, database: Database, statement: str) -> None:
+        self._database, self._statement = database, statement
 
     def open(self, deadline: Deadline) -> None:
         """Connect and begin to copy."""
@@ -154,12 +154,10 @@ class CopyWriter(Writer):
         self._stack.enter_context(self._database.bounded(self._connection, seconds))
         self._copying = self._connection.cursor().copy(self._statement)
         self._copy = self._copying.__enter__()
-        self._copy.set_types(self._types)
 
     def write(self, events: pa.RecordBatch) -> list[tuple[int, str]]:
         """Copy the rows; the database does not look at them before the driver moves them."""
-        for row in zip(*(column.to_pylist() for column in events.columns), strict=True):
-            self._copy.write_row(row)
+        self._copy.write(joined(events.column("line")))
         return []
 
     def finish(self) -> None:

@@ -11,8 +11,11 @@ import pytest
 
 from pipelines.domain.components.sink_logger import LoggerSink
 from pipelines.domain.journal import ComponentState, read_entries
+from pipelines.domain.protocol import AgentFinding
+from tests.sink_bench import definition
 from workers.agent.component import Builder, Place
 from workers.agent.findings import refuse
+from workers.agent.launcher import spared
 from workers.agent.ledger import Journal
 from workers.agent.preflight import Components, check_all
 
@@ -71,3 +74,25 @@ def test_a_component_that_does_not_come_back_is_named_and_waited_for_no_longer(j
     (finding,) = check_all(parts, Components(parts, journal), lambda part: part.probe(), timeout=0.05, last=False)
     released.set()
     assert (finding.path, finding.code, finding.retryable) == ("sinks.hangs", "INIT_TIMEOUT", True)
+
+
+@pytest.mark.parametrize(
+    ("troubles", "expected"),
+    [
+        ({"a": True}, {"a"}),
+        ({"a": True, "b": True}, set()),
+        ({"a": False}, set()),
+        ({"a": True, "b": False}, set()),
+        ({"other": True}, set()),
+    ],
+    ids=["one is away", "all are away", "one is wrong", "one is away and one is wrong", "of no group"],
+)
+def test_a_member_of_a_group_that_is_away_is_spared_where_another_one_is_fine(
+    troubles: dict[str, bool], expected: set[str]
+) -> None:
+    spec = {"type": "failover", "priorities": {"a": 2, "b": 1}}
+    findings = [
+        AgentFinding(path=f"sinks.{name}.topic", code="AWAY", message="", retryable=retryable)
+        for name, retryable in troubles.items()
+    ]
+    assert spared(definition(["a", "b"], spec), findings) == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -159,11 +159,7 @@ class Launcher:
         session = threading.Thread(target=self._connect, name="session", daemon=True)
         session.start()
         findings = check_all(self._graph.parts, self.components, lambda part: part.probe(), timeout, last=False)
-        away = spared(self._definition, findings)
-        findings = [finding for finding in findings if sink_of(finding) not in away]
-        for query in self.queries:
-            for books in query.channels:
-                books.group.unready = books.group.sinks.keys() & away
+        findings, ready = self._without_those_away(findings)
         if not findings:
             starts = check_positions(self._launch, self._graph, self.queries, self._journal)
             findings, self._starts = starts.findings, starts.offsets
@@ -172,15 +168,21 @@ class Launcher:
         session.join(min(timeout, self._cluster.spec.slots_timeout) if self._cluster else timeout)
         if (spark := self.spark) is None:
             return self._no_session()
-        ready = {
-            path: part for path, part in self._graph.parts.items() if path not in {f"sinks.{name}" for name in away}
-        }
         for parts in (self._below, ready):
             findings = findings or check_all(
                 parts, self.components, lambda part: part.initialise(spark), timeout, last=True
             )
         self.prepared = not findings
         return findings
+
+    def _without_those_away(self, findings: list[AgentFinding]) -> tuple[list[AgentFinding], dict[str, Builder]]:
+        """The findings that speak against a start, and the components that can be initialised now."""
+        away = spared(self._definition, findings)
+        for query in self.queries:
+            for books in query.channels:
+                books.group.unready = books.group.sinks.keys() & away
+        ready = {path: part for path, part in self._graph.parts.items() if _sink_at(path) not in away}
+        return [finding for finding in findings if _sink_at(finding.path) not in away], ready
 
     def _too_few_slots(self) -> list[AgentFinding]:
         """In real-time mode every partition keeps a task busy, all at once."""
@@ -259,20 +261,20 @@ class Launcher:
         return self._graph.judge(query.read.source, query.read.channels[0])
 
 
-def spared(definition: Definition, findings: list[AgentFinding]) -> set[str]:
-    """Sinks that are away and whose group has a member that is not: they are tried again when it is their turn."""
+def spared(definition: Definition, findings: Sequence[AgentFinding]) -> set[str]:
+    """Sinks that are away for now and whose group has a member that is not: they are tried when it is their turn."""
     found: set[str] = set()
+    troubled = {_sink_at(finding.path) for finding in findings}
+    hopeless = {_sink_at(finding.path) for finding in findings if not finding.retryable}
     for group in definition.sink_groups.values():
-        troubled = {name for name in group.sinks if any(sink_of(finding) == name for finding in findings)}
-        hopeless = {sink_of(finding) for finding in findings if not finding.retryable}
-        if troubled < set(group.sinks):
-            found |= troubled - hopeless
+        if not troubled.issuperset(group.sinks):
+            found |= troubled.intersection(group.sinks) - hopeless
     return found
 
 
-def sink_of(finding: AgentFinding) -> str:
-    """The sink that a finding is about; empty where it is about something else."""
-    kind, _, rest = finding.path.partition(".")
+def _sink_at(path: str) -> str:
+    """The sink that a path lies in; empty where it lies in something else."""
+    kind, _, rest = path.partition(".")
     return rest.partition(".")[0] if kind == "sinks" else ""
 
 

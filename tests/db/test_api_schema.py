@@ -12,6 +12,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
 from controlplane.asgi import application
+from pipelines.api import rehearsals
 from pipelines.domain.roles import Role
 from pipelines.services import access
 from tests.factories import PipelineFactory, RunFactory, UserFactory
@@ -31,6 +32,13 @@ def headers(transactional_db: None) -> dict[str, str]:
     RunFactory.create(pipeline=PipelineFactory.create(name="orders"))
     token = access.create_token(user=UserFactory.create(role=Role.ADMIN), name="test", expires=None)
     return {"Authorization": f"Token {token}", "Host": "localhost"}
+
+
+@pytest.fixture(autouse=True)
+def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rehearsal's child would start a JVM for every example."""
+    nothing = {"channels": {}, "filtered": 0, "unrouted": [], "dead_letters": []}
+    monkeypatch.setattr(rehearsals, "rehearse", lambda *_, **__: nothing)
 
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)

@@ -49,8 +49,10 @@ def nth_end(file: BinaryIO, start: int, end: int, lines: int) -> tuple[int, int]
 
 @dataclass(frozen=True)
 class Lines:
-    """Some lines: the byte at which each begins, bodies without their ends, and why one cannot be used."""
+    """Some lines: the byte at which each begins, bodies without their ends, and why one cannot be used. `end`: the byte
+    at which the next one begins."""
 
+    end: int
     starts: list[int]
     bodies: list[bytes]
     problems: list[str | None]
@@ -71,17 +73,17 @@ def read(file: BinaryIO, start: int, end: int, longest: int) -> Iterator[Lines]:
         if whole:
             first, whole[0] = begin, rest + whole[0]
             sizes = [len(whole[0]) + cut, *map(len, whole[1:])]
-            yield _lines(first, whole, sizes, longest)
+            yield _lines(first, whole, sizes, longest, at - len(tail))
             begin, rest, cut = at - len(tail), tail, 0
         else:
             rest += tail
         if len(rest) > longest + 1:
             cut, rest = cut + len(rest) - longest - 1, rest[: longest + 1]
     if rest or cut:
-        yield _lines(begin, [rest], [len(rest) + cut], longest)
+        yield _lines(begin, [rest], [len(rest) + cut], longest, end)
 
 
-def _lines(first: int, bodies: list[bytes], sizes: list[int], longest: int) -> Lines:
+def _lines(first: int, bodies: list[bytes], sizes: list[int], longest: int, end: int) -> Lines:
     starts = list(accumulate((size + 1 for size in sizes[:-1]), initial=first))
     problems: list[str | None] = [None] * len(bodies)
     if max(sizes) > longest:
@@ -94,7 +96,7 @@ def _lines(first: int, bodies: list[bytes], sizes: list[int], longest: int) -> L
             body[:-1] if body.endswith(b"\r") and not problem else body
             for body, problem in zip(bodies, problems, strict=True)
         ]
-    return Lines(starts, bodies, problems)
+    return Lines(end, starts, bodies, problems)
 
 
 @dataclass(frozen=True)

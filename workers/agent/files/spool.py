@@ -221,7 +221,7 @@ class SpoolReader(RangeReader):
             end = min(part.end - taken.base, taken.size)
             with _opened(taken) as file:
                 if not taken.size:
-                    yield self._events(Lines([0], [b""], [None]), taken)
+                    yield self._events(Lines(0, [0], [b""], [None]), taken)
                 for some in lines.read(file, begin, end, self._longest):
                     yield self._events(some, taken)
 

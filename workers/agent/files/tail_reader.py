@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,10 @@ from workers.agent.files import lines
 from workers.agent.files.lines import Labels
 from workers.agent.files.tail import Span, Tracked, listing, tracked
 from workers.agent.ranges import RangeLost, RangeReader, Slice
+
+_PATIENCE = 15.0
+"""Seconds in which the scanner finds out that a file was truncated, and where its lines are now."""
+_POLL = 0.05
 
 
 class TailReader(RangeReader):
@@ -97,18 +102,38 @@ class TailReader(RangeReader):
         raise RangeLost(f"FILE_GONE: the file with inode {inode} is not in {written['directory']} any more")
 
     def batches(self, part: Slice) -> Iterator[pa.RecordBatch]:
-        """Line by line; raises RangeLost where a part of the range was truncated away, with its size."""
-        for span in self._spans(part.key, part.start, part.end):
-            begin, end = max(part.start, span.begin), min(part.end, span.end)
-            if not span.inode:
-                raise RangeLost(f"{span.cause}: {end - begin} bytes of {span.path} were not read before they went")
-            with self._opened(part.key[0], span) as file:
-                yield from self._lines(file, part.key, span, begin, end)
+        """Line by line; raises RangeLost where a part of the range was truncated away, with its size.
 
-    def _lines(self, file: BinaryIO, key: Key, span: Span, begin: int, end: int) -> Iterator[pa.RecordBatch]:
+        A file that is copied and truncated while it is read goes on in the copy, once the scanner has found that.
+        """
+        reached = part.start
+        while reached < part.end:
+            span = self._spans(part.key, reached, part.end)[0]
+            end = min(part.end, span.end)
+            if not span.inode:
+                raise RangeLost(f"{span.cause}: {end - reached} bytes of {span.path} were not read before they went")
+            try:
+                for after, batch in self._lines(part.key, span, reached, end):
+                    yield batch
+                    reached = after
+            except EOFError as error:
+                self._await_news(part, span, reached, error)
+
+    def _lines(self, key: Key, span: Span, begin: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
         headers = self._headers.get(key[0], {})
-        try:
+        with self._opened(key[0], span) as file:
             for some in lines.read(file, begin - span.begin, end - span.begin, self._longest):
-                yield lines.events(some, key, span.begin, span.path, self._labels, headers)
-        except EOFError as error:
-            raise RangeLost(f"TRUNCATED: {error}") from error
+                yield (
+                    span.begin + some.end,
+                    lines.events(some, key, span.begin, span.path, self._labels, headers),
+                )
+
+    def _await_news(self, part: Slice, span: Span, reached: int, error: EOFError) -> None:
+        """Wait until the scanner says that the rest stands elsewhere. Raises RangeLost where it does not."""
+        deadline = time.monotonic() + _PATIENCE
+        while time.monotonic() < deadline:
+            now = self._spans(part.key, reached, part.end)[0]
+            if (now.inode, now.begin) != (span.inode, span.begin):
+                return
+            time.sleep(_POLL)
+        raise RangeLost(f"TRUNCATED: {error}") from error

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pipelines.domain.findings import Finding, PathParts, dotted, quote
-from pipelines.domain.outline import Outline, error
+from pipelines.domain.outline import Outline, error, parts
 from pipelines.domain.references import REFERENCE, texts
 
 _ON_DISK = {
@@ -21,13 +21,12 @@ def executors_reach_the_disk(outline: Outline) -> Iterator[Finding]:
     if launcher is None or "storage" in launcher:
         return
     for section, kinds in _ON_DISK.items():
-        entries = outline.data.get(section)
-        for name, keys in entries.items() if isinstance(entries, dict) else ():
-            kind = keys.get("type") if isinstance(keys, dict) else None
-            if isinstance(kind, str) and kind in kinds:
+        for part in parts(outline.data, section):
+            kind = part.text("type")
+            if kind in kinds:
                 message = f"Executors on a cluster read and write the files of a {section[:-1]} of type {quote(kind)}."
                 suggestion = "Set placement.launcher.storage to a directory that all of them mount, or use type local."
-                yield error((section, name, "type"), "needs_shared_storage", message, suggestion)
+                yield error((*part.path, "type"), "needs_shared_storage", message, suggestion)
 
 
 def cluster_secret_is_a_reference(outline: Outline) -> Iterator[Finding]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from pipelines.domain.findings import Finding, PathParts, did_you_mean, dotted, quote
-from pipelines.domain.outline import Named, Outline, Part, error, optional, required, selected, targets
+from pipelines.domain.outline import Named, Outline, Part, error, optional, parts, required, selected, targets
 
 
 def channels_exist(outline: Outline) -> Iterator[Finding]:
@@ -136,20 +135,14 @@ def channel_topics_are_their_own(outline: Outline) -> Iterator[Finding]:
     for sink in outline.sinks:
         if sink.text("type") == "kafka" and (topic := sink.text("topic")):
             taken[topic] = f"the sink {quote(sink.name)} writes it"
-    for name, keys in _channels(outline):
-        topic = keys.get("topic")
-        if keys.get("type") != "kafka" or not isinstance(topic, str):
+    for channel in parts(outline.data, "channels"):
+        topic = channel.text("topic")
+        if channel.text("type") != "kafka" or topic is None:
             continue
         if topic in taken:
             message = f"The topic {quote(topic)} does not belong to this channel alone: {taken[topic]}."
-            yield error(("channels", name, "topic"), "shared_topic", message, "Give the channel a topic of its own.")
-        taken[topic] = f"the channel {quote(name)} uses it"
-
-
-def _channels(outline: Outline) -> list[tuple[str, dict[str, Any]]]:
-    channels = outline.data.get("channels")
-    entries = channels.items() if isinstance(channels, dict) else ()
-    return [(name, keys) for name, keys in entries if isinstance(keys, dict)]
+            yield error((*channel.path, "topic"), "shared_topic", message, "Give the channel a topic of its own.")
+        taken[topic] = f"the channel {quote(channel.name)} uses it"
 
 
 def _loop(source: Part, sink: Part, topic: str) -> Finding:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pipelines.domain.findings import Finding, PathParts, listed, quote
-from pipelines.domain.outline import Outline, Part, error
+from pipelines.domain.outline import Outline, Part, error, parts
 from pipelines.domain.spec import Delivery, Lifecycle
 from pipelines.domain.value_checks import duration_at
 
@@ -30,8 +30,8 @@ def real_time_can_run_it(outline: Outline) -> Iterator[Finding]:
         yield from _plain_records(source)
         yield from _interceptors(source)
         yield from _selector(source)
-    for name, keys in _mappings(outline.data.get("channels")):
-        yield from _only(("channels", name, "type"), keys.get("type"), {"direct"}, "channel")
+    for channel in parts(outline.data, "channels"):
+        yield from _only((*channel.path, "type"), channel.text("type"), {"direct"}, "channel")
     for sink in outline.sinks:
         yield from _only((*sink.path, "type"), sink.text("type"), {"kafka"}, "sink")
     for group in outline.groups:
@@ -90,11 +90,6 @@ def _drain_outlasts_a_batch(outline: Outline, delivery: dict[str, Any]) -> Itera
         message = f"A pause waits for the end of a batch: up to {batch:g} s, and drain_timeout is {drain:g} s."
         suggestion = "Raise lifecycle.drain_timeout, or lower delivery.batch_duration."
         yield error(("lifecycle", "drain_timeout"), "deadlines_disagree", message, suggestion)
-
-
-def _mappings(value: Any) -> list[tuple[str, dict[str, Any]]]:
-    entries = value.items() if isinstance(value, dict) else ()
-    return [(name, keys) for name, keys in entries if isinstance(keys, dict)]
 
 
 CHECKS: tuple[Callable[[Outline], Iterator[Finding]], ...] = (real_time_can_run_it,)

@@ -21,7 +21,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Part:
-    """A source, sink or group: its place, its name and its keys."""
+    """A source, channel, sink or group: its place, its name and its keys."""
 
     path: PathParts
     name: str
@@ -60,11 +60,12 @@ class Outline:
     @classmethod
     def of(cls, data: dict[str, Any]) -> Outline:
         """Read it from cleaned data."""
-        channels = {part.name for part in _parts(data, "channels")}
-        return cls(data, _parts(data, "sources"), channels, _parts(data, "sinks"), _parts(data, "sink_groups"))
+        channels = {part.name for part in parts(data, "channels")}
+        return cls(data, parts(data, "sources"), channels, parts(data, "sinks"), parts(data, "sink_groups"))
 
 
-def _parts(data: dict[str, Any], section: str) -> list[Part]:
+def parts(data: dict[str, Any], section: str) -> list[Part]:
+    """The entries of a section, such as `channels`."""
     entries = data.get(section)
     if not isinstance(entries, dict):
         return []

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
-import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
@@ -16,9 +13,10 @@ from pipelines.domain.journal import Planned
 from pipelines.domain.ledger import Counts
 from workers.agent import event_values
 from workers.agent.batch import Attempt
+from workers.agent.chunked_writer import ChunkedWriter, Item
 from workers.agent.component import Resolution, SinkBuilder
-from workers.agent.executor_writer import EVENT, Deadline, Writer, deliver
-from workers.agent.http_requests import Answer, Connection, RequestFailed, Requests
+from workers.agent.executor_writer import EVENT, deliver
+from workers.agent.http_requests import Answer, Connection, RequestFailed
 from workers.agent.http_sink import check_client, probe_server
 
 _FORMS = {"json_array": (b"[", b",", b"]", "application/json"), "ndjson": (b"", b"\n", b"\n", "application/x-ndjson")}
@@ -62,42 +60,16 @@ class Builder(SinkBuilder):
         return Resolution(delivered_before=planned.bound, complete=False)
 
 
-@dataclass(frozen=True)
-class Item:
-    """One event: its place in the Arrow batch, what identifies it, and what is sent of it."""
-
-    index: int
-    origin: str
-    content: bytes
-
-
-class HttpWriter(Writer):
+class HttpWriter(ChunkedWriter):
     """One task of the sink."""
 
     def __init__(
         self, connection: Connection, method: str, form: Literal["json_array", "ndjson"], most: int, most_bytes: int,
         refuse_statuses: frozenset[int], scope: str,
     ) -> None:  # fmt: skip
-        self._connection, self._method, self._form = connection, method, form
-        self._most, self._most_bytes = most, most_bytes
+        super().__init__(connection, most, most_bytes)
+        self._method, self._form = method, form
         self._refuse_statuses, self._scope = refuse_statuses, scope
-
-    def open(self, deadline: Deadline) -> None:
-        """Make the client; it connects with the first request."""
-        self._deadline = deadline
-        self._requests = Requests(self._connection)
-
-    def close(self) -> None:
-        """Close the connections."""
-        if hasattr(self, "_requests"):
-            self._requests.close()
-
-    def write(self, events: pa.RecordBatch) -> list[tuple[int, str]]:
-        """Send the events; returns those that the server refuses."""
-        refused: list[tuple[int, str]] = []
-        for chunk in chunks(items(events, "item"), self._most, self._most_bytes):
-            refused += self._send(chunk)
-        return refused
 
     def _send(self, chunk: list[Item]) -> list[tuple[int, str]]:
         answer = self._request(chunk)
@@ -120,27 +92,6 @@ class HttpWriter(Writer):
         content = begin + between.join(item.content for item in chunk) + end
         key = idempotency_key(self._scope, chunk)
         return self._requests.send(self._method, "", content, self._deadline, {"Idempotency-Key": key})
-
-
-def items(events: pa.RecordBatch, column: str) -> Iterator[Item]:
-    """The events of an Arrow batch, in order."""
-    columns = [events.column(name).to_pylist() for name in ("topic", "partition", "offset", column)]
-    for index, (topic, partition, offset, content) in enumerate(zip(*columns, strict=True)):
-        yield Item(index, f"{topic}/{partition}/{offset}", content)
-
-
-def chunks(events: Iterator[Item], most: int, most_bytes: int) -> Iterator[list[Item]]:
-    """Groups of at most so many events and bytes; an event that is larger alone is a group of its own."""
-    group: list[Item] = []
-    size = 0
-    for item in events:
-        if group and (len(group) >= most or size + len(item.content) > most_bytes):
-            yield group
-            group, size = [], 0
-        group.append(item)
-        size += len(item.content)
-    if group:
-        yield group
 
 
 def idempotency_key(scope: str, chunk: list[Item]) -> str:

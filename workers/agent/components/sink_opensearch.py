@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
@@ -13,11 +12,11 @@ from pipelines.domain.journal import Planned
 from pipelines.domain.ledger import Counts
 from workers.agent import event_values
 from workers.agent.batch import Attempt
+from workers.agent.chunked_writer import ChunkedWriter, Item
 from workers.agent.component import Resolution, SinkBuilder
-from workers.agent.components.sink_http import Item, chunks, items
-from workers.agent.executor_writer import EVENT, Deadline, Writer, deliver
+from workers.agent.executor_writer import EVENT, deliver
 from workers.agent.findings import refuse
-from workers.agent.http_requests import Connection, RequestFailed, Requests
+from workers.agent.http_requests import Connection, RequestFailed
 from workers.agent.http_sink import check_client, probe_server
 
 if TYPE_CHECKING:
@@ -93,28 +92,12 @@ class Builder(SinkBuilder):
         return Resolution(delivered_before=0)
 
 
-class BulkWriter(Writer):
+class BulkWriter(ChunkedWriter):
     """One task of the sink."""
 
     def __init__(self, connection: Connection, most: int, most_bytes: int, action: str) -> None:
-        self._connection, self._most, self._most_bytes, self._action = connection, most, most_bytes, action
-
-    def open(self, deadline: Deadline) -> None:
-        """Make the client; it connects with the first request."""
-        self._deadline = deadline
-        self._requests = Requests(self._connection)
-
-    def close(self) -> None:
-        """Close the connections."""
-        if hasattr(self, "_requests"):
-            self._requests.close()
-
-    def write(self, events: pa.RecordBatch) -> list[tuple[int, str]]:
-        """Index the events; returns those that the cluster refuses."""
-        refused: list[tuple[int, str]] = []
-        for chunk in chunks(items(events, "item"), self._most, self._most_bytes):
-            refused += self._send(chunk)
-        return refused
+        super().__init__(connection, most, most_bytes)
+        self._action = action
 
     def _send(self, chunk: list[Item]) -> list[tuple[int, str]]:
         refused: list[tuple[int, str]] = []

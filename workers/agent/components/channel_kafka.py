@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from pipelines.domain.components.sink_kafka import KafkaSink
 from pipelines.domain.components.source_kafka import KafkaSource
 from workers.agent.component import ChannelBuilder, SinkBuilder, SourceBuilder
@@ -13,19 +15,27 @@ class Builder(ChannelBuilder):
 
     def probe(self) -> None:
         """It exists, and may be written and read."""
-        self.inlet().probe()
-        self.outlet().probe()
+        self._sink.probe()
+        self._source.probe()
 
     def inlet(self) -> SinkBuilder:
         """The topic as a sink; keys and headers go with the events."""
+        return self._sink
+
+    def outlet(self) -> SourceBuilder:
+        """The topic as a source. Only this channel writes it, so its beginning is the first event."""
+        return self._source
+
+    @cached_property
+    def _sink(self) -> SinkBuilder:
         spec = KafkaSink(
             type="kafka", channel=self.place.name, bootstrap_servers=self.spec.bootstrap_servers,
             topic=self.spec.topic, compression=self.spec.compression, options=self.spec.options,
         )  # fmt: skip
         return sink_kafka.Builder(spec, self.place)
 
-    def outlet(self) -> SourceBuilder:
-        """The topic as a source. Only this channel writes it, so its beginning is the first event."""
+    @cached_property
+    def _source(self) -> SourceBuilder:
         group = self.spec.group_id or f"headgate.{self.place.pipeline}.{self.place.name}"
         spec = KafkaSource(
             type="kafka", bootstrap_servers=self.spec.bootstrap_servers, topics=[self.spec.topic], group_id=group,

@@ -6,6 +6,7 @@ elsewhere, refused by the sink, delivered.
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,6 +43,11 @@ class Refusal:
     offset: int
     cause: str
     component: str = ""
+
+
+def base64_text(data: bytes | bytearray | None) -> str | None:
+    """Bytes of an event as JSON can carry them."""
+    return None if data is None else base64.b64encode(data).decode()
 
 
 @dataclass(frozen=True)

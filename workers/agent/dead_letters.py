@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import time
 from collections import Counter
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.domain.journal import DeadLetter, DeadLetters, Planned
 from pipelines.domain.protocol import AgentFinding
-from workers.agent.batch import Attempt, Refusal
+from workers.agent.batch import Attempt, Refusal, base64_text
 from workers.agent.component import DeadLetterBuilder, Place
 from workers.agent.findings import Blocked
 from workers.agent.ledger import Journal
@@ -81,8 +80,8 @@ class Office:
         return DeadLetter(
             id=letter_id(self._place, planned.source, refusal, copy), component=refusal.component, cause=refusal.cause,
             topic=refusal.topic, partition=refusal.partition, offset=refusal.offset, at=at, location=location,
-            key=_text(refusal.key), headers=[(name, _text(value) or "") for name, value in refusal.headers],
-            body=_text(body[:LARGEST_BODY]) or "", size=len(body), truncated=len(body) > LARGEST_BODY,
+            key=base64_text(refusal.key), headers=[(name, base64_text(value) or "") for name, value in refusal.headers],
+            body=base64_text(body[:LARGEST_BODY]) or "", size=len(body), truncated=len(body) > LARGEST_BODY,
         )  # fmt: skip
 
 
@@ -92,10 +91,6 @@ def letter_id(place: Place, source: str, refusal: Refusal, copy: int) -> str:
     record = f"{source}/{refusal.topic}/{refusal.partition}/{refusal.offset}"
     origin = f"{place.pipeline}/{place.lineage}/{record}/{copy}/{refusal.component}"
     return hashlib.sha256(origin.encode()).hexdigest()[:32]
-
-
-def _text(data: bytes | bytearray | None) -> str | None:
-    return None if data is None else base64.b64encode(data).decode()
 
 
 def _with_component(refusal: Refusal, sink: str) -> Refusal:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import time
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.domain.journal import Planned
-from workers.agent.batch import Refusal
+from workers.agent.batch import Refusal, base64_text
 from workers.agent.component import DeadLetterBuilder, Place
 from workers.agent.findings import refuse
 
@@ -55,11 +54,7 @@ def _line(planned: Planned, letter: Refusal) -> bytes:
         "at": time.time(), "source": planned.source, "channel": planned.channel, "component": letter.component,
         "cause": letter.cause,
         "origin": {"topic": letter.topic, "partition": letter.partition, "offset": letter.offset},
-        "key": _base64(letter.key), "headers": [[name, _base64(value)] for name, value in letter.headers],
-        "body": _base64(letter.body),
+        "key": base64_text(letter.key), "headers": [[name, base64_text(value)] for name, value in letter.headers],
+        "body": base64_text(letter.body),
     }  # fmt: skip
     return json.dumps(text, separators=(",", ":")).encode() + b"\n"
-
-
-def _base64(data: bytes | None) -> str | None:
-    return None if data is None else base64.b64encode(data).decode()

@@ -14,6 +14,14 @@ Offset = Annotated[int, Field(ge=0, strict=True)]
 """A record offset or byte position: an integer that is zero or more."""
 
 
+FINDING_CODES = frozenset({
+    "LEDGER_BEHIND", "LEDGER_LOST", "CHECKPOINT_LOST", "CHECKPOINT_DISAGREES", "BELOW_LOG_START", "BEYOND_LOG_END",
+    "PARTITION_REMOVED", "CHANNELS_APART", "INTAKE_LOST", "INTAKE_DAMAGED", "TRUNCATED", "INODE_REPLACED", "FILE_GONE",
+    "FILE_CHANGED",
+})  # fmt: skip
+"""Findings of an agent that ask a person for a decision about a position."""
+
+
 class Frozen(BaseModel):
     """A value object: immutable, and unknown keys are errors."""
 

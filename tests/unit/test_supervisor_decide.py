@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from pipelines.domain.ledger import Books
+from pipelines.domain.positions import FINDING_CODES
 from pipelines.domain.protocol import (
     AgentFinding,
     ComponentStatus,
@@ -497,6 +498,11 @@ class TestConditions:
         seen = view(phase=Phase.BLOCKED, run=None, findings=({"code": "LEDGER_LOST", "message": "gone"},))
         told = self.told(seen)
         assert (told["PositionsSafe"], told["Stable"]) == (("False", "ledger_lost"), ("False", "blocked"))
+
+    @pytest.mark.parametrize("code", sorted(FINDING_CODES))
+    def test_every_finding_for_which_an_agent_asks_a_person_makes_them_unsafe(self, code: str) -> None:
+        seen = view(phase=Phase.BLOCKED, run=None, findings=({"code": code, "message": "it is so"},))
+        assert self.told(seen)["PositionsSafe"] == ("False", code.lower())
 
     def test_a_silent_agent_makes_stability_unknown(self) -> None:
         assert self.told(view(phase=Phase.UNKNOWN))["Stable"][0] == "Unknown"

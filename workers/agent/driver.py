@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.domain import protocol
 from pipelines.domain.journal import CommandTaken, Exited, PhaseChanged
+from pipelines.domain.positions import FINDING_CODES
 from pipelines.domain.protocol import AgentFinding, Control, Exit, Launch, PauseProof
 from pipelines.domain.spec import Definition
 from pipelines.domain.states import STOP_COMMANDS, AgentPhase, Command
@@ -302,12 +303,7 @@ class Driver:
 
 def _code_for(findings: Sequence[AgentFinding]) -> int:
     """10 where a person has to decide about a position, 11 where a component did not initialise."""
-    positions = {
-        "LEDGER_BEHIND", "LEDGER_LOST", "CHECKPOINT_LOST", "CHECKPOINT_DISAGREES", "BELOW_LOG_START", "BEYOND_LOG_END",
-        "PARTITION_REMOVED", "CHANNELS_APART", "INTAKE_LOST", "INTAKE_DAMAGED", "TRUNCATED", "INODE_REPLACED",
-        "FILE_GONE", "FILE_CHANGED",
-    }  # fmt: skip
-    return Exit.PREFLIGHT_BLOCKED if any(finding.code in positions for finding in findings) else Exit.INIT_FAILED
+    return Exit.PREFLIGHT_BLOCKED if any(finding.code in FINDING_CODES for finding in findings) else Exit.INIT_FAILED
 
 
 def _quietly_stop(query: Query) -> None:

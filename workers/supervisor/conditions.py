@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipelines.domain.conditions import ConditionStatus, ConditionType
+from pipelines.domain.positions import FINDING_CODES
 from pipelines.domain.states import DesiredState, Phase
 from workers.ports import Now
 from workers.supervisor.actions import Action, SetConditions
@@ -16,26 +17,7 @@ from workers.supervisor.view import PipelineView
 
 Verdict = tuple[ConditionStatus, str, str]
 
-POSITION_CODES = frozenset(
-    {
-        "LEDGER_BEHIND",
-        "LEDGER_LOST",
-        "CHECKPOINT_LOST",
-        "CHECKPOINT_DISAGREES",
-        "BELOW_LOG_START",
-        "BEYOND_LOG_END",
-        "CLUSTER_CHANGED",
-        "HOST_CHANGED",
-        "JOURNAL_CORRUPT",
-        "OPEN_BATCH",
-        "INTAKE_LOST",
-        "INTAKE_DAMAGED",
-        "TRUNCATED",
-        "INODE_REPLACED",
-        "FILE_GONE",
-        "FILE_CHANGED",
-    }
-)
+POSITION_CODES = FINDING_CODES | {"CLUSTER_CHANGED", "HOST_CHANGED", "JOURNAL_CORRUPT", "OPEN_BATCH"}
 _REACHED = {
     DesiredState.RUNNING: Phase.RUNNING,
     DesiredState.PAUSED: Phase.PAUSED,

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from pipelines.domain.journal import Planned
 from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import PartitionPosition
 from workers.agent.batch import Attempt
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.component import ChannelBuilder, Place, Resolution, SinkBuilder, SourceBuilder
@@ -23,10 +22,9 @@ from workers.agent.event import Event
 from workers.agent.findings import refuse
 from workers.agent.guard import LogRange
 from workers.agent.intake import frames
-from workers.agent.intake import log as logs
 from workers.agent.intake.frames import LogDamaged
 from workers.agent.intake.log import IntakeLog, LogBusy
-from workers.agent.intake.reader import IntakeReader
+from workers.agent.intake.log_source import LogSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -98,41 +96,27 @@ def _as_one(table: pa.Table) -> pa.RecordBatch:
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=frames.SCHEMA)
 
 
-class Outlet(SourceBuilder):
-    """The log as a source: one partition, whose offsets count the events."""
+class Outlet(LogSource):
+    """The log as a source."""
 
     @property
-    def _key(self) -> Key:
-        return self.place.name, 0
+    def directory(self) -> Path:
+        """That of the inlet."""
+        return _directory(self.place)
 
     def log_ranges(self) -> dict[Key, LogRange]:
-        """What the log holds; a torn last transaction is cut off now. Raises Refused."""
-        directory = _directory(self.place)
+        """What the log holds. Raises Refused."""
         try:
-            log = IntakeLog(directory, self.spec, durable=True)
+            return {self._key: self._log_range()}
         except (LogBusy, LogDamaged, OSError) as error:
             suggestion = "Restore the directory, or remove it and decide where to continue."
             message = f"The channel's log cannot be used: {error}."
             raise refuse(self.place.path, "CHANNEL_LOG_DAMAGED", message, suggestion) from error
-        log.close()
-        return {self._key: LogRange(logs.first(directory), log.end)}
 
     def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
         """Everything that is in the log."""
         return {key: log[key].start for key in partitions}, "the beginning of the channel"
 
-    def ends(self, partitions: list[Key]) -> Offsets:
-        """The end of the log."""
-        return {self._key: logs.end(_directory(self.place))}
-
-    def acknowledge(self, positions: list[PartitionPosition]) -> None:
-        """Let the log go of what the sink has."""
-        for position in positions:
-            logs.acknowledge(_directory(self.place), position.offset)
-
     def stream(self, spark: SparkSession, starts: Offsets, max_events: int) -> tuple[DataFrame, Event]:
         """The log, from `starts` where the checkpoint is new."""
-        from workers.agent.range_source import stream
-
-        config = json.dumps({"directory": str(_directory(self.place)), "topic": self.place.name, "may_skip": False})
-        return stream(spark, IntakeReader, config, starts=starts, max_events=max_events, path=self.place.path)
+        return self._read_log(spark, starts, max_events, may_skip=False)

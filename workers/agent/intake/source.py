@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from functools import cached_property
 from pathlib import Path
@@ -13,15 +12,14 @@ from pipelines.domain.positions import PartitionPosition
 from pipelines.domain.protocol import AgentFinding
 from workers.agent import guard
 from workers.agent.checkpoint import Key, Offsets
-from workers.agent.component import SourceBuilder
 from workers.agent.event import Event
 from workers.agent.findings import refuse
 from workers.agent.guard import LogRange
 from workers.agent.intake import log as logs
 from workers.agent.intake.frames import LogDamaged
 from workers.agent.intake.log import IntakeLog, LogBusy, Pin
+from workers.agent.intake.log_source import LogSource
 from workers.agent.intake.process import PushProcess
-from workers.agent.intake.reader import IntakeReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,8 +27,8 @@ if TYPE_CHECKING:
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a directory of our own below it, closed to others
 
 
-class IntakeSource(SourceBuilder):
-    """One partition, whose offsets count the events that were taken in."""
+class IntakeSource(LogSource):
+    """What was taken in, and the process that takes it in."""
 
     overruns = True
 
@@ -46,15 +44,11 @@ class IntakeSource(SourceBuilder):
     def _extent(self) -> Path:
         return self.place.state / "intake" / f"{self.place.name}.extent"
 
-    @property
-    def _key(self) -> Key:
-        return self.place.name, 0
-
     def log_ranges(self) -> dict[Key, LogRange]:
         """What the log holds; a torn last transaction is cut off now. Raises Refused."""
         self._extent.parent.mkdir(parents=True, exist_ok=True)
         try:
-            log = IntakeLog(self.directory, self.spec, durable=self._durable, extent=self._extent)
+            return {self._key: self._log_range()}
         except LogBusy as error:
             message = f"Another process still appends to the intake log: {error}."
             raise refuse(self.place.path, "INTAKE_BUSY", message, "Wait for it to end.", retryable=True) from error
@@ -62,8 +56,9 @@ class IntakeSource(SourceBuilder):
             suggestion = "Restore the directory, or remove it and decide where to continue."
             message = f"The intake log is damaged: {error}."
             raise refuse(self.place.path, "INTAKE_DAMAGED", message, suggestion) from error
-        log.close()
-        return {self._key: LogRange(logs.first(self.directory), log.end)}
+
+    def _open_log(self) -> IntakeLog:
+        return IntakeLog(self.directory, self.spec, durable=self._durable, extent=self._extent)
 
     @property
     def _durable(self) -> bool:
@@ -81,12 +76,7 @@ class IntakeSource(SourceBuilder):
         """The end of the log. Raises RuntimeError where nobody takes events in."""
         if self._push.failure:
             raise RuntimeError(self._push.failure)
-        return {self._key: logs.end(self.directory)}
-
-    def acknowledge(self, positions: list[PartitionPosition]) -> None:
-        """Let the log go of what every required channel has delivered."""
-        for position in positions:
-            logs.acknowledge(self.directory, position.offset)
+        return super().ends(partitions)
 
     def held_up(self, channel: str, component: str, cause: str) -> None:
         """Let those who are refused know what holds the log up."""
@@ -103,11 +93,8 @@ class IntakeSource(SourceBuilder):
     def _stream(
         self, spark: SparkSession, starts: Offsets, max_events: int | None, *, may_skip: bool
     ) -> tuple[DataFrame, Event]:
-        from workers.agent.range_source import stream
-
         self._push.start()
-        config = json.dumps({"directory": str(self.directory), "topic": self.place.name, "may_skip": may_skip})
-        return stream(spark, IntakeReader, config, starts=starts, max_events=max_events, path=self.place.path)
+        return self._read_log(spark, starts, max_events, may_skip=may_skip)
 
     @cached_property
     def _push(self) -> PushProcess:

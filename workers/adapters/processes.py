@@ -36,12 +36,16 @@ class HostProcesses:
 
     def holders(self) -> TokenHolders:
         found: dict[str, list[ProcessIdentity]] = defaultdict(list)
-        for pid in _pids():
+        for pid in self.pids():
             token = _token(pid)
             identity = self._identify(pid) if token else None
             if token and identity:
                 found[token].append(identity)
         return {token: tuple(processes) for token, processes in found.items()}
+
+    def pids(self) -> Iterator[int]:
+        """Everything that may be a process of a run."""
+        return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
 
     def is_alive(self, process: ProcessIdentity) -> bool:
         return self._identify(process.pid) == process
@@ -104,10 +108,6 @@ class HostProcesses:
         if not fields or fields[0] in (b"Z", b"X"):
             return None
         return ProcessIdentity(pid=pid, start_time=int(fields[19]), boot_id=self._boot_id)
-
-
-def _pids() -> Iterator[int]:
-    return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
 
 
 def _token(pid: int) -> str | None:

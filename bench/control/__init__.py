@@ -1,0 +1,1 @@
+"""The control plane under load: simulated agents, the real database, the real supervisor, API and stream."""

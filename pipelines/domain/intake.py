@@ -11,6 +11,16 @@ from pipelines.domain.source import SourceSpec
 from pipelines.domain.values import ByteSize, Duration, refuse
 
 
+def check_transactions_fit(transaction_capacity: int, capacity: int) -> None:
+    """Refuse a transaction that no empty store could take (Flume's MemoryChannel and FileChannel)."""
+    if transaction_capacity > capacity:
+        refuse(
+            "transaction_capacity_too_large",
+            f"transaction_capacity ({transaction_capacity}) is higher than capacity ({capacity}).",
+            "Lower transaction_capacity, or raise capacity.",
+        )
+
+
 class Limits(Spec):
     """How much an intake log takes in (Flume's MemoryChannel and FileChannel)."""
 
@@ -37,12 +47,7 @@ class Limits(Spec):
 
     @model_validator(mode="after")
     def _transactions_fit(self) -> Self:
-        if self.transaction_capacity > self.capacity:
-            refuse(
-                "transaction_capacity_too_large",
-                f"transaction_capacity ({self.transaction_capacity}) is higher than capacity ({self.capacity}).",
-                "Lower transaction_capacity, or raise capacity.",
-            )
+        check_transactions_fit(self.transaction_capacity, self.capacity)
         return self
 
 

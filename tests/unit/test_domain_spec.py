@@ -69,6 +69,21 @@ def test_durations_are_seconds(written: str | float, seconds: float) -> None:
     assert definition({"lifecycle/init_timeout": written}).lifecycle.init_timeout == seconds
 
 
+LIMITED: dict[str, dict[str, Any]] = {
+    "channels/lake": {"type": "memory"},
+    "channels/audit": {"type": "file"},
+    "sources/shop": {"type": "http", "port": 5140, "selector": ORDERS["sources"]["shop"]["selector"]},
+}
+
+
+@pytest.mark.parametrize("path", LIMITED)
+def test_a_transaction_is_never_larger_than_the_capacity(path: str) -> None:
+    fitting = LIMITED[path] | {"capacity": 100, "transaction_capacity": 100}
+    assert validate_data(changed({path: fitting})).findings == []
+    (finding,) = validate_data(changed({path: fitting | {"transaction_capacity": 101}})).findings
+    assert (finding.code, finding.path) == ("transaction_capacity_too_large", path.replace("/", "."))
+
+
 def test_another_definition_has_another_digest() -> None:
     assert definition().digest() != definition({"sources/shop/topics": ["other"]}).digest()
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
+
+from pydantic import model_validator
 
 from pipelines.domain.component import ChannelSpec, field
+from pipelines.domain.intake import check_transactions_fit
 
 
 class MemoryChannel(ChannelSpec):
@@ -22,3 +25,8 @@ class MemoryChannel(ChannelSpec):
         "The most events in one transaction, which is a batch; not more than the capacity.",
         default=100_000, example=10_000, unit="events", ge=1, le=100_000_000,
     )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _transactions_fit(self) -> Self:
+        check_transactions_fit(self.transaction_capacity, self.capacity)
+        return self

@@ -40,12 +40,13 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Situation:
-    """What the verdict depends on."""
+    """What the verdict depends on. `starter`: the lowest role that may start what the definition runs."""
 
     desired: DesiredState
     phase: Phase
     operation: OperationKind | None = None
     has_live_run: bool = False
+    starter: Role = Role.OPERATOR
 
     @property
     def stopped(self) -> bool:
@@ -55,6 +56,8 @@ class Situation:
 
 DO = Verdict(Outcome.DO)
 REQUIRED_ROLES = {Action.DELETE: Role.ADMIN}
+STARTING = frozenset({Action.START, Action.RESUME, Action.RESTART})
+"""Actions that make the definition's components run."""
 
 
 def _refuse(reason: str) -> Verdict:
@@ -156,8 +159,9 @@ def allowed_actions(now: Situation, role: Role) -> list[AllowedAction]:
 
 
 def _allowed(action: Action, now: Situation, role: Role) -> AllowedAction:
-    needed = REQUIRED_ROLES.get(action, Role.OPERATOR)
+    needed = now.starter if action in STARTING else REQUIRED_ROLES.get(action, Role.OPERATOR)
     if role < needed:
-        return AllowedAction(action, False, f"This needs the role {needed.word}; yours is {role.word}.")
+        what = "What it runs" if needed > Role.OPERATOR and action in STARTING else "This"
+        return AllowedAction(action, False, f"{what} needs the role {needed.word}; yours is {role.word}.")
     verdict = judge(action, now)
     return AllowedAction(action, verdict.outcome == Outcome.DO, verdict.reason)

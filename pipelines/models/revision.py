@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 
+from pipelines.domain.roles import Role
+
 
 class Revision(models.Model):
     """One published definition: canonical JSON, its SHA-256 and the text that was sent."""
@@ -12,6 +14,9 @@ class Revision(models.Model):
     number = models.PositiveIntegerField()
     digest = models.CharField(max_length=64)
     definition = models.JSONField()
+    required_role = models.PositiveSmallIntegerField(
+        default=Role.OPERATOR.value, help_text="The lowest role that may publish and start it."
+    )
     source_text = models.TextField(blank=True, default="")
     note = models.TextField(blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -37,7 +37,9 @@ LAST_RUNS = 5
 def pipelines() -> QuerySet[Pipeline]:
     """Every pipeline that was not deleted, with what its view needs."""
     present = Pipeline.objects.filter(archived_at=None).select_related("host")
-    return present.annotate(revision_number=F("current_revision__number"))
+    return present.annotate(
+        revision_number=F("current_revision__number"), revision_role=F("current_revision__required_role")
+    )
 
 
 def get_pipeline(name: str) -> Pipeline:
@@ -97,7 +99,8 @@ def etag(pipeline: Pipeline) -> str:
 def _fields(pipeline: Pipeline, around: Surroundings, role: Role) -> dict[str, Any]:
     operation, run = around.operations.get(pipeline.id), around.runs.get(pipeline.id)
     live, known = live_view(run), _known(pipeline)
-    actions = allowed_actions(situation(pipeline, operation, run is not None), role)
+    starter = Role(pipeline.revision_role or Role.OPERATOR)  # type: ignore[attr-defined]
+    actions = allowed_actions(situation(pipeline, operation, run is not None, starter), role)
     return {
         "name": pipeline.name,
         "description": pipeline.description,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db.models import QuerySet
 
 from pipelines.domain.actions import Situation
+from pipelines.domain.roles import Role
 from pipelines.domain.states import (
     OPEN_OPERATION_STATES,
     SIDE_OPERATIONS,
@@ -34,16 +35,21 @@ def live_run(pipeline: Pipeline) -> Run | None:
     return Run.objects.exclude(state=RunState.ENDED).filter(pipeline=pipeline).order_by("-number").first()
 
 
-def situation(pipeline: Pipeline, operation: Operation | None, has_live_run: bool) -> Situation:
-    """The situation, from rows that were read already."""
+def situation(
+    pipeline: Pipeline, operation: Operation | None, has_live_run: bool, starter: Role = Role.OPERATOR
+) -> Situation:
+    """The situation, from rows that were read already. `starter`: the role that its revision asks for."""
     return Situation(
         desired=DesiredState(pipeline.desired_state),
         phase=Phase(pipeline.phase),
         operation=OperationKind(operation.kind) if operation else None,
         has_live_run=has_live_run,
+        starter=starter,
     )
 
 
 def situation_of(pipeline: Pipeline) -> Situation:
     """The situation, read from the database."""
-    return situation(pipeline, open_operation(pipeline), live_run(pipeline) is not None)
+    revision = pipeline.current_revision
+    starter = Role(revision.required_role) if revision else Role.OPERATOR
+    return situation(pipeline, open_operation(pipeline), live_run(pipeline) is not None, starter)

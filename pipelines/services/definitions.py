@@ -7,6 +7,7 @@ from django.db import IntegrityError, transaction
 from controlplane.shared import clock
 from controlplane.shared.errors import Conflict, Invalid, PreconditionFailed
 from pipelines.domain.findings import Finding
+from pipelines.domain.rights import required_role
 from pipelines.domain.spec import Definition
 from pipelines.models import Pipeline, Revision
 from pipelines.services import audit, events
@@ -52,6 +53,7 @@ def add_revision(*, pipeline: Pipeline, definition: Definition, text: str, note:
         number=(newest or 0) + 1,
         digest=definition.digest(),
         definition=definition.plain(),
+        required_role=required_role(definition.plain()),
         source_text=text,
         note=note,
         created_by=actor.name,

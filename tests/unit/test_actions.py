@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
 
-from pipelines.domain.actions import Action, Outcome, Situation, allowed_actions, judge
+from pipelines.domain.actions import STARTING, Action, Outcome, Situation, allowed_actions, judge
 from pipelines.domain.roles import Role
 from pipelines.domain.states import RESTING_PHASES, SIDE_OPERATIONS, DesiredState, OperationKind, Phase
 from pipelines.services.lifecycle import TARGETS
@@ -55,6 +56,14 @@ def test_a_role_sees_what_it_may_do_and_what_it_lacks(role: Role, start: bool, d
     assert (found[Action.START].allowed, found[Action.DELETE].allowed) == (start, delete)
     if not delete:
         assert "admin" in found[Action.DELETE].reason
+
+
+def test_what_only_an_admin_may_start_can_be_stopped_and_paused_by_operators() -> None:
+    for now in EVERY_SITUATION:
+        usual = {each.name: each for each in allowed_actions(now, Role.OPERATOR)}
+        found = {each.name: each for each in allowed_actions(replace(now, starter=Role.ADMIN), Role.OPERATOR)}
+        assert {name for name in Action if found[name] != usual[name]} == STARTING
+        assert {found[name].reason for name in STARTING} == {"What it runs needs the role admin; yours is operator."}
 
 
 def test_a_running_pipeline_is_paused_stopped_and_restarted_and_not_started() -> None:

@@ -92,6 +92,24 @@ def test_the_innermost_cause_is_told(text: str, cause: str) -> None:
     assert cause_of(RuntimeError(text)) == cause
 
 
+FIRST = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    f()\nValueError: first\n'
+SECOND = 'Traceback (most recent call last):\n  File "b.py", line 2, in g\n    g()\n    ^^^\nhttp.Failed: 500\nmore\n'
+CHAINED = f"{FIRST}\nThe above exception was the direct cause of the following exception:\n\n{SECOND}"
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (f"Lost task 0.0 (TID 1) (host executor driver): o.a.s.PythonException: {FIRST}\n\tat z", "ValueError: first"),
+        (f"Job aborted\n at x\nCaused by: o.a.s.PythonException: {CHAINED}\n\tat z", "http.Failed: 500"),
+        (f"An exception was thrown from the Python worker. Please see below.\n{FIRST}", "ValueError: first"),
+        (f"o.a.s.PythonException: {FIRST}\tat z\nCaused by: c.D: the JVM knows more\n", "c.D: the JVM knows more"),
+    ],
+)
+def test_of_a_python_worker_the_last_line_of_the_traceback_is_told(text: str, cause: str) -> None:
+    assert cause_of(RuntimeError(text)) == cause
+
+
 def test_one_login_takes_the_form_of_each_client() -> None:
     options = {
         "security.protocol": "SASL_SSL",

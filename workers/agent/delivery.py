@@ -34,6 +34,10 @@ _SOURCE_LOST = re.compile(
 )
 
 
+_OF_PYTHON = re.compile(r"Traceback \(most recent call last\)|thrown from the Python worker")
+_RAISED = re.compile(r"^.*Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(\S.*)$", re.MULTILINE)
+"""The line below the frames of a traceback, which says what was raised."""
+
 class SourceLost(Exception):
     """Records of the batch can no longer be read: no sink's fault, and no attempt will change it."""
 
@@ -96,12 +100,14 @@ class Listener:
 
 
 def cause_of(error: BaseException) -> str:
-    """The innermost cause in a line, out of a Java or Python exception."""
+    """The innermost cause in a line, out of a Java or Python exception; of a worker in Python, what it raised."""
     text = str(error)
     causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
     lost = re.search(r"executor [^)]*\): (.+)$", text, re.MULTILINE)
     first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
-    return (causes[-1] if causes else lost[1] if lost else first)[:500]
+    cause = causes[-1] if causes else lost[1] if lost else first
+    raised = _RAISED.findall(text) if _OF_PYTHON.search(cause) else []
+    return (raised[-1] if raised else cause)[:500]
 
 
 class SinkGroup:

@@ -16,12 +16,16 @@ from psycopg import sql
 from pyspark.sql import SparkSession
 
 from tests.agent.conftest import MakePipeline
-from tests.agent.sinks import Given, numbered, planned, sink
+from tests.agent.sinks import Given, frame, numbered, planned, sink
 from tests.agent.topics import Topics
 from tests.postgres import running_postgres
-from workers.agent.findings import Refused
+from workers.agent.batch import Batch, Judge
+from workers.agent.delivery import Listener, SinkGroup
+from workers.agent.findings import Blocked, Refused
+from workers.agent.gate import Gate
 from workers.agent.postgres import Database
 
+from workers.agent.sink_processors.default import Default
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
@@ -150,6 +154,22 @@ def test_what_a_crash_left_staged_is_dropped_and_never_counted(
 
 
 def test_probes_find_everything_at_once(server: str, session: SparkSession, database: psycopg.Connection[Any]) -> None:
+def test_a_batch_whose_key_stands_for_other_ranges_blocks_and_leaves_the_table_alone(
+    session: SparkSession, server: str, database: psycopg.Connection[Any]
+) -> None:
+    database.execute("CREATE TABLE shop.events (n bigint)")
+    made = sink(session, "postgres", dsn=server, table="shop.events", columns={"n": "body.n"})
+    assert made.write(numbered(5)).delivered == 5
+    assert made.write(numbered(5)).delivered == 5
+    processor = Default(["lake"], clock=time.monotonic, wall=time.time)
+    group = SinkGroup("", "default", {"lake": made.builder}, processor, Gate())
+    batch = Batch(frame(session, numbered(6)), planned(0, 6), Judge("lake", "sources.shop.selector", keeps_bad=True))
+    with pytest.raises(Blocked) as blocked:
+        group.deliver(batch, Listener(lambda _: None, lambda _: None))
+    assert (blocked.value.finding.code, blocked.value.finding.path) == ("BATCH_KEY_REUSED", "sinks.lake")
+    assert rows(database, "SELECT n FROM events ORDER BY n") == [(n,) for n in range(5)]
+
+
     database.execute("CREATE TABLE shop.events (n bigint NOT NULL, name text)")
     database.execute("DROP ROLE IF EXISTS reader")
     database.execute("CREATE ROLE reader LOGIN")

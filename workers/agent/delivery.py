@@ -23,7 +23,7 @@ from workers.agent.batch import Attempt, Batch
 from workers.agent.cluster import repeats
 from workers.agent.component import Resolution, SinkBuilder
 from workers.agent.deadline import Deadline, DeadlineExceeded, SlotsLost, check_slots
-from workers.agent.findings import Refused, blocked_by, refuse
+from workers.agent.findings import Blocked, Refused, blocked_by, refuse
 from workers.agent.gate import Gate
 from workers.agent.sink_processors import AllFailed, Processor
 
@@ -33,12 +33,12 @@ _SOURCE_LOST = re.compile(
     r"KAFKA_DATA_LOSS|OffsetOutOfRange|data may have been lost|Cannot fetch offset|RangeLost|LogDamaged", re.IGNORECASE
 )
 
-
 _OF_PYTHON = re.compile(r"Traceback \(most recent call last\)|thrown from the Python worker")
 _RAISED = re.compile(r"^.*Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(\S.*)$", re.MULTILINE)
 """The line below the frames of a traceback, which says what was raised."""
 
 class SourceLost(Exception):
+
     """Records of the batch can no longer be read: no sink's fault, and no attempt will change it."""
 
 
@@ -233,6 +233,8 @@ class SinkGroup:
             return
         if blocked := blocked_by(str(error)):
             raise blocked from error
+        if isinstance(error, Blocked):
+            raise error
         if _SOURCE_LOST.search(str(error)):
             raise SourceLost(cause_of(error)) from error
 

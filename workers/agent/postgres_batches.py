@@ -103,7 +103,7 @@ class Batches:
             return None
         ranges, counts, refused = found
         if ranges != key.ranges:
-            raise KeyMismatch(f"batch {key.batch} is committed with other ranges: {ranges}")
+            raise KeyMismatch(f"batch {key.batch} of lineage {key.lineage} is there with {ranges}, not {key.ranges}")
         return Committed(Counts(**counts), [Refused(**item) for item in refused])
 
     def sweep(self, connection: psycopg.Connection[Any], prefix: str) -> None:

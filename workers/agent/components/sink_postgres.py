@@ -25,9 +25,9 @@ from workers.agent.arrow import joined
 from workers.agent.batch import Attempt
 from workers.agent.component import Place, Resolution, SinkBuilder
 from workers.agent.executor_writer import Deadline, Writer, deliver
-from workers.agent.findings import refuse
+from workers.agent.findings import Blocked, refuse
 from workers.agent.postgres import AddressRefused, Database
-from workers.agent.postgres_batches import Batches, BatchKey
+from workers.agent.postgres_batches import Batches, BatchKey, Committed, KeyMismatch
 from workers.agent.postgres_rows import TableColumn, line, problems
 from workers.agent.postgres_table import Table, inspect
 from workers.agent.refused_rows import events_at
@@ -41,6 +41,10 @@ _DEFAULT_COLUMNS = {
 }  # fmt: skip
 
 
+_KEY_REUSED = (
+    "Another pipeline of this name wrote to this database, or one of both was restored from a backup. Compare the "
+    "table with the ledger, then choose positions anew, which begins a new lineage and with it new keys."
+)
 class Builder(SinkBuilder):
     """Writes one channel to one table."""
 
@@ -94,7 +98,7 @@ class Builder(SinkBuilder):
         batches = self._batches()
         with self._database.connected() as connection:
             with self._database.bounded(connection):
-                known = batches.find(connection, key)
+                known = self._find(connection, batches, key)
                 stage = None if known else self._stage(connection, batches, attempt.planned)
             if stage is not None:
                 self._copy(attempt, batches, stage)
@@ -110,6 +114,17 @@ class Builder(SinkBuilder):
         """A new staging table. What a crash left behind is dropped once per run and query."""
         scope = f"{self.place.pipeline}/{self.place.path}/{planned.source}/{planned.channel}"
         prefix = f"headgate_stage_{hashlib.sha256(scope.encode()).hexdigest()[:12]}_"
+    def _find(self, connection: psycopg.Connection[Any], batches: Batches, key: BatchKey) -> Committed | None:
+        """The batch, where it is committed. Raises Blocked where its key stands for other ranges: no attempt helps."""
+        try:
+            return batches.find(connection, key)
+        except KeyMismatch as error:
+            message = f"The table headgate_batches knows this batch with other ranges: {error}."
+            finding = AgentFinding(
+                path=self.place.path, code="BATCH_KEY_REUSED", message=message, suggestion=_KEY_REUSED
+            )
+            raise Blocked(finding) from error
+
         with self._lock:
             fresh = prefix not in self._swept
             self._swept.add(prefix)

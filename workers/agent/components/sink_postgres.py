@@ -20,6 +20,7 @@ from pyspark.sql import Column
 from pipelines.domain.columns import value_source
 from pipelines.domain.journal import Planned
 from pipelines.domain.ledger import Counts
+from pipelines.domain.protocol import AgentFinding
 from workers.agent import event_values
 from workers.agent.arrow import joined
 from workers.agent.batch import Attempt

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from controlplane.cli import inputs
 from controlplane.cli.errors import CommandError, ExitCode
 from controlplane.cli.session import AsJson, Limit, Name, begin, path
 
@@ -138,18 +137,7 @@ def _validated(file: str) -> Any:
 
 def read_text(file: str) -> str:
     """The text of a file, or of standard input; CommandError where it is too large, no text, or not there."""
-    try:
-        stream = sys.stdin.buffer if file == "-" else Path(file).open("rb")  # noqa: SIM115 - closed below
-        with stream:
-            content = stream.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise CommandError(f"{file} is too large for a definition", code="too_large", exit_code=ExitCode.REFUSED)
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise CommandError(f"{file} is not UTF-8 text", code="not_text", exit_code=ExitCode.REFUSED) from None
-    except OSError as error:
-        message = f"{file} cannot be read: {error.strerror}"
-        raise CommandError(message, code="unreadable", exit_code=ExitCode.USAGE) from None
+    return inputs.read_text(file, most=MAX_BYTES, what="a definition", encoding="utf-8-sig")
 
 
 def valid(file: str) -> Definition:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
 
 from controlplane.cli.errors import CommandError, ExitCode
+from controlplane.cli.inputs import read_text
 from controlplane.cli.session import AsJson, Limit, begin
 
 MAX_BYTES = 256 * 1024
@@ -130,26 +130,8 @@ def _value(name: str, from_file: str | None) -> str:
     if from_file is None and _at_a_terminal():
         value: str = typer.prompt(f"Value of {name}", hide_input=True, confirmation_prompt=True, err=True)
         return value
-    return _read(from_file or "-").removesuffix("\n").removesuffix("\r")
+    return read_text(from_file or "-", most=MAX_BYTES, what="a secret").removesuffix("\n").removesuffix("\r")
 
 
 def _at_a_terminal() -> bool:
     return sys.stdin.isatty()
-
-
-def _read(file: str) -> str:
-    try:
-        content = sys.stdin.buffer.read(MAX_BYTES + 1) if file == "-" else _head(Path(file))
-        if len(content) > MAX_BYTES:
-            raise CommandError(f"{file} is too large for a secret", code="too_large", exit_code=ExitCode.REFUSED)
-        return content.decode("utf-8")
-    except UnicodeDecodeError:
-        raise CommandError(f"{file} is not UTF-8 text", code="not_text", exit_code=ExitCode.REFUSED) from None
-    except OSError as error:
-        message = f"{file} cannot be read: {error.strerror}"
-        raise CommandError(message, code="unreadable", exit_code=ExitCode.USAGE) from None
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(MAX_BYTES + 1)

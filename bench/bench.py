@@ -24,7 +24,7 @@ Values = dict[tuple[str, str], list[float]]
 
 @dataclass
 class Options:
-    """`records`: instead of the sizes of the issue; `seconds`: of a latency or idle measurement;
+    """`records`: instead of each case's own sizes; `seconds`: of a latency or idle measurement;
     `rest`: the longest wait for a machine at rest before each run.
     """
 

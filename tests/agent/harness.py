@@ -9,7 +9,7 @@ import sys
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,9 +17,20 @@ from typing import Any, TypeVar
 from pipelines.domain import journal, protocol
 from pipelines.domain.journal import Done, Entry, Planned, Positions, Resolved
 from pipelines.domain.positions import PartitionPosition
-from pipelines.domain.protocol import Control, ExitRecord, Handover, Identity, Launch, QueryHead, SparkSettings, Status
+from pipelines.domain.protocol import (
+    Control,
+    ExitRecord,
+    Handover,
+    Identity,
+    Launch,
+    QueryHead,
+    QueryStatus,
+    SparkSettings,
+    Status,
+)
 from pipelines.domain.spec import Definition
 from pipelines.domain.states import Command
+from workers import crash_points
 
 ROOT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")
@@ -64,14 +75,11 @@ class Run:
         self._seq = 0
 
     def start(self, crash_at: str | None = None) -> Run:
-        """Start the keeper, which detaches. `crash_at`: a point of `crashing.py` at which the driver kills itself."""
+        """Start the keeper, which detaches. `crash_at`: where the driver kills itself (`workers.crash_points`)."""
         argv = [sys.executable, "-m", "workers.keeper", str(self.dir)]
-        if crash_at:
-            driver = [sys.executable, "-P", "-m", "tests.agent.crashing", str(self.dir), crash_at]
-            code = "import sys; from pathlib import Path; from workers.keeper.keeper import main; "
-            argv = [sys.executable, "-c", f"{code}sys.exit(main(Path({str(self.dir)!r}), {driver!r}))"]
+        environment = {**os.environ, crash_points.VARIABLE: crash_at} if crash_at else None
         frame = self._handover.frame()
-        subprocess.run(argv, cwd=ROOT, check=True, timeout=20, start_new_session=True, input=frame)
+        subprocess.run(argv, cwd=ROOT, check=True, timeout=20, start_new_session=True, input=frame, env=environment)
         return self
 
     def order(self, command: Command, *, term_in: float | None = None, kill_in: float | None = None) -> int:
@@ -138,6 +146,16 @@ class Run:
     def wait_delivered(self, count: int, timeout: float = 60.0) -> Status:
         """Wait until so many records are delivered in this run, all queries together."""
         return self.wait_status(lambda s: sum(q.delivered for q in s.queries) >= count, f"{count} delivered", timeout)
+
+    def wait_read(self, ends: Mapping[tuple[str, int], int], timeout: float = 60.0) -> Status:
+        """Wait until every query is done with all that lies before these ends, by (topic, partition). A lag of zero
+        says less: it is as old as the agent's last look at the log."""
+
+        def reached(query: QueryStatus) -> bool:
+            at = {(cursor.topic, cursor.partition): cursor.next_offset for cursor in query.cursor}
+            return all(at.get(key, 0) >= end for key, end in ends.items())
+
+        return self.wait_status(lambda s: bool(s.queries) and all(map(reached, s.queries)), "all records", timeout)
 
     def stop(self, timeout: float = 30.0) -> ExitRecord:
         """Stop in good order."""

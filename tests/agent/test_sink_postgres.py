@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import time
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,17 +14,15 @@ import pytest
 from psycopg import sql
 from pyspark.sql import SparkSession
 
-from tests.agent.conftest import MakePipeline
 from tests.agent.sinks import Given, frame, numbered, planned, sink
-from tests.agent.topics import Topics
 from tests.postgres import running_postgres
 from workers.agent.batch import Batch, Judge
 from workers.agent.delivery import Listener, SinkGroup
 from workers.agent.findings import Blocked, Refused
 from workers.agent.gate import Gate
 from workers.agent.postgres import Database
-
 from workers.agent.sink_processors.default import Default
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
@@ -153,7 +150,6 @@ def test_what_a_crash_left_staged_is_dropped_and_never_counted(
     assert rows(database, "SELECT 1 FROM pg_tables WHERE tablename LIKE 'headgate_stage%'") == []
 
 
-def test_probes_find_everything_at_once(server: str, session: SparkSession, database: psycopg.Connection[Any]) -> None:
 def test_a_batch_whose_key_stands_for_other_ranges_blocks_and_leaves_the_table_alone(
     session: SparkSession, server: str, database: psycopg.Connection[Any]
 ) -> None:
@@ -170,6 +166,7 @@ def test_a_batch_whose_key_stands_for_other_ranges_blocks_and_leaves_the_table_a
     assert rows(database, "SELECT n FROM events ORDER BY n") == [(n,) for n in range(5)]
 
 
+def test_probes_find_everything_at_once(server: str, session: SparkSession, database: psycopg.Connection[Any]) -> None:
     database.execute("CREATE TABLE shop.events (n bigint NOT NULL, name text)")
     database.execute("DROP ROLE IF EXISTS reader")
     database.execute("CREATE ROLE reader LOGIN")
@@ -200,22 +197,3 @@ def test_a_frozen_server_is_left_when_the_time_is_over(server: str) -> None:
         finally:
             os.kill(backend, signal.SIGCONT)
         assert time.monotonic() - started < 55
-
-
-@pytest.mark.parametrize("point", ["postgres_staged", "postgres_committed"])
-def test_every_record_is_there_exactly_once_whatever_is_killed(
-    topics: Topics, make_pipeline: MakePipeline, server: str, database: psycopg.Connection[Any], point: str
-) -> None:
-    database.execute("CREATE TABLE shop.events (body text, topic text)")
-    topics.produce(3000)
-    pipeline = make_pipeline(
-        sink={"type": "postgres", "dsn": server, "table": "shop.events"}, max_events_per_batch=1000
-    )
-    assert pipeline.start(crash_at=point).wait_exit(120).signal == signal.SIGKILL
-    run = pipeline.start()
-    run.wait_status(lambda s: bool(s.queries) and s.queries[0].lag == 0, "all records", 120)
-    assert run.stop().exit_code == 0
-    pipeline.ingest()
-    numbers = Counter(int(body[:10]) for (body,) in rows(database, "SELECT body FROM events"))
-    assert numbers == Counter(range(3000))
-    assert pipeline.announced_duplicates == 0

@@ -8,6 +8,7 @@ from pipelines.domain.journal import Done
 from pipelines.domain.states import Command
 from tests.agent.harness import wait_for
 from tests.agent.sources import MakeSourcePipeline, bodies, delivered, make_source_pipeline
+from tests.counts import not_once
 
 __all__ = ["make_source_pipeline"]
 
@@ -44,7 +45,7 @@ def test_files_are_read_once_and_renamed_although_the_agent_is_killed(
     wait_for(lambda: len(bodies(out)) >= 30_002, "every line", 90)
     wait_for(lambda: len(list(spool.glob("*.COMPLETED"))) == 32, "the files to be let go of", 30)
     assert run.stop().exit_code == 0
-    assert bodies(out) == {**{f"line {n}": 1 for n in range(30_000)}, "": 1, "short": 1}
+    assert not not_once(bodies(out), [*(f"line {n}" for n in range(30_000)), "", "short"])
     assert next(e for e in delivered(out) if e["body"] == "line 2500")["headers"] == {"basename": "in-02.txt"}
     assert sum(done.counts.dead_lettered for done in run.of_kind(Done)) == 1
 

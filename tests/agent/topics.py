@@ -114,8 +114,7 @@ class Topics:
         topic = topic or self.sink
         consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "read", "enable.auto.commit": False})
         partitions = [TopicPartition(topic, number, 0) for number in range(_PARTITIONS)]
-        ends = {p.partition: consumer.get_watermark_offsets(p, timeout=10)[1] for p in partitions}
-        left, out = sum(ends.values()), Out()
+        left, out = sum(self.ends(topic).values()), Out()
         consumer.assign(partitions)
         while left > 0:
             for message in consumer.consume(10_000, timeout=1):
@@ -128,6 +127,14 @@ class Topics:
                 out.keys[number] = message.key()
         consumer.close()
         return out
+
+    def ends(self, topic: str) -> dict[tuple[str, int], int]:
+        """Where the log of each partition ends now."""
+        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "ends"})
+        partitions = [TopicPartition(topic, number) for number in range(_PARTITIONS)]
+        ends = {(topic, p.partition): consumer.get_watermark_offsets(p, timeout=10)[1] for p in partitions}
+        consumer.close()
+        return ends
 
     def mirrored(self) -> dict[int, int]:
         """What the declared group's commits say."""

@@ -19,6 +19,7 @@ from tests.agent.test_channels import numbers_in
 from tests.agent.topics import Pacer, Topics
 from tests.chaos import data_plane
 from tests.chaos.data_plane import MakeDefined, frozen
+from tests.counts import not_once
 from tests.fakes.http_servers import Asked, Reply, serving
 
 broker, make_defined, spark_settings = data_plane.broker, data_plane.make_defined, data_plane.spark_settings
@@ -96,14 +97,14 @@ def test_a_hung_writer_is_killed_at_the_deadline_while_its_neighbour_keeps_its_r
         assert taken.duplicates_max >= taken.counts.delivered > 0
         over.set()
         count = pacer.end()
-        run.wait_status(lambda s: all(query.lag == 0 for query in s.queries), "all records", 90)
+        run.wait_read(topics.ends(topics.source), 90)
         assert run.stop().exit_code == 0
         pipeline.ingest()
         first_has = Counter(int(item["body"][:10]) for asked in server.seen for item in data_plane.events(asked))
     lake = first_has + numbers_in(tmp_path / "second")
     assert set(lake) == set(range(count))
     assert lake.total() - len(lake) <= pipeline.announced_duplicates
-    assert topics.read().numbers == Counter(range(count))
+    assert not not_once(topics.read().numbers, range(count))
 
 
 def test_a_broker_that_hangs_is_given_up_at_the_deadline_and_what_it_got_was_announced(

@@ -1,0 +1,16 @@
+"""Comparing what arrived with what should have, in a form that fits on a screen when it differs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from itertools import islice
+from typing import TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+
+def not_once(found: Mapping[K, int], expected: Iterable[K]) -> dict[K, int]:
+    """What is not there exactly once though expected, or is there unexpectedly: how often it is. At most 20 of them."""
+    wanted = dict.fromkeys(expected, 1)
+    wrong = (key for key in wanted | dict(found) if found.get(key, 0) != wanted.get(key, 0))
+    return {key: found.get(key, 0) for key in islice(wrong, 20)}

@@ -37,8 +37,8 @@ _OF_PYTHON = re.compile(r"Traceback \(most recent call last\)|thrown from the Py
 _RAISED = re.compile(r"^.*Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(\S.*)$", re.MULTILINE)
 """The line below the frames of a traceback, which says what was raised."""
 
-class SourceLost(Exception):
 
+class SourceLost(Exception):
     """Records of the batch can no longer be read: no sink's fault, and no attempt will change it."""
 
 
@@ -231,10 +231,10 @@ class SinkGroup:
         self._gate.check()
         if isinstance(error, DeadlineExceeded):
             return
-        if blocked := blocked_by(str(error)):
-            raise blocked from error
         if isinstance(error, Blocked):
             raise error
+        if blocked := blocked_by(str(error)):
+            raise blocked from error
         if _SOURCE_LOST.search(str(error)):
             raise SourceLost(cause_of(error)) from error
 

@@ -40,12 +40,12 @@ _DEFAULT_COLUMNS = {
     "key": "key", "headers": "headers", "body": "body",
     "topic": "origin.topic", "partition": "origin.partition", "offset": "origin.offset",
 }  # fmt: skip
-
-
 _KEY_REUSED = (
     "Another pipeline of this name wrote to this database, or one of both was restored from a backup. Compare the "
     "table with the ledger, then choose positions anew, which begins a new lineage and with it new keys."
 )
+
+
 class Builder(SinkBuilder):
     """Writes one channel to one table."""
 
@@ -111,10 +111,6 @@ class Builder(SinkBuilder):
         attempt.already(known.counts)
         return known.counts
 
-    def _stage(self, connection: psycopg.Connection[Any], batches: Batches, planned: Planned) -> str:
-        """A new staging table. What a crash left behind is dropped once per run and query."""
-        scope = f"{self.place.pipeline}/{self.place.path}/{planned.source}/{planned.channel}"
-        prefix = f"headgate_stage_{hashlib.sha256(scope.encode()).hexdigest()[:12]}_"
     def _find(self, connection: psycopg.Connection[Any], batches: Batches, key: BatchKey) -> Committed | None:
         """The batch, where it is committed. Raises Blocked where its key stands for other ranges: no attempt helps."""
         try:
@@ -126,6 +122,10 @@ class Builder(SinkBuilder):
             )
             raise Blocked(finding) from error
 
+    def _stage(self, connection: psycopg.Connection[Any], batches: Batches, planned: Planned) -> str:
+        """A new staging table. What a crash left behind is dropped once per run and query."""
+        scope = f"{self.place.pipeline}/{self.place.path}/{planned.source}/{planned.channel}"
+        prefix = f"headgate_stage_{hashlib.sha256(scope.encode()).hexdigest()[:12]}_"
         with self._lock:
             fresh = prefix not in self._swept
             self._swept.add(prefix)

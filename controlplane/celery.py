@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 from typing import Any
 
 from celery import Celery
-from celery.signals import setup_logging
+from celery.signals import beat_embedded_init, setup_logging
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
 
 from django.conf import settings
 
 HOUSEKEEPING_SECONDS = 60.0
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 app = Celery("headgate")
 app.conf.update(
@@ -63,3 +66,9 @@ app.steps["worker"].add("workers.bootstep:SupervisorStep")
 @setup_logging.connect  # type: ignore[untyped-decorator]
 def keep_logging(**_: Any) -> None:
     """Django has set up the logs already; without a receiver Celery would set up its own."""
+
+
+@beat_embedded_init.connect  # type: ignore[untyped-decorator]
+def end_with_the_worker(**_: Any) -> None:
+    """The beat is a child of the worker; one that outlived a killed worker would be a second beat beside the next."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

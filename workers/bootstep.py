@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from typing import Any
 
+import structlog
 from celery import bootsteps
+from celery.worker import state as worker_state
 from django.conf import settings
 
 from controlplane.interceptors import allowed_interceptors
 from controlplane.provision.errors import SetupError
 from controlplane.provision.spark import spark_settings as provisioned
+from controlplane.shared import dispatch
 from pipelines.domain.protocol import SparkSettings
+from pipelines.services import hearing
 from pipelines.services.observations import HostFacts
 from workers.adapters.clock import SystemClock
 from workers.adapters.clusters import KafkaClusters
@@ -23,7 +28,9 @@ from workers.adapters.filelock import FileLock
 from workers.adapters.processes import HostProcesses
 from workers.adapters.rundirs import LocalRunDirs
 from workers.adapters.secrets import StoredSecrets
+from workers.ports import Now
 from workers.supervisor.act import Actor
+from workers.supervisor.hearing import EXIT_DEAF, Canary, Hearing
 from workers.supervisor.launch import Launcher, NotProvisioned
 from workers.supervisor.lease import HostLease
 from workers.supervisor.memory import Memory
@@ -31,11 +38,13 @@ from workers.supervisor.observe import Observer
 from workers.supervisor.references import References
 from workers.supervisor.replay import Replayer, Way
 from workers.supervisor.tick import Supervisor, Ticker
-from workers.wake import WAKE
+from workers.wake import CANARY_SECONDS, HEARD, WAKE
 
 LOCK = "supervisor.lock"
 REPLAY_LOCK = "replays.lock"
 STOP_TIMEOUT = 15.0
+
+log = structlog.get_logger(__name__)
 
 
 class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
@@ -47,6 +56,7 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
         super().__init__(parent, **options)
         self._ticker: Ticker | None = None
         self._replayer: Replayer | None = None
+        self._canary: Canary | None = None
 
     def start(self, parent: Any) -> None:
         """Begin to tick. What a launch needs is looked up beside it, so that hardly a tick has to wait for it."""
@@ -55,9 +65,21 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
         self._ticker.start()
         self._replayer = replayer()
         self._replayer.start()
+        self._canary = canary(parent, self._end_deaf)
+        HEARD.listener = self._canary.heard
+        self._canary.start()
+
+    def _end_deaf(self, words: str) -> None:
+        """A worker that hears nothing does not hear a shutdown either: give the lease back and be gone."""
+        log.critical("worker_is_deaf", words=words, exit=EXIT_DEAF)
+        if self._ticker is not None:
+            self._ticker.stop(STOP_TIMEOUT)
+        os._exit(EXIT_DEAF)
 
     def stop(self, parent: Any) -> None:
         """End after the present tick and give the lease back."""
+        if self._canary is not None:
+            self._canary.stop(STOP_TIMEOUT)
         if self._ticker is not None:
             self._ticker.stop(STOP_TIMEOUT)
         if self._replayer is not None:
@@ -101,6 +123,25 @@ def replayer() -> Replayer:
     environment = settings.HEADGATE
     way = Way(environment.host, KafkaClusters(), references())
     return Replayer(way, FileLock(environment.state / REPLAY_LOCK))
+
+
+def canary(worker: Any, deaf: Callable[[str], None]) -> Canary:
+    """What finds out whether `worker` hears on each of its queues."""
+    environment = settings.HEADGATE
+
+    def send(queue: str, sent_at: float) -> None:
+        dispatch.send_now(
+            "workers.canary", queue=queue, expires=CANARY_SECONDS, args=[environment.host, queue, sent_at]
+        )
+
+    def busy() -> bool:
+        return len(worker_state.reserved_requests | worker_state.active_requests) >= int(worker.concurrency)
+
+    def report(state: Hearing, words: str, round_trip: float | None, now: Now) -> None:
+        hearing.record(host=environment.host, state=state.value, words=words, round_trip=round_trip, now=now.wall)
+
+    queues = sorted(worker.app.amqp.queues.consume_from)
+    return Canary(queues, clock=SystemClock(), send=send, busy=busy, report=report, deaf=deaf)
 
 
 def references() -> References:

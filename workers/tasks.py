@@ -7,16 +7,25 @@ from datetime import timedelta
 from celery import shared_task
 from django.conf import settings
 
-from controlplane.shared import clock
+from controlplane.shared import clock, dispatch
 from pipelines.services import operations
 from pipelines.services.observations import Retention, prune
-from workers.wake import WAKE
+from workers.wake import CANARY_SECONDS, HEARD, WAKE
 
 
 @shared_task(name="workers.wake")  # type: ignore[untyped-decorator]
 def wake() -> None:
     """Tick now instead of within a second."""
     WAKE.set()
+
+
+@shared_task(name="workers.canary")  # type: ignore[untyped-decorator]
+def canary(host: str, queue: str, sent_at: float) -> None:
+    """Tell the sender that a message to `queue` was heard. One to a queue of several workers may have met another."""
+    if host == settings.HEADGATE.host:
+        HEARD(queue, sent_at)
+    else:
+        dispatch.send_now("workers.canary", queue=f"host.{host}", expires=CANARY_SECONDS, args=[host, queue, sent_at])
 
 
 @shared_task(name="workers.housekeeping")  # type: ignore[untyped-decorator]

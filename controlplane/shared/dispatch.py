@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -82,12 +82,21 @@ def wake(host: str | None) -> None:
 
 
 def _send_wake(host: str) -> None:
+    send_now("workers.wake", queue=f"host.{host}", expires=WAKE_EXPIRES_SECONDS)
+
+
+def send_now(task: str, *, queue: str, expires: float, args: Sequence[Any] = ()) -> None:
+    """Send a message through a connection of its own, which binds the queue where the broker does not know it.
+
+    Bounded, and not repeated; raises whatever the broker's client raises.
+    """
     app = import_string("controlplane.celery.app")
     with app.connection_for_write(connect_timeout=WAKE_SECONDS) as connection:
         app.send_task(
-            "workers.wake",
-            queue=f"host.{host}",
-            expires=WAKE_EXPIRES_SECONDS,
+            task,
+            args=args,
+            queue=queue,
+            expires=expires,
             ignore_result=True,
             connection=connection,
             retry=False,

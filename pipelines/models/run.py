@@ -30,6 +30,11 @@ class Host(models.Model):
 class Run(models.Model):
     """One life of an agent. `number` grows per pipeline name for ever and is the epoch of an ACTIVE run.
 
+    messages = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="Whether messages reach the worker: state, detail, since, at, round_trip_ms.",
+    )
     `observed` is the agent's last status (queries, components, proof of pause), `journal_seq` and `journal_offset` say
     how far its journal has been taken in.
     """

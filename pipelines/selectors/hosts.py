@@ -9,7 +9,7 @@ from django.db.models import Count, Q
 from controlplane.shared import clock
 from pipelines.domain.states import RunState
 from pipelines.models import Host
-from pipelines.selectors.views import HostView
+from pipelines.selectors.views import HostView, MessagesView
 
 SUPERVISED_WITHIN = timedelta(seconds=5)
 LOST_AFTER = timedelta(seconds=30)
@@ -42,4 +42,5 @@ def _view(host: Host) -> HostView:
         memory_bytes=host.memory_bytes,
         state_dir=host.state_dir,
         version=host.version,
+        messages=MessagesView.model_validate(host.messages) if host.messages else None,
     )

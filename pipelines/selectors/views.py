@@ -507,6 +507,17 @@ class LogView(View):
     rotated: bool
 
 
+class MessagesView(View):
+    """Whether messages reach a worker. BUSY: every task slot is taken; AWAY: the broker does not answer; FULL: it takes
+    nothing more; DEAF: the worker hears nothing and is started again. Without messages it acts a second later."""
+
+    state: Literal["HEARS", "BUSY", "AWAY", "FULL", "DEAF"]
+    detail: str
+    since: datetime
+    at: datetime
+    round_trip_ms: float | None
+
+
 class HostView(View):
     """A machine with a worker. LOST: not seen for 30 s; supervised: seen within 5 s."""
 
@@ -519,6 +530,7 @@ class HostView(View):
     memory_bytes: int
     state_dir: str
     version: str
+    messages: MessagesView | None
 
 
 class HostsView(RootModel[list[HostView]]):

@@ -1,0 +1,240 @@
+"""A worker beside a Redis that is killed, emptied and full: it hears again, or ends itself to be started anew."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from controlplane.devstack.child import Child, Service
+from controlplane.devstack.interrupt import Interrupt
+from controlplane.devstack.ports import free_port
+from controlplane.devstack.redis import redis_service, redis_url
+from controlplane.devstack.services import worker_service
+from tests.chaos.installation import PROJECT, wait_for
+from workers.supervisor.hearing import EXIT_DEAF
+
+HOST = "hearing"
+ROUNDS = int(os.environ.get("HEADGATE_REDIS_RESTARTS", "5"))
+"""`make chaos` asks for 20."""
+HEARS_WITHIN = 10.0
+STARTS_WITHIN = 90.0
+
+
+@dataclass
+class Bench:
+    """A Redis and a worker, and what restarts the worker as systemd would."""
+
+    directory: Path
+    port: int = field(default_factory=free_port)
+    redis: Child | None = None
+    worker: Child | None = None
+    restarts: int = 0
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {
+            "HEADGATE_STATE": str(self.directory / "state"),
+            "HEADGATE_HOST": HOST,
+            "HEADGATE_REDIS_URL": redis_url(self.port),
+            "HEADGATE_DATABASE_URL": "",
+            "DJANGO_SETTINGS_MODULE": "controlplane.settings",
+        }
+
+    @property
+    def client(self) -> redis.Redis:
+        return redis.Redis.from_url(redis_url(self.port), socket_timeout=2, socket_connect_timeout=2)
+
+    @property
+    def log(self) -> str:
+        return (self.directory / "worker.log").read_text(errors="replace")
+
+    def start_redis(self) -> None:
+        service = redis_service(data_dir=self.directory / "redis", port=self.port)
+        self.redis = Child(service, output=subprocess.DEVNULL)
+        self.redis.wait_ready(Interrupt())
+
+    def kill_redis(self) -> None:
+        assert self.redis is not None
+        self.redis.process.kill()
+        self.redis.process.wait(10)
+
+    def start_worker(self) -> None:
+        service = worker_service(host=HOST, env=self.env, is_ready=lambda: True)
+        with (self.directory / "worker.log").open("ab") as log:
+            self.worker = Child(Service(service.name, service.argv, service.is_ready, service.env), output=log.fileno())
+
+    def revive_worker(self) -> bool:
+        """Start the worker again if it has ended; its end must be the one it announces."""
+        assert self.worker is not None
+        if self.worker.alive:
+            return False
+        assert self.worker.process.returncode == EXIT_DEAF, self.log[-3000:]
+        self.worker.bury()
+        self.restarts += 1
+        self.start_worker()
+        return True
+
+    def probe(self, queue: str) -> str:
+        """Send a canary in the name of another host; a worker that hears passes it on to that host's queue."""
+        sender = f"probe-{uuid.uuid4().hex[:12]}"
+        script = f"dispatch.send_now('workers.canary', queue={queue!r}, expires=60, args=[{sender!r}, {queue!r}, 0.0])"
+        self.run("shell", "-c", f"from controlplane.shared import dispatch; {script}")
+        return sender
+
+    def heard(self, sender: str) -> bool:
+        with suppress(redis.RedisError):
+            return bool(self.client.llen(f"host.{sender}"))
+        return False
+
+    def run(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments], cwd=PROJECT, env=os.environ | self.env, timeout=60, check=True,
+            capture_output=True, text=True,
+        )  # fmt: skip
+        return done.stdout
+
+    def messages(self) -> dict[str, Any]:
+        """What the database says of the host's messages."""
+        import json
+
+        code = "import json; from pipelines.models import Host; print(json.dumps(Host.objects.get().messages))"
+        found: dict[str, Any] = json.loads(self.run("shell", "-v", "0", "-c", code).strip().splitlines()[-1])
+        return found
+
+
+@contextmanager
+def load(bench: Bench) -> Iterator[None]:
+    """Wake-ups as fast as Redis takes them."""
+    over = threading.Event()
+
+    def push() -> None:
+        while not over.is_set():
+            with suppress(redis.RedisError):
+                bench.client.xadd("headgate:events", {"kind": "live", "data": "x" * 500}, maxlen=1000)
+            over.wait(0.005)
+
+    thread = threading.Thread(target=push, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(10)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(tmp_path)
+    made.run("migrate", "--verbosity", "0")
+    made.start_redis()
+    made.start_worker()
+    try:
+        yield made
+    finally:
+        for child in (made.worker, made.redis):
+            if child is not None:
+                child.stop()
+
+
+def hears(bench: Bench, within: float) -> bool:
+    """Whether the worker hears on both of its queues in time; False where it was started again instead."""
+    probes = [bench.probe(queue) for queue in ("control", f"host.{HOST}")]
+    deadline = time.monotonic() + within
+    while time.monotonic() < deadline:
+        if bench.revive_worker():
+            return False
+        if all(bench.heard(probe) for probe in probes):
+            return True
+        time.sleep(0.05)
+    raise AssertionError(f"neither heard nor restarted within {within:g} s: {bench.log[-3000:]}")
+
+
+def test_a_worker_hears_again_after_every_restart_of_redis_or_is_restarted(bench: Bench, record_property: Any) -> None:
+    """Row 9: Redis is killed, stays away for a moment, comes back empty; now and then it is emptied while it runs."""
+    assert hears(bench, STARTS_WITHIN)
+    rng = random.Random(9)
+    times: list[float] = []
+    with load(bench):
+        for _ in range(ROUNDS):
+            if rng.random() < 0.25:
+                bench.client.flushall()
+            else:
+                bench.kill_redis()
+                time.sleep(rng.choice([0.0, 0.2, 1.0, 3.0]))
+                bench.start_redis()
+            began = time.monotonic()
+            within = HEARS_WITHIN + 5.0  # a worker that is deaf for 10 s needs a moment to end
+            if hears(bench, within):
+                times.append(time.monotonic() - began)
+            else:
+                assert hears(bench, STARTS_WITHIN)
+    record_property("recovery_seconds", max(times, default=0.0))
+    record_property("tries", ROUNDS)
+    assert bench.worker is not None
+    assert bench.worker.alive
+
+
+def test_a_deaf_worker_ends_itself_with_a_code_of_its_own_and_its_beat_ends_with_it(bench: Bench) -> None:
+    """The consumer's queues are taken away behind its back: it lives, ticks, and hears nothing."""
+    assert hears(bench, STARTS_WITHIN)
+    worker = bench.worker
+    assert worker is not None
+    stolen = threading.Event()
+
+    def steal() -> None:
+        """Whatever arrives is taken before the worker can: for it, that is deafness."""
+        names = [f"host.{HOST}", "control"]
+        client = redis.Redis.from_url(redis_url(bench.port), socket_timeout=5)
+        while not stolen.is_set():
+            client.delete(*names)
+
+    thieves = [threading.Thread(target=steal, daemon=True) for _ in range(2)]
+    for thief in thieves:
+        thief.start()
+    try:
+        wait_for(lambda: not worker.alive, 60, "the worker ends itself")
+    finally:
+        stolen.set()
+        for thief in thieves:
+            thief.join(10)
+    assert worker.process.returncode == EXIT_DEAF, bench.log[-3000:]
+    assert "worker_is_deaf" in bench.log
+    wait_for(lambda: not _session(worker.process.pid), 10, "nothing of the worker is left")
+
+
+def _session(pid: int) -> list[int]:
+    """Living processes of the worker's session."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+                if int(fields[3]) == pid and fields[0] not in (b"Z", b"X"):
+                    found.append(int(entry.name))
+    return found
+
+
+def test_a_full_redis_is_an_error_that_can_be_seen(bench: Bench) -> None:
+    """Row 10: messages are refused; the host says so, and hears again when there is room."""
+    assert hears(bench, STARTS_WITHIN)
+    bench.client.config_set("maxmemory", "1")
+    try:
+        wait_for(lambda: bench.messages().get("state") == "FULL", 40, "the host says that Redis is full")
+    finally:
+        bench.client.config_set("maxmemory", "128mb")
+    assert bench.worker is not None
+    assert bench.worker.alive
+    wait_for(lambda: bench.messages().get("state") == "HEARS", 40, "the host hears again")

@@ -1,0 +1,214 @@
+"""Whether this worker hears: a canary message to each of its queues every second, and what its silence means.
+
+A process that lives proves nothing; a worker can stay deaf after its broker came back. A canary that was accepted by
+the broker and is not heard means that: the worker ends itself, and whatever runs it starts it again. Silence counts
+only while the broker takes messages, while the worker's task slots are not all taken, and while this thread itself gets
+the processor. Each canary goes through a connection of its own, which also binds the queues anew in a broker that was
+emptied.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import structlog
+from django.db import close_old_connections, connections
+
+from workers.ports import Clock, Now
+
+INTERVAL = 1.0
+DEAF_AFTER = 8.0
+"""Seconds of silence after which a worker that has heard before is deaf."""
+FIRST_WITHIN = 60.0
+"""Seconds that a worker which has just started has for the first canary."""
+BUSY_LIMIT = 600.0
+"""Seconds after which a worker whose task slots are all taken is as good as deaf."""
+REFUSED_AFTER = 3.0
+"""Seconds of refusals before they are told; a restart of the broker is shorter."""
+REPORT_INTERVAL = 10.0
+
+EXIT_DEAF = 75
+"""EX_TEMPFAIL: whatever runs the worker is to start it again."""
+
+log = structlog.get_logger(__name__)
+
+
+class Hearing(StrEnum):
+    """HEARS: every canary comes back. WAITING: one has not come back yet. BUSY: every task slot is taken. AWAY: the
+    broker does not answer. FULL: it answers and takes nothing more. DEAF: canaries are taken and never heard."""
+
+    HEARS = "HEARS"
+    WAITING = "WAITING"
+    BUSY = "BUSY"
+    AWAY = "AWAY"
+    FULL = "FULL"
+    DEAF = "DEAF"
+
+
+@dataclass
+class _Queue:
+    """One queue. Times are CLOCK_BOOTTIME; `heard`: when the newest canary that came back was sent. `silent` and
+    `busy`: seconds of silence while task slots were free, and while all were taken."""
+
+    name: str
+    heard: float | None = None
+    unanswered_since: float | None = None
+    silent: float = 0.0
+    busy: float = 0.0
+
+
+@dataclass
+class Ear:
+    """Judges what is told to it: canaries sent, refused and heard."""
+
+    names: Sequence[str]
+    round_trip: float | None = None
+    _queues: dict[str, _Queue] = field(init=False)
+    _refused_since: float | None = None
+    _refusal: str = ""
+    _looked_at: float | None = None
+
+    def __post_init__(self) -> None:
+        self._queues = {name: _Queue(name) for name in self.names}
+
+    def sent(self, name: str, sent_at: float) -> None:
+        """The broker took a canary, which may have come back already."""
+        self._refused_since, self._refusal = None, ""
+        queue = self._queues[name]
+        if queue.unanswered_since is None and (queue.heard is None or queue.heard < sent_at):
+            queue.unanswered_since = sent_at
+
+    def refused(self, cause: str, now: float) -> None:
+        """The broker did not take a canary: nobody can hear now, so silence means nothing."""
+        self._refused_since = now if self._refused_since is None else self._refused_since
+        self._refusal = cause
+        for queue in self._queues.values():
+            queue.unanswered_since, queue.silent, queue.busy = None, 0.0, 0.0
+
+    def heard(self, name: str, sent_at: float, now: float) -> None:
+        """A canary came back."""
+        queue = self._queues[name]
+        queue.heard, queue.unanswered_since, queue.silent, queue.busy = sent_at, None, 0.0, 0.0
+        self.round_trip = now - sent_at
+
+    def look(self, now: float, *, busy: bool) -> tuple[Hearing, str]:
+        """What it amounts to, and in words."""
+        passed = min(now - (self._looked_at or now), 2 * INTERVAL)
+        self._looked_at = now
+        if self._refused_since is not None:
+            return self._refused(now)
+        for queue in self._queues.values():
+            if queue.unanswered_since is not None:
+                queue.silent += 0.0 if busy else passed
+                queue.busy += passed if busy else 0.0
+        return self._worst()
+
+    def _refused(self, now: float) -> tuple[Hearing, str]:
+        if now - (self._refused_since or now) < REFUSED_AFTER:
+            return Hearing.WAITING, ""
+        if "OOM" in self._refusal:
+            return Hearing.FULL, f"Redis takes no messages, its memory is full: {self._refusal}"
+        return Hearing.AWAY, f"Redis does not answer: {self._refusal}"
+
+    def _worst(self) -> tuple[Hearing, str]:
+        queue = max(self._queues.values(), key=lambda each: (each.silent, each.busy))
+        if queue.silent >= (FIRST_WITHIN if queue.heard is None else DEAF_AFTER):
+            return Hearing.DEAF, f"Nothing was heard on the queue {queue.name} for {queue.silent:.0f} s."
+        if queue.busy >= BUSY_LIMIT:
+            return Hearing.DEAF, f"Every task slot has been taken for {queue.busy:.0f} s."
+        if queue.busy >= DEAF_AFTER:
+            return Hearing.BUSY, "Every task slot is taken; messages wait."
+        if queue.silent or queue.heard is None:
+            return Hearing.WAITING, ""
+        return Hearing.HEARS, ""
+
+
+class Canary(threading.Thread):
+    """Sends canaries and acts on what becomes of them.
+
+    `send(queue, sent_at)` is bounded and raises whatever it likes; `busy` says whether every task slot is taken;
+    `report(state, words, round_trip)` stores what changed, and every few seconds what did not; `deaf(words)` ends the
+    process.
+    """
+
+    def __init__(
+        self,
+        queues: Sequence[str],
+        *,
+        clock: Clock,
+        send: Callable[[str, float], None],
+        busy: Callable[[], bool],
+        report: Callable[[Hearing, str, float | None, Now], None],
+        deaf: Callable[[str], None],
+    ) -> None:
+        super().__init__(name="canary", daemon=True)
+        self._queues = queues
+        self._ear = Ear(queues)
+        self._lock = threading.Lock()
+        self._clock = clock
+        self._send = send
+        self._busy = busy
+        self._report = report
+        self._deaf = deaf
+        self._stopping = threading.Event()
+        self._told: tuple[Hearing | None, float] = None, 0.0
+
+    def run(self) -> None:
+        """The loop. No error ends it."""
+        while not self._stopping.wait(INTERVAL):
+            self.turn()
+        connections.close_all()
+
+    def stop(self, timeout: float) -> None:
+        """End after the canaries in hand; waits for that at most `timeout` seconds."""
+        self._stopping.set()
+        self.join(timeout)
+
+    def heard(self, queue: str, sent_at: float) -> None:
+        """A canary of ours was heard. Safe from every thread."""
+        if queue in self._queues:
+            with self._lock:
+                self._ear.heard(queue, sent_at, self._clock.now().boottime)
+
+    def turn(self) -> None:
+        """Send a canary to each queue, judge, tell."""
+        for queue in self._queues:
+            self._send_to(queue)
+        now = self._clock.now()
+        with self._lock:
+            state, words = self._ear.look(now.boottime, busy=self._busy())
+            round_trip = self._ear.round_trip
+        if state is not Hearing.WAITING:
+            self._tell(state, words, round_trip, now)
+        if state is Hearing.DEAF and not self._stopping.is_set():
+            self._deaf(words)
+
+    def _send_to(self, queue: str) -> None:
+        sent_at = self._clock.now().boottime
+        try:
+            self._send(queue, sent_at)
+        except Exception as error:
+            with self._lock:
+                self._ear.refused(f"{error}" or type(error).__name__, self._clock.now().boottime)
+        else:
+            with self._lock:
+                self._ear.sent(queue, sent_at)
+
+    def _tell(self, state: Hearing, words: str, round_trip: float | None, now: Now) -> None:
+        """The database may be away: then the log has it, and it is told again at the next turn."""
+        before, at = self._told
+        if state is before and now.boottime - at < REPORT_INTERVAL:
+            return
+        if state is not before:
+            log.info("hearing", state=state.value, words=words)
+        close_old_connections()
+        try:
+            self._report(state, words, round_trip, now)
+            self._told = state, now.boottime
+        except Exception as error:
+            log.warning("hearing_not_recorded", cause=str(error))
+        finally:
+            close_old_connections()

@@ -13,7 +13,7 @@ PYTHON ?= python3
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test test-fast check bench generate fmt clean
+.PHONY: help setup demo up test test-fast check chaos bench generate fmt clean
 
 help: ## what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -46,6 +46,10 @@ test: check ## everything, in order of cost (under half an hour on two cores)
 	@$(PROVISION) test-frontend
 	@$(PYTEST) -n auto $(FAST)
 	@$(PYTEST) tests/agent tests/chaos tests/e2e
+
+chaos: setup ## break everything on purpose, report in docs/chaos.md; FAULT=46 runs one row; SEEDS= (an hour or two)
+	@$(PROVISION) postgres
+	@$(PY) -m tests.chaos $(if $(FAULT),--fault $(FAULT)) $(if $(SEEDS),--seeds $(SEEDS))
 
 bench: setup ## compare with Flume and Kafka Connect on an idle machine; CASE=, RECORDS=, RUNS=, BENCH_ARGS= (hours)
 	@$(PY) -m bench $(if $(CASE),--case $(CASE)) $(if $(RECORDS),--records $(RECORDS)) $(if $(RUNS),--runs $(RUNS)) $(BENCH_ARGS)

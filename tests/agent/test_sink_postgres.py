@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import time
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,9 +14,7 @@ import pytest
 from psycopg import sql
 from pyspark.sql import SparkSession
 
-from tests.agent.conftest import MakePipeline
 from tests.agent.sinks import Given, frame, numbered, planned, sink
-from tests.agent.topics import Topics
 from tests.postgres import running_postgres
 from workers.agent.batch import Batch, Judge
 from workers.agent.delivery import Listener, SinkGroup
@@ -200,22 +197,3 @@ def test_a_frozen_server_is_left_when_the_time_is_over(server: str) -> None:
         finally:
             os.kill(backend, signal.SIGCONT)
         assert time.monotonic() - started < 55
-
-
-@pytest.mark.parametrize("point", ["postgres_staged", "postgres_committed"])
-def test_every_record_is_there_exactly_once_whatever_is_killed(
-    topics: Topics, make_pipeline: MakePipeline, server: str, database: psycopg.Connection[Any], point: str
-) -> None:
-    database.execute("CREATE TABLE shop.events (body text, topic text)")
-    topics.produce(3000)
-    pipeline = make_pipeline(
-        sink={"type": "postgres", "dsn": server, "table": "shop.events"}, max_events_per_batch=1000
-    )
-    assert pipeline.start(crash_at=point).wait_exit(120).signal == signal.SIGKILL
-    run = pipeline.start()
-    run.wait_status(lambda s: bool(s.queries) and s.queries[0].lag == 0, "all records", 120)
-    assert run.stop().exit_code == 0
-    pipeline.ingest()
-    numbers = Counter(int(body[:10]) for (body,) in rows(database, "SELECT body FROM events"))
-    assert numbers == Counter(range(3000))
-    assert pipeline.announced_duplicates == 0

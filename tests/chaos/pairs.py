@@ -19,6 +19,8 @@ import pyarrow.parquet as parquet
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from controlplane.devstack.ports import free_port
+from pipelines.domain.positions import discontinuities
+from tests.agent.harness import Books
 from tests.agent.topics import Topics
 from tests.fakes.http_servers import BulkIndex, Reply, serving
 from tests.postgres import running_postgres
@@ -43,6 +45,17 @@ def body(number: int) -> str:
 def number_in(text: str | bytes) -> int:
     """The number of a record."""
     return int(json.loads(text)["n"])
+
+
+def balanced_reads(books: Books) -> int:
+    """What was read in all, where every batch balances and begins where the one before it ended."""
+    ends: dict[tuple[str, int], int] = {}
+    for done in books.done:
+        assert done.counts.balanced
+        known = {item.key: ends.get(item.key, item.start) for item in done.ranges}
+        assert discontinuities(known, done.ranges) == []
+        ends.update({item.key: item.end for item in done.ranges})
+    return sum(done.counts.read for done in books.done)
 
 
 class Feed(ABC):

@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.positions import discontinuities
-from tests.agent.harness import Books, wait_for
+from tests.agent.harness import wait_for
 from tests.agent.topics import Topics
 from tests.chaos import data_plane
 from tests.chaos.data_plane import MakeDefined
-from tests.chaos.pairs import FEEDS, STORES, Feed, Store
+from tests.chaos.pairs import FEEDS, STORES, Feed, Store, balanced_reads
 
 broker, make_defined, spark_settings = data_plane.broker, data_plane.make_defined, data_plane.spark_settings
 topics = data_plane.topics
@@ -28,17 +27,6 @@ COVERING = [
     ("sequence", "json"),
 ]  # fmt: skip
 PAIRS = list(product(FEEDS, STORES)) if os.environ.get("HEADGATE_ALL_PAIRS") == "1" else COVERING
-
-
-def balanced_reads(books: Books) -> int:
-    """What was read in all, where every batch balances and begins where the one before it ended."""
-    ends: dict[tuple[str, int], int] = {}
-    for done in books.done:
-        assert done.counts.balanced
-        known = {item.key: ends.get(item.key, item.start) for item in done.ranges}
-        assert discontinuities(known, done.ranges) == []
-        ends.update({item.key: item.end for item in done.ranges})
-    return sum(done.counts.read for done in books.done)
 
 
 def arrived(feed: Feed, store: Store) -> bool:

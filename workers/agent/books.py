@@ -22,6 +22,7 @@ from pipelines.domain.ledger import Counts
 from pipelines.domain.positions import PartitionPosition, PartitionRange
 from pipelines.domain.protocol import Cursor, Holding, QueryStatus
 from pipelines.domain.sink_groups import GroupStatus, Switch
+from workers import crash_points
 from workers.agent.batch import Attempt, Batch, Judge
 from workers.agent.checkpoint import Offsets, ranges
 from workers.agent.dead_letters import Office
@@ -99,6 +100,7 @@ class ChannelBooks:
             delivered_before=resolution.delivered_before, complete=resolution.complete,
         )  # fmt: skip
         self._journal.append(resolved)
+        crash_points.reach("agent.resolved")
         self._open = planned, resolved, resolution.committed
 
     def replayed(self, number: int) -> None:
@@ -111,8 +113,10 @@ class ChannelBooks:
         self._journal_added_partitions(ends)
         planned = self._plan(number, ends)
         self._journal.append(planned)
+        crash_points.reach("agent.planned")
         done = self._with_overrun(self._done(planned, frame, started))
         self._journal.append(done)
+        crash_points.reach("agent.done")
         self._finish(done, ends)
 
     def begin(self, number: int) -> None:
@@ -157,8 +161,10 @@ class ChannelBooks:
             delivery = self.group.deliver(batch, self._listener(planned.batch), patient=not self.optional)
         except AllFailed:
             return self._dropped(batch, started)
+        crash_points.reach("agent.delivered")
         sink = self.group.sinks[delivery.sink]
         self._office.take(planned, delivery.pass_, sink.place.path)
+        crash_points.reach("agent.letters")
         return Done(
             source=self.source, channel=self.channel, batch=planned.batch, ranges=planned.ranges,
             counts=delivery.counts, duplicates_max=self._duplicates(planned, delivery), sink=delivery.sink,

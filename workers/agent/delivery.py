@@ -19,6 +19,7 @@ from pipelines.domain.journal import Planned
 from pipelines.domain.ledger import Counts
 from pipelines.domain.positions import PartitionPosition
 from pipelines.domain.sink_groups import Pools, Switch
+from workers import crash_points
 from workers.agent.batch import Attempt, Batch
 from workers.agent.cluster import repeats
 from workers.agent.component import Resolution, SinkBuilder
@@ -215,6 +216,7 @@ class SinkGroup:
         group = f"{planned.source}.{planned.channel}/{planned.batch}/{sink}/{number}"
         deadline = Deadline(context, group, builder.write_deadline)
         self.writing = Writing(sink, time.monotonic(), deadline)
+        crash_points.reach("agent.writing")
         try:
             with deadline:
                 counts = builder.write(attempt)

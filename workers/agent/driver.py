@@ -22,6 +22,7 @@ from pipelines.domain.positions import FINDING_CODES
 from pipelines.domain.protocol import AgentFinding, Control, Exit, Launch, PauseProof
 from pipelines.domain.spec import Definition
 from pipelines.domain.states import STOP_COMMANDS, AgentPhase, Command
+from workers import crash_points
 from workers.agent import watch
 from workers.agent.control import ControlFile
 from workers.agent.delivery import cause_of
@@ -275,6 +276,7 @@ class Driver:
         self._set_phase(AgentPhase.STOPPING)
         if self._jvm.process.poll() is None:
             self._stop_queries()
+            crash_points.reach("agent.leaving")
             _within(_QUERY_STOP, self._launcher.leave)
             self._jvm.stop(_JVM_STOP)
         if ending.code == Exit.CLEAN:

@@ -17,6 +17,7 @@ from pipelines.domain.ledger import Counts
 from pipelines.domain.protocol import AgentFinding, Launch
 from pipelines.domain.references import references
 from pipelines.domain.spec import BUFFER, Definition, Read
+from workers import crash_points
 from workers.agent import cluster as clusters
 from workers.agent import compile as compiler
 from workers.agent import spark as sessions
@@ -165,6 +166,7 @@ class Launcher:
             findings, self._starts = starts.findings, starts.offsets
         if findings := findings or self._too_few_slots():
             return findings
+        crash_points.reach("agent.compared")
         session.join(min(timeout, self._cluster.spec.slots_timeout) if self._cluster else timeout)
         if (spark := self.spark) is None:
             return self._no_session()
@@ -225,6 +227,7 @@ class Launcher:
 
     def start(self, spark: SparkSession, on_end: OnEnd) -> None:
         """Start all queries side by side, then the watches. Raises whatever keeps one from starting."""
+        crash_points.reach("agent.ready")
         with ThreadPoolExecutor(max_workers=min(8, len(self.queries))) as pool:
             for future in [pool.submit(self._start, spark, query, on_end) for query in self.queries]:
                 future.result()

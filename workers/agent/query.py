@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.domain.protocol import Holding, QueryStatus
 from pipelines.domain.spec import Read
+from workers import crash_points
 from workers.agent.books import ChannelBooks
 from workers.agent.checkpoint import Checkpoint, Offsets
 from workers.agent.gate import Cancelled, Gate, Position
@@ -105,6 +106,7 @@ class ReadQuery:
     def run_batch(self, frame: DataFrame, number: int) -> None:
         """What Spark calls for each batch. Raises TurnedAway at a stopped gate, before anything was touched."""
         self._gate.enter(self.name)
+        crash_points.reach("agent.offered")
         try:
             self._deliver(frame, number)
             self._batch = number
@@ -137,6 +139,8 @@ class ReadQuery:
         """Note where the log ends now."""
         self.source_away = None
         resting = self._query is not None and self._gate.position is Position.OPEN and self.settled
+        if resting:
+            crash_points.reach("agent.resting")
         for books in self.channels:
             books.saw_ends(ends, resting=resting)
 

@@ -19,6 +19,7 @@ from pipelines.selectors.supervision import Row
 from pipelines.services import events, operations, runs
 from pipelines.services.runs import Aftermath, NextRun, Overtaken, RunEnd
 from pipelines.services.transitions import set_phase
+from workers import crash_points
 from workers.ports import Now, Processes, RunDirs
 from workers.supervisor import actions
 from workers.supervisor.command import first_control
@@ -88,6 +89,7 @@ class _Deed:
             fresh=action.fresh,
         )
         self.run = runs.create_run(pipeline=self.pipeline, wanted=wanted, now=self.now.wall)
+        crash_points.reach("worker.intended")
         self._spawn(self.run)
 
     @do.register
@@ -102,7 +104,9 @@ class _Deed:
         try:
             launch, handover = self.actor.launcher.launch(run)
             self.actor.rundirs.prepare(run_dir, launch, control)
+            crash_points.reach("worker.prepared")
             self.actor.processes.spawn_keeper(run_dir, run.token, handover)
+            crash_points.reach("worker.spawned")
         except (OSError, Unresolved, NotProvisioned) as error:
             message = f"The keeper of run {run.number} could not be started: {error}"
             events.record(kind="run.spawn_failed", message=message, pipeline=self.pipeline, run=run)
@@ -111,13 +115,16 @@ class _Deed:
     @do.register
     def _(self, action: actions.RecordProcesses) -> None:
         runs.record_processes(run=self.living_run, identity=action.identity)
+        crash_points.reach("worker.recorded")
 
     @do.register
     def _(self, action: actions.WriteControl) -> None:
         run = self.living_run
         if action.control.command in STOP_COMMANDS:
             runs.record_stop_request(run=run, now=self.now.wall)
+            crash_points.reach("worker.commanding")
         self.actor.rundirs.write_control(Path(run.run_dir), action.control)
+        crash_points.reach("worker.commanded")
 
     @do.register
     def _(self, action: actions.SetPhase) -> None:
@@ -150,6 +157,7 @@ class _Deed:
             ),
             now=self.now.wall,
         )
+        crash_points.reach("worker.ended")
 
     @do.register
     def _(self, action: actions.AbortPause) -> None:

@@ -18,6 +18,7 @@ from pipelines.models import Operation, Pipeline, Run
 from pipelines.selectors import supervision
 from pipelines.selectors.supervision import Row
 from pipelines.services import events, journals, observations, runs
+from workers import crash_points
 from workers.ports import Now, Processes, RunDirs, TokenHolders
 from workers.supervisor.decide import HEALTHY_PHASES
 from workers.supervisor.ending import journal_finding
@@ -139,6 +140,7 @@ class Observer:
         added = journals.ingest(run=run, entries=entries, offset=offset)
         if added is None:
             return False
+        crash_points.reach("worker.ingested")
         self.memory.books[run.pipeline_id] = self.memory.books.get(run.pipeline_id, Books()) + added
         run.journal_seq, run.journal_offset = entries[-1].n, offset
         run.refresh_from_db(fields=["exit_code", "exit_reason"])

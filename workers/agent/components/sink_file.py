@@ -22,6 +22,7 @@ from pyspark.sql import Column
 from pipelines.domain.journal import Planned
 from pipelines.domain.ledger import Counts
 from pipelines.domain.positions import PartitionRange
+from workers import crash_points
 from workers.agent import file_formats
 from workers.agent.batch import Attempt
 from workers.agent.component import Place, Resolution, SinkBuilder
@@ -101,7 +102,9 @@ class Builder(SinkBuilder):
             return []
         found = self._storage.files(staging)
         parts = [path for path, size in sorted(found.items()) if size and Path(path).name.startswith("part-")]
-        keep_parts(self._storage, staging, parts)
+        for part in parts:
+            self._storage.keep(f"{staging}/{part}")
+        crash_points.reach("agent.staged")
         return parts
 
     def _commit(self, attempt: Attempt, parts: list[str]) -> dict[str, Any]:
@@ -115,7 +118,8 @@ class Builder(SinkBuilder):
                 f"{staging}/{part}": self._final_name(planned, Path(part).parent, str(number))
                 for number, part in enumerate(parts)
             }
-        write_manifest(self._storage, self._manifest(planned), json.dumps(known).encode())
+        self._storage.write(self._manifest(planned), json.dumps(known).encode())
+        crash_points.reach("agent.committed")
         return known
 
     def _append(self, planned: Planned, parts: list[str]) -> dict[str, Any]:
@@ -214,17 +218,6 @@ class Builder(SinkBuilder):
             f"{self.place.pipeline}-{self._stem(planned)}-{planned.batch:09d}-{number}{file_formats.suffix(self.spec)}"
         )
         return str(directory / name)
-
-
-def keep_parts(storage: Storage, staging: str, parts: list[str]) -> None:
-    """Make the files of a batch durable."""
-    for part in parts:
-        storage.keep(f"{staging}/{part}")
-
-
-def write_manifest(storage: Storage, path: str, data: bytes) -> None:
-    """The commit of a batch."""
-    storage.write(path, data)
 
 
 def _dump(ranges: list[PartitionRange]) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from pipelines.domain.columns import value_source
 from pipelines.domain.journal import Planned
 from pipelines.domain.ledger import Counts
 from pipelines.domain.protocol import AgentFinding
+from workers import crash_points
 from workers.agent import event_values
 from workers.agent.arrow import joined
 from workers.agent.batch import Attempt
@@ -103,8 +104,10 @@ class Builder(SinkBuilder):
                 stage = None if known else self._stage(connection, batches, attempt.planned)
             if stage is not None:
                 self._copy(attempt, batches, stage)
+                crash_points.reach("agent.staged")
                 with self._database.bounded(connection):
                     known = batches.commit(connection, key, stage, attempt.counts)
+                crash_points.reach("agent.committed")
         if known is None:
             raise RuntimeError("the batch was neither found nor committed")
         attempt.refuse(events_at(attempt.events, known.refused))

@@ -1,0 +1,291 @@
+"""The faults that must be survived, each with the tests that produce it, or with the reason why none does.
+
+A test is named by its node id below tests/, without parameters: all of them run.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One row. Either `tests` or `reason`."""
+
+    number: int
+    name: str
+    tests: tuple[str, ...] = ()
+    reason: str | None = None
+
+
+def belongs(node: str, test: str) -> bool:
+    """Whether a node id is that of a test, with whatever parameters."""
+    return node == test or node.startswith(f"{test}[")
+
+
+def _fault(number: int, name: str, *tests: str, reason: str | None = None) -> Fault:
+    return Fault(number, name, tuple(f"tests/{test}" for test in tests), reason)
+
+
+@cache
+def functions(path: Path) -> dict[str, int]:
+    """The tests of a file, `Class::name` where they are methods, with their lines."""
+    found: dict[str, int] = {}
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ClassDef):
+            inner = (each for each in node.body if isinstance(each, ast.FunctionDef))
+            found.update({f"{node.name}::{each.name}": each.lineno for each in inner})
+        elif isinstance(node, ast.FunctionDef):
+            found[node.name] = node.lineno
+    return {name: line for name, line in found.items() if name.rpartition("::")[2].startswith("test_")}
+
+
+def in_order(tests: Iterable[str]) -> list[str]:
+    """File by file, and within a file as they stand there: some go on where the one before them ended."""
+
+    def place(test: str) -> tuple[str, int]:
+        file, _, name = test.partition("::")
+        return file, functions(ROOT.parent / file)[name]
+
+    return sorted(tests, key=place)
+
+
+_SIMULATION = "simulation/test_supervisor_survives_everything.py"
+_ANYWHERE = f"{_SIMULATION}::test_whatever_happens_there_is_one_agent_at_most_and_the_desired_state_is_reached"
+_START = f"{_SIMULATION}::test_a_start_survives_the_death_of_the_worker_at_every_point"
+_KILLS = "chaos/test_kills_in_mid_stream.py"
+_PLANE = f"{_KILLS}::test_an_agent_does_not_care_about_the_death_of_the_control_plane"
+_WHOLE = f"{_KILLS}::test_nothing_is_missing_and_there_was_never_a_second_agent"
+_CRASHES = "chaos/test_crash_points.py::test_an_agent_that_dies_anywhere_loses_nothing_and_doubles_what_was_counted"
+_PAIRS = (
+    "chaos/test_data_plane_pairs.py"
+    "::test_nothing_is_missing_and_doubles_were_announced_although_the_agent_is_killed_twice"
+)
+_RATE = "agent/test_kills.py::test_killed_processes_at_full_rate_lose_nothing_and_double_what_was_announced"
+_BAD = "agent/test_dead_letters.py::test_four_bad_records_of_ten_thousand_are_letters_and_a_mended_one_comes_back"
+_INTERCEPTORS = "agent/test_python_interceptors.py"
+_INTERCEPTOR_RUNS = "agent/test_python_interceptor_runs.py"
+_LATE = f"{_INTERCEPTOR_RUNS}::test_an_initialisation_that_comes_late_blocks_and_nothing_is_done"
+_HELD = "agent/test_holding.py"
+_TAILDIR = "agent/test_source_taildir.py::test_rotations_and_two_kills_lose_no_line_and_double_none"
+_FILES = "unit/test_file_sources.py"
+_VALID = "unit/test_domain_validation.py"
+_PROCESSES = "contracts/test_processes.py"
+_GUARD = "unit/test_agent_guard.py"
+_DECIDE = "unit/test_supervisor_decide.py"
+
+FAULTS = [
+    _fault(1, "Worker killed before it spawns an agent", _START, _ANYWHERE),
+    _fault(2, "Worker killed after the spawn, before the process is recorded", _START, _ANYWHERE),
+    _fault(3, "Worker killed in the middle of a stop", f"{_SIMULATION}::test_deadlines_of_a_stop_survive_the_worker"),
+    _fault(4, "Pool process killed", _ANYWHERE),
+    _fault(
+        5,
+        "Task outlives the visibility timeout",
+        f"{_SIMULATION}::test_a_second_worker_waits_for_the_first_and_takes_over_when_it_is_dead",
+    ),
+    _fault(6, "Supervisor dead", _PLANE, _WHOLE),
+    _fault(
+        7,
+        "Restart of the worker service",
+        f"{_PROCESSES}::test_a_keeper_inherits_no_secrets_and_leads_a_session_of_its_own",
+    ),
+    _fault(8, "Redis killed and its data lost", _PLANE, "db/test_event_stream.py::test_a_stream_outlives_redis"),
+    _fault(9, "Worker alive and deaf after Redis came back", reason="the canary task is not built yet"),
+    _fault(10, "Redis full or evicting", reason="not built yet"),
+    _fault(
+        11, "Database commit done, reply lost", "db/test_supervisor.py::test_every_tick_is_harmless_when_done_twice"
+    ),
+    _fault(
+        12,
+        "Database down for minutes",
+        "db/test_supervisor.py::test_a_database_that_is_away_ends_the_tick_and_the_next_one_goes_on",
+    ),
+    _fault(13, "Database restored from an older backup", reason="the generation check is not built yet"),
+    _fault(14, "Agent killed before Spark logs a batch's offsets", _CRASHES, _RATE),
+    _fault(15, "Agent killed after the offsets were logged, before the sink", _CRASHES),
+    _fault(16, "Agent killed while the sink gets the batch", _CRASHES, _PAIRS),
+    _fault(17, "Agent killed after the sink, before Spark's commit", _CRASHES),
+    _fault(
+        18,
+        "Only the JVM, the driver or the keeper dies",
+        _RATE,
+        f"{_KILLS}::test_an_agent_whose_process_is_killed_comes_back_as_a_new_run",
+    ),
+    _fault(
+        19,
+        "Agent exits 0 although nobody asked",
+        f"{_DECIDE}::TestEnds::test_an_end_that_nobody_asked_for_is_followed_by_another_run",
+    ),
+    _fault(20, "Crash loop", f"{_DECIDE}::TestEnds::test_the_budget_of_restarts_is_finite"),
+    _fault(21, "Agent outlives a restart of everything else", _PLANE, _WHOLE),
+    _fault(
+        22, "Double start", "unit/test_keeper.py::test_a_second_agent_of_one_pipeline_is_refused_while_the_first_lives"
+    ),
+    _fault(23, "Worker frozen past its lease and continued", reason="not built yet"),
+    _fault(24, "Process id used again", f"{_PROCESSES}::test_a_reused_pid_or_another_boot_is_never_signalled"),
+    _fault(
+        25, "Reboot", _ANYWHERE, f"{_SIMULATION}::test_a_pause_asked_for_before_a_reboot_is_the_first_command_after_it"
+    ),
+    _fault(
+        26,
+        "First heartbeat never written",
+        f"{_SIMULATION}::test_an_agent_that_never_finishes_initialising_is_ended_and_blocks",
+    ),
+    _fault(27, "Heartbeat alive, work dead", f"{_DECIDE}::TestPhases::test_lag_without_progress_is_a_stall"),
+    _fault(28, "Heartbeats cannot be written", reason="not built yet"),
+    _fault(29, "Wall clock an hour off", _ANYWHERE),
+    _fault(30, "Stop ignored", f"{_SIMULATION}::test_a_stop_is_never_blocked_by_a_driver_that_ignores_everything"),
+    _fault(31, "Cancel hook blocks", reason="not built yet"),
+    _fault(
+        32,
+        "Sink hangs where nothing interrupts it",
+        "agent/test_orders.py::test_a_stuck_run_is_killed_at_the_deadline_and_the_next_one_loses_nothing",
+    ),
+    _fault(
+        33,
+        "Interceptor's initialisation raises",
+        f"{_INTERCEPTOR_RUNS}::test_a_bad_initialize_ends_the_run_before_anything_is_read",
+    ),
+    _fault(
+        34, "Initialisation hangs", f"{_SIMULATION}::test_an_agent_that_never_finishes_initialising_is_ended_and_blocks"
+    ),
+    _fault(
+        35,
+        "Regular expression or loop without end",
+        "unit/test_domain_regex.py::test_patterns_whose_time_can_explode_are_refused",
+        "contracts/test_java_regex.py::test_a_pattern_that_passes_ends_on_hostile_text",
+    ),
+    _fault(
+        36,
+        "Agent frozen",
+        "chaos/test_frozen_processes.py::test_a_silent_agent_is_unknown_and_never_replaced_and_comes_back",
+    ),
+    _fault(37, "Agent out of memory", reason="not built yet"),
+    _fault(
+        38,
+        "Grandchildren survive",
+        "unit/test_keeper.py::test_a_killed_driver_is_recorded_and_its_children_go_with_it",
+        "agent/test_source_exec.py::test_lines_arrive_and_the_command_dies_with_its_agent_and_even_with_its_keeper",
+    ),
+    _fault(39, "Broker killed", f"{_HELD}::test_a_broker_that_restarts_under_source_and_sink_costs_no_record"),
+    _fault(40, "Broker gone during a stop", f"{_HELD}::test_a_stop_gives_up_a_held_batch_at_once"),
+    _fault(
+        41,
+        "Network partition",
+        "chaos/test_data_plane_deadlines.py::test_a_broker_that_hangs_is_given_up_at_the_deadline_and_what_it_got_was_announced",
+    ),
+    _fault(
+        42,
+        "Slow or half-open sink",
+        "chaos/test_data_plane_deadlines.py::test_a_hung_writer_is_killed_at_the_deadline_while_its_neighbour_keeps_its_rate",
+    ),
+    _fault(43, "Offsets of the group vanish", reason="not built yet"),
+    _fault(
+        44,
+        "Retention passed the position",
+        "agent/test_refusals.py::test_records_that_retention_took_are_counted",
+        "agent/test_refusals.py::test_records_that_retention_takes_during_a_pause_end_the_run_and_block_the_next",
+    ),
+    _fault(45, "Position beyond the end", f"{_GUARD}::test_position_against_log"),
+    _fault(46, "Topic recreated", reason="not built yet"),
+    _fault(47, "Partitions added", reason="not built yet"),
+    _fault(48, "Partition or topic gone", reason="not built yet"),
+    _fault(
+        49,
+        "Checkpoint deleted",
+        "chaos/test_refused_starts.py::test_a_lost_checkpoint_is_refused_and_taken_again_when_it_is_back",
+    ),
+    _fault(50, "Checkpoint damaged", f"{_GUARD}::test_a_damaged_offset_log_is_no_position"),
+    _fault(
+        51,
+        "Plan changed on an old checkpoint",
+        "unit/test_supervisor_lineage.py::test_other_topics_or_queries_begin_a_new_lineage",
+    ),
+    _fault(52, "Disk full", "unit/test_agent_parts.py::test_a_full_disk_leaves_no_torn_line_behind"),
+    _fault(53, "Poison message", _BAD),
+    _fault(54, "Message that the sink refuses for ever", _BAD),
+    _fault(55, "Huge message", _BAD),
+    _fault(56, "Event that no channel takes", _BAD),
+    _fault(
+        57,
+        "One required channel full",
+        "agent/test_source_http.py::test_a_full_log_behind_a_sink_that_fails_is_answered_with_503_and_names_the_sink",
+    ),
+    _fault(
+        58,
+        "All sinks dead",
+        f"{_HELD}::test_a_batch_is_held_while_its_sink_is_away_and_delivered_when_it_is_back",
+        "simulation/test_sink_groups_lose_no_batch.py::test_failover_groups_lose_no_batch",
+    ),
+    _fault(
+        59,
+        "Tailed file rotated, truncated, its inode used again",
+        _TAILDIR,
+        f"{_FILES}::test_a_renamed_file_is_followed_even_where_its_new_name_does_not_match",
+        f"{_FILES}::test_what_was_truncated_is_read_from_its_copy_and_the_copy_is_not_read_again",
+        f"{_FILES}::test_what_is_truncated_without_a_copy_is_told_with_its_size",
+        f"{_FILES}::test_an_inode_that_is_used_again_goes_on_behind_the_old_file",
+    ),
+    _fault(
+        60,
+        "Malformed definition",
+        f"{_VALID}::test_findings_of_all_kinds_come_at_once",
+        f"{_VALID}::test_no_data_whatever_raises",
+        f"{_VALID}::test_no_change_of_a_good_definition_raises",
+        f"{_VALID}::test_no_text_whatever_raises",
+        f"{_VALID}::test_no_damage_to_a_good_text_raises",
+        "db/test_api_pipelines.py::test_a_wrong_definition_is_refused_with_every_finding",
+    ),
+    _fault(
+        61,
+        "Migration killed at each stage",
+        reason="there are no staged migrations yet; a definition changes only while its pipeline is stopped",
+    ),
+    _fault(
+        62,
+        "Drain never ends",
+        f"{_SIMULATION}::test_a_pause_that_cannot_be_proven_is_given_up_and_the_pipeline_goes_on",
+    ),
+    _fault(
+        63,
+        "Commit missing while the coordinator moves",
+        "agent/test_kafka_as_people_run_it.py::test_a_group_is_taken_over_and_a_missing_commit_is_never_guessed",
+    ),
+    _fault(
+        64,
+        "Interceptor fails in a later worker or lazily",
+        f"{_INTERCEPTORS}::test_an_initialisation_that_comes_late_fails_the_batch_whatever_on_error_says",
+        _LATE,
+    ),
+    _fault(
+        65,
+        "Component calls exit while the start is under way",
+        "unit/test_agent_preflight.py::test_every_way_of_failing_is_a_finding_of_its_own_component",
+    ),
+    _fault(
+        66,
+        "Range skipped between batches, runs or lineages",
+        "db/test_journals.py::test_a_gap_is_counted_and_told",
+        "chaos/test_data_plane_continuity.py::test_a_checkpoint_that_was_edited_forward_is_a_gap_of_so_many_records_and_nothing_is_read",
+    ),
+    _fault(67, "Commit of a watched group jumps forward", reason="not built yet"),
+    _fault(
+        68,
+        "One stuck channel behind a push source",
+        "chaos/test_data_plane_intake.py::test_a_required_sink_that_hangs_ends_in_503_which_names_it",
+        "chaos/test_data_plane_intake.py::test_an_optional_sink_that_hangs_does_not_hold_the_others",
+        "agent/test_source_http.py::test_an_optional_channel_whose_sink_fails_is_overrun_counted_and_holds_nobody",
+    ),
+    _fault(
+        69,
+        "Stop in the middle of a failover",
+        "unit/test_sink_processors.py::test_a_batch_that_is_given_up_penalises_nobody",
+    ),
+]

@@ -1,0 +1,140 @@
+"""One pipeline, whose agents kill themselves one after the other, each at another point of `workers.crash_points`.
+
+Nothing is missing, every batch balances and begins where the last one ended; file and postgres hold nothing twice, and
+Kafka exactly what recovery counted. The order of the points, and how often each is passed before it kills, follow from
+the seed. By default a short selection of points runs; `make chaos` runs all of them, with two seeds.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from pipelines.domain.states import Command
+from tests.agent.harness import Pipeline, Run
+from tests.agent.test_channels import numbers_in
+from tests.agent.topics import Topics
+from tests.chaos import data_plane
+from tests.chaos.data_plane import MakeDefined
+from tests.chaos.extent import SEEDS, WHOLE
+from tests.chaos.pairs import balanced_reads
+from tests.counts import not_once
+from tests.figures import RecordProperty, tell_arrival
+from tests.postgres import running_postgres
+from workers.crash_points import AGENT_POINTS
+
+broker, make_defined, spark_settings = data_plane.broker, data_plane.make_defined, data_plane.spark_settings
+topics = data_plane.topics
+
+PER_LIFE = 4000
+BATCH = 500
+OWN_COMMIT = {"agent.staged", "agent.committed"}
+SHORT = {
+    "kafka": ["agent.planned", "agent.delivered", "agent.resolved", "agent.done"],
+    "file": ["agent.staged", "agent.committed", "agent.delivered"],
+    "postgres": ["agent.staged", "agent.committed"],
+}
+
+Numbers = Callable[[], Counter[int]]
+
+
+@contextmanager
+def kafka(topics: Topics, _: Path) -> Iterator[tuple[dict[str, Any], Numbers]]:
+    yield topics.as_sink(), lambda: topics.read().numbers
+
+
+@contextmanager
+def file(_: Topics, directory: Path) -> Iterator[tuple[dict[str, Any], Numbers]]:
+    yield {"type": "file", "path": str(directory)}, lambda: numbers_in(directory)
+
+
+@contextmanager
+def postgres(_: Topics, __: Path) -> Iterator[tuple[dict[str, Any], Numbers]]:
+    with running_postgres() as address, psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("CREATE TABLE events (body text, topic text)")
+
+        def numbers() -> Counter[int]:
+            return Counter(int(body[:10]) for (body,) in connection.execute("SELECT body FROM events"))
+
+        yield {"type": "postgres", "dsn": address, "table": "events"}, numbers
+
+
+STORES = {"kafka": kafka, "file": file, "postgres": postgres}
+
+
+def chain(sink: str, chance: random.Random) -> list[str]:
+    """The lives of a pipeline, by what ends them. What follows an open batch can kill in its recovery, too."""
+    if not WHOLE:
+        return SHORT[sink]
+    points = [point for point in AGENT_POINTS if sink != "kafka" or point not in OWN_COMMIT]
+    points.remove("agent.resolved")
+    chance.shuffle(points)
+    after = points.index("agent.delivered") + 1
+    return [*points[:after], "agent.resolved", *points[after:]]
+
+
+def fault_at(point: str, chance: random.Random) -> str:
+    """Some time at this point; a write that goes on is broken off somewhere in it."""
+    time = 1 if point in {"agent.compared", "agent.resolved", "agent.ready", "agent.leaving"} else chance.randint(1, 3)
+    delay = f"+{chance.uniform(0.005, 0.1):.3f}" if point == "agent.writing" else ""
+    return f"{point}:{time}{delay}"
+
+
+def die(pipeline: Pipeline, topics: Topics, fault: str) -> Run:
+    """One life: more records come, and it ends by the fault."""
+    topics.produce(PER_LIFE)
+    run = pipeline.start(crash_at=fault)
+    if fault.startswith("agent.leaving"):
+        run.wait_read(topics.ends(topics.source), 90)
+        run.order(Command.STOP)
+    assert run.wait_exit(120).signal == signal.SIGKILL, fault
+    return run
+
+
+def seconds_between(killed: Run, following: Run) -> float:
+    """From an agent's death to the next finished batch."""
+    record = killed.exit
+    assert record is not None
+    return min((entry.at - record.at for entry in following.entries() if entry.kind == "done"), default=0.0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("sink", STORES)
+def test_an_agent_that_dies_anywhere_loses_nothing_and_doubles_what_was_counted(
+    sink: str, seed: int, topics: Topics, make_defined: MakeDefined, tmp_path: Path, record_property: RecordProperty
+) -> None:
+    chance = random.Random(f"{sink} {seed}")
+    with STORES[sink](topics, tmp_path / "out") as (spec, numbers):
+        pipeline = make_defined(
+            topics.name,
+            sources={"shop": topics.as_source()},
+            channels={"lake": {"type": "direct"}},
+            sinks={"lake": {**spec, "channel": "lake"}},
+            delivery={"max_events_per_batch": BATCH},
+        )
+        lives = [die(pipeline, topics, fault_at(point, chance)) for point in chain(sink, chance)]
+        topics.produce(PER_LIFE)
+        last = pipeline.start()
+        last.wait_read(topics.ends(topics.source), 120)
+        assert last.stop().exit_code == 0
+        pipeline.ingest()
+        found = numbers()
+
+    books = pipeline.books["shop", "lake"]
+    _, duplicates = tell_arrival(record_property, found, range(topics.produced), pipeline.announced_duplicates)
+    record_property("tries", len(lives))
+    waits = [seconds_between(*pair) for pair in zip(lives, [*lives[1:], last], strict=True)]
+    record_property("recovery_seconds", max(waits))
+    assert not not_once(dict.fromkeys(found, 1), range(topics.produced))
+    assert balanced_reads(books) == topics.produced
+    assert duplicates == pipeline.announced_duplicates
+    assert sink == "kafka" or duplicates == 0
+    assert not list((tmp_path / "out").rglob("*.staging"))

@@ -1,6 +1,7 @@
 """The tables. Services write them, selectors read them; nothing else does."""
 
 from pipelines.models.access import AccessToken
+from pipelines.models.alerts import Alert, AlertSetting
 from pipelines.models.dead_letter import DeadLetter
 from pipelines.models.definition import Pipeline
 from pipelines.models.event import AuditRow, Event, IdempotencyKey
@@ -8,15 +9,21 @@ from pipelines.models.ledger import LedgerBatch, Position, Sample
 from pipelines.models.revision import Revision
 from pipelines.models.run import Host, Run, RunNumber
 from pipelines.models.secret import Secret
+from pipelines.models.series import LagPoint
+from pipelines.models.watching import GroupSnapshot, WatchedGroup
 from pipelines.models.workflow import Operation
 
 __all__ = [
     "AccessToken",
+    "Alert",
+    "AlertSetting",
     "AuditRow",
     "DeadLetter",
     "Event",
+    "GroupSnapshot",
     "Host",
     "IdempotencyKey",
+    "LagPoint",
     "LedgerBatch",
     "Operation",
     "Pipeline",
@@ -26,4 +33,5 @@ __all__ = [
     "RunNumber",
     "Sample",
     "Secret",
+    "WatchedGroup",
 ]

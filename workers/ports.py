@@ -78,6 +78,9 @@ class RunDirs(Protocol):
     def prepare(self, run_dir: Path, launch: Launch, control: Control) -> None:
         """Create the directory with launch.json, which stays if it is there already, and with control.json."""
 
+    def keep(self, run_dirs: Collection[str]) -> None:
+        """Only these directories will be read again; whatever is remembered of others is forgotten."""
+
     def launch(self, run_dir: Path) -> Launch | None: ...
     def identity(self, run_dir: Path) -> Identity | None: ...
     def control(self, run_dir: Path) -> Control | None: ...
@@ -86,6 +89,9 @@ class RunDirs(Protocol):
 
     def write_control(self, run_dir: Path, control: Control) -> None:
         """Replace control.json."""
+
+    def revoke(self, run_dir: Path, record: ExitRecord) -> None:
+        """Write exit.json of a run that never began, so that no keeper begins it."""
 
     def journal(self, run_dir: Path, offset: int, limit: int) -> JournalChunk:
         """Up to `limit` bytes of the journal from `offset` on."""

@@ -16,6 +16,7 @@ from pipelines.domain.components.dead_letter_kafka import KafkaDeadLetters
 from pipelines.domain.components.processor_default import DefaultProcessor
 from pipelines.domain.components.source_kafka import KafkaSource
 from pipelines.domain.launchers import Launcher, LocalLauncher
+from pipelines.domain.leases import OnSupervisorLoss
 from pipelines.domain.registry import OneOf
 from pipelines.domain.source import SourceSpec
 from pipelines.domain.values import (
@@ -129,6 +130,17 @@ class Lifecycle(Spec):
     restart_reset_after: Duration = field(
         "After running well for this long, the count of restarts begins anew.",
         default=300.0, example="5m", unit="seconds",
+    )  # fmt: skip
+    on_supervisor_loss: OnSupervisorLoss = field(
+        "What an agent does when no supervisor looks after it. `continue`: it goes on, and another host takes over only "
+        "when its end is proven or a person states it. `fence`: it stops when its lease ends, and another host takes "
+        "over by itself; what it delivered after its last report is then delivered again.",
+        default="continue", example="fence",
+    )  # fmt: skip
+    lease: Annotated[Duration, Field(ge=2, le=3600)] = field(
+        "With `fence`: how long after the supervisor's last renewal the agent stops at the next batch. What is in hand "
+        "is killed after the longest write_deadline of its sinks.",
+        default=60.0, example="60s", unit="seconds",
     )  # fmt: skip
     max_restarts: int = field(
         "So many restarts in a row; then the pipeline has failed.",

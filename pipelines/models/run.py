@@ -10,7 +10,8 @@ from pipelines.models.definition import choices
 
 
 class Host(models.Model):
-    """A machine with a worker. `lease_*` name the one supervisor process that may tick for it."""
+    """A machine with a worker. `lease_*` name the one supervisor process that may tick for it; `lease_epoch` grows with
+    every process that takes the lease, and fences the ones before."""
 
     name = models.CharField(max_length=63, primary_key=True)
     state_dir = models.TextField(default="")
@@ -21,7 +22,19 @@ class Host(models.Model):
     seen_at = models.DateTimeField(null=True, blank=True)
     lease_owner = models.JSONField(null=True, blank=True, help_text="pid, start_time and boot_id of the owner.")
     lease_until = models.DateTimeField(null=True, blank=True)
+    lease_epoch = models.PositiveBigIntegerField(default=0)
+    slots = models.PositiveIntegerField(null=True, blank=True, help_text="The most agents; empty: no limit.")
+    memory_limit = models.PositiveBigIntegerField(
+        null=True, blank=True, help_text="Bytes that its agents may take together; empty: no limit."
+    )
+    drained_at = models.DateTimeField(null=True, blank=True, help_text="Since when it takes no new agents.")
+    drained_by = models.CharField(max_length=150, blank=True, default="")
     tick_ms = models.FloatField(null=True, blank=True, help_text="Duration of the last tick.")
+    messages = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="Whether messages reach the worker: state, detail, since, at, round_trip_ms.",
+    )
 
     def __str__(self) -> str:
         return self.name
@@ -30,11 +43,6 @@ class Host(models.Model):
 class Run(models.Model):
     """One life of an agent. `number` grows per pipeline name for ever and is the epoch of an ACTIVE run.
 
-    messages = models.JSONField(
-        default=dict,
-        blank=True,
-        help_text="Whether messages reach the worker: state, detail, since, at, round_trip_ms.",
-    )
     `observed` is the agent's last status (queries, components, proof of pause), `journal_seq` and `journal_offset` say
     how far its journal has been taken in.
     """

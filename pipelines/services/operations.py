@@ -6,17 +6,16 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
-
 from pipelines.domain.operations import StepState, closed, moved
 from pipelines.domain.states import OPEN_OPERATION_STATES, SIDE_OPERATIONS, OperationKind, OperationState
 from pipelines.models import Operation
 from pipelines.services import events
+from pipelines.services.fencing import fenced
 
 OPEN = [state.value for state in OPEN_OPERATION_STATES]
 
 
-@transaction.atomic
+@fenced
 def advance(*, operation_id: UUID, step: str, state: StepState | str, message: str = "", now: datetime) -> bool:
     """Set the state of one step; steps before it are done. False where nothing changed or the operation is over.
 
@@ -31,7 +30,7 @@ def advance(*, operation_id: UUID, step: str, state: StepState | str, message: s
     return _write(operation, message or operation.message, state=OperationState.RUNNING, steps=steps)
 
 
-@transaction.atomic
+@fenced
 def report(*, operation_id: UUID, progress: dict[str, Any]) -> bool:
     """Store figures of the step under way, without an event; False where nothing changed or the operation is over."""
     operation = _open(operation_id)
@@ -40,7 +39,7 @@ def report(*, operation_id: UUID, progress: dict[str, Any]) -> bool:
     return bool(_swap(operation, progress=progress))
 
 
-@transaction.atomic
+@fenced
 def finish(
     *,
     operation_id: UUID,

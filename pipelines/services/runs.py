@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
-
 from pipelines.domain.protocol import Identity, run_dir
 from pipelines.domain.states import (
     DesiredState,
@@ -24,6 +22,7 @@ from pipelines.domain.states import (
 from pipelines.models import Operation, Pipeline, Run
 from pipelines.selectors.runs import next_number
 from pipelines.services import events, operations
+from pipelines.services.fencing import fenced
 from pipelines.services.transitions import set_phase
 
 _STARTS = (OperationKind.START, OperationKind.RESTART)
@@ -46,7 +45,7 @@ class NextRun:
     fresh: bool
 
 
-@transaction.atomic
+@fenced
 def create_run(*, pipeline: Pipeline, wanted: NextRun, now: datetime) -> Run:
     """Record the intent before any process exists: run number, token, lineage, phase PREFLIGHT. Raises Overtaken."""
     fields: dict[str, Any] = {"observed_generation": pipeline.generation, "findings": [], **_NO_RESTART}
@@ -105,7 +104,7 @@ def _change_phase(
         raise Overtaken(pipeline.name)
 
 
-@transaction.atomic
+@fenced
 def refuse_start(*, pipeline: Pipeline, findings: Sequence[Mapping[str, Any]]) -> None:
     """A start that cannot be made as it is: BLOCKED with the findings, before any run exists. Raises Overtaken."""
     first = findings[0]
@@ -118,7 +117,7 @@ def refuse_start(*, pipeline: Pipeline, findings: Sequence[Mapping[str, Any]]) -
         _change_phase(pipeline, Phase.BLOCKED, str(first["code"]).lower(), message, None, StopReason.SYSTEM)
 
 
-@transaction.atomic
+@fenced
 def record_processes(*, run: Run, identity: Identity) -> bool:
     """The run's processes were seen; False where it has ended."""
     driver = identity.driver.pid if identity.driver else None
@@ -134,6 +133,7 @@ def record_processes(*, run: Run, identity: Identity) -> bool:
     )
 
 
+@fenced
 def record_stop_request(*, run: Run, now: datetime) -> None:
     """The run was told to stop; the first time counts."""
     Run.objects.filter(pk=run.pk, stop_requested_at__isnull=True).update(stop_requested_at=now)
@@ -161,7 +161,7 @@ class Aftermath:
     restart: tuple[str, float, float] | None
 
 
-@transaction.atomic
+@fenced
 def end_run(*, pipeline: Pipeline, run: Run, end: RunEnd, after: Aftermath, now: datetime) -> bool:
     """The run is proven over: its end and what follows, once. False where that is recorded. Raises Overtaken."""
     fields = {"outcome": end.outcome, "exit_code": end.exit_code, "exit_reason": end.exit_reason, "rung": end.rung}
@@ -187,7 +187,7 @@ def _consequences(pipeline: Pipeline, after: Aftermath, now: datetime) -> dict[s
     return fields
 
 
-@transaction.atomic
+@fenced
 def abort_pause(*, pipeline: Pipeline, message: str, now: datetime) -> bool:
     """Give a pause up: RUNNING is desired again and the operation has failed. False where a person asked otherwise."""
     generation = pipeline.generation + 1
@@ -209,21 +209,25 @@ def abort_pause(*, pipeline: Pipeline, message: str, now: datetime) -> bool:
     return True
 
 
+@fenced
 def reset_restarts(*, pipeline_id: UUID) -> None:
     """The restart budget begins anew."""
     Pipeline.objects.filter(id=pipeline_id).update(restart_count=0)
 
 
+@fenced
 def observe_generation(*, pipeline_id: UUID, generation: int) -> None:
     """What this generation asked for has been acted upon; an older one is never written over a newer one."""
     Pipeline.objects.filter(id=pipeline_id, observed_generation__lt=generation).update(observed_generation=generation)
 
 
+@fenced
 def add_findings(*, pipeline: Pipeline, findings: Sequence[Mapping[str, Any]]) -> None:
     """What was found while the pipeline runs."""
     Pipeline.objects.filter(id=pipeline.id).update(findings=list(findings))
 
 
+@fenced
 def set_conditions(*, pipeline_id: UUID, conditions: Sequence[Mapping[str, Any]]) -> None:
     """What is true of the pipeline besides its phase."""
     Pipeline.objects.filter(id=pipeline_id).update(conditions=list(conditions))

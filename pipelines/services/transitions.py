@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
-
 from controlplane.shared import clock
 from pipelines.domain.states import Phase, StopReason, can
 from pipelines.models import Pipeline, Run
 from pipelines.services import events
+from pipelines.services.fencing import fenced
 
 REASON_LENGTH = 64
 
@@ -19,7 +18,7 @@ class ForbiddenTransition(Exception):
     """The table of states does not have this change; a defect of the caller."""
 
 
-@transaction.atomic
+@fenced
 def set_phase(
     *,
     pipeline_id: UUID,

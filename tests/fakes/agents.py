@@ -54,6 +54,7 @@ class Agent:
     position: int = 0
     in_hand: bool = False
     delivered: int = 0
+    obeyed: Control | None = None
 
     @property
     def launch(self) -> Launch:
@@ -68,9 +69,12 @@ class Agent:
 
     @property
     def control(self) -> Control:
+        """The last order that is not of an older supervisor than the one before."""
         control = self.host.control(self.run_dir)
         assert control is not None
-        return control
+        if self.obeyed is None or control.owner >= self.obeyed.owner:
+            self.obeyed = control
+        return self.obeyed
 
     @property
     def over(self) -> bool:
@@ -107,6 +111,10 @@ class Agent:
 
     def _climb(self) -> None:
         control = self.control
+        if control.fence_at is not None and self.host.boottime >= control.fence_at:
+            self.rung = "sigkill"
+            self._die(SIGKILL)
+            return
         if control.command not in STOP_COMMANDS or control.boot_id != self.host.boot_id:
             return
         self.rung = self.rung or "token"
@@ -142,6 +150,8 @@ class Agent:
             self._exit(self.fate)
         elif not self.keeper.alive:
             self._exit(Exit.KEEPER_LOST)
+        elif self.control.lease_until is not None and self.host.boottime >= self.control.lease_until:
+            self._exit(Exit.FENCED)
         else:
             self._obey(self.control.command)
         if not self.silent:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -136,6 +136,9 @@ class FakeHost:
             documents.setdefault(protocol.LAUNCH, launch)
             documents[protocol.CONTROL] = control
 
+    def keep(self, run_dirs: Collection[str]) -> None:
+        """Nothing is remembered here."""
+
     def launch(self, run_dir: Path) -> Launch | None:
         return self._document(run_dir, protocol.LAUNCH, Launch)
 
@@ -154,6 +157,10 @@ class FakeHost:
     def write_control(self, run_dir: Path, control: Control) -> None:
         with self._at("write_control"):
             self.directories[run_dir].documents[protocol.CONTROL] = control
+
+    def revoke(self, run_dir: Path, record: ExitRecord) -> None:
+        with self._at("revoke"):
+            self.directories[run_dir].documents[protocol.EXIT] = record
 
     def journal(self, run_dir: Path, offset: int, limit: int) -> JournalChunk:
         data = bytes(self.directories[run_dir].journal) if run_dir in self.directories else b""

@@ -153,7 +153,11 @@ class TestBeforeTheProcess:
         assert (end.phase, end.outcome, end.restart.delay) == (Phase.BACKOFF, RunOutcome.FAILED, 1.0)
 
     def test_a_stop_ends_an_intent_without_starting_it(self) -> None:
-        end = one(actions.EndRun, view(desired=DesiredState.STOPPED, phase=Phase.PREFLIGHT, run=self.pending))
+        seen = view(desired=DesiredState.STOPPED, phase=Phase.PREFLIGHT, run=self.pending)
+        revoke = one(actions.Revoke, seen)
+        assert seen.run is not None
+        record = ExitRecord(token=seen.run.token, reason=revoke.reason, revoked=True, boottime=1.0, at=1.0)
+        end = one(actions.EndRun, replace(seen, run=replace(seen.run, exit=record)))
         assert (end.phase, end.outcome) == (Phase.STOPPED, RunOutcome.CLEAN)
 
 

@@ -1,14 +1,24 @@
-"""Run directories on the local disk."""
+"""Run directories on the local disk. A file that has not changed since it was read is not read again."""
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Collection
 from pathlib import Path
+from typing import TypeVar
 
 from pipelines.domain import protocol
-from pipelines.domain.protocol import Control, ExitRecord, Identity, Launch, Status
+from pipelines.domain.protocol import Control, Document, ExitRecord, Identity, Launch, Status
 from workers.ports import JournalChunk
 
 _PRIVATE = 0o700
+_YOUNG_NS = 50_000_000
+"""A file that changed so shortly before it was read may change again without another time: the kernel's is coarse."""
+
+D = TypeVar("D", bound=Document)
+Stamp = tuple[int, int, int]
+"""Inode, time of change, size. Files are replaced by renaming, so another content is another inode."""
 
 
 class LocalRunDirs:
@@ -16,6 +26,7 @@ class LocalRunDirs:
 
     def __init__(self, state_dir: Path) -> None:
         self._state_dir = state_dir
+        self._known: dict[str, dict[str, tuple[Stamp, Document | None]]] = {}
 
     def path(self, pipeline: str, run: int) -> Path:
         return protocol.run_dir(self._state_dir, pipeline, run)
@@ -31,29 +42,56 @@ class LocalRunDirs:
             launch.store(run_dir / protocol.LAUNCH)
         control.store(run_dir / protocol.CONTROL)
 
+    def keep(self, run_dirs: Collection[str]) -> None:
+        if len(self._known) > len(run_dirs):
+            self._known = {name: known for name, known in self._known.items() if name in run_dirs}
+
     def launch(self, run_dir: Path) -> Launch | None:
         return Launch.load(run_dir / protocol.LAUNCH)
 
     def identity(self, run_dir: Path) -> Identity | None:
-        return Identity.load(run_dir / protocol.IDENTITY)
+        return self._document(run_dir, protocol.IDENTITY, Identity)
 
     def control(self, run_dir: Path) -> Control | None:
-        return Control.load(run_dir / protocol.CONTROL)
+        return self._document(run_dir, protocol.CONTROL, Control)
 
     def status(self, run_dir: Path) -> Status | None:
-        return Status.load(run_dir / protocol.STATUS)
+        return self._document(run_dir, protocol.STATUS, Status)
 
     def exit_record(self, run_dir: Path) -> ExitRecord | None:
-        return ExitRecord.load(run_dir / protocol.EXIT)
+        return self._document(run_dir, protocol.EXIT, ExitRecord)
 
     def write_control(self, run_dir: Path, control: Control) -> None:
         control.store(run_dir / protocol.CONTROL)
 
+    def revoke(self, run_dir: Path, record: ExitRecord) -> None:
+        run_dir.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        record.store(run_dir / protocol.EXIT)
+
     def journal(self, run_dir: Path, offset: int, limit: int) -> JournalChunk:
+        path = f"{run_dir}/{protocol.JOURNAL}"
         try:
-            with (run_dir / protocol.JOURNAL).open("rb") as file:
+            if os.stat(path).st_size == offset:  # noqa: PTH116 - a thousand of them in a tick
+                return JournalChunk(offset=offset, data=b"", size=offset)
+            with open(path, "rb") as file:  # noqa: PTH123
                 size = file.seek(0, 2)
                 file.seek(min(offset, size))
                 return JournalChunk(offset=offset, data=file.read(limit), size=size)
         except FileNotFoundError:
             return JournalChunk(offset=offset, data=b"", size=0)
+
+    def _document(self, run_dir: Path, name: str, kind: type[D]) -> D | None:
+        known = self._known.setdefault(str(run_dir), {})
+        try:
+            seen = os.stat(f"{run_dir}/{name}")  # noqa: PTH116 - thousands of them in a tick
+        except OSError:
+            known.pop(name, None)
+            return None
+        stamp = (seen.st_ino, seen.st_mtime_ns, seen.st_size)
+        before = known.get(name)
+        if before is not None and before[0] == stamp:
+            return before[1] if isinstance(before[1], kind) else None
+        found = kind.load(run_dir / name)
+        if time.time_ns() - seen.st_mtime_ns > _YOUNG_NS:
+            known[name] = (stamp, found)
+        return found

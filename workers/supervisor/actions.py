@@ -24,6 +24,13 @@ class Spawn:
 
 
 @dataclass(frozen=True)
+class Revoke:
+    """Let no keeper of the run start any more: its end is written into its directory before it is recorded."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
 class RecordProcesses:
     """The run's processes were seen."""
 
@@ -128,6 +135,7 @@ class SetConditions:
 Action = (
     CreateRun
     | Spawn
+    | Revoke
     | RecordProcesses
     | WriteControl
     | SetPhase

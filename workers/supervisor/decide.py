@@ -17,12 +17,14 @@ from workers.supervisor.actions import (
     ObserveGeneration,
     RecordProcesses,
     ResetRestarts,
+    Revoke,
     SetPhase,
     Spawn,
 )
 from workers.supervisor.command import command_actions, kill_actions
 from workers.supervisor.conditions import condition_actions
 from workers.supervisor.ending import ending, never_started
+from workers.supervisor.leading import led
 from workers.supervisor.operations import operation_actions
 from workers.supervisor.phase import phase_actions
 from workers.supervisor.view import PipelineView, RunView
@@ -85,22 +87,24 @@ def _without_process(view: PipelineView, run: RunView, now: Now) -> list[Action]
     if not run.journal_drained:
         return []
     if _never_spawned(run):
-        if view.end_wanted:
-            return [never_started(run, "It was stopped before its process was started.")]
-        return [Spawn()]
+        if not view.end_wanted:
+            return [Spawn()]
+        reason = "It was stopped before its process was started."
+        return [Revoke(reason)] if run.exit is None else [never_started(run, reason)]
     return [ending(view, run, now)]
 
 
 def _never_spawned(run: RunView) -> bool:
     """The intent is recorded, and neither a process nor a trace of one exists."""
-    return run.state is RunState.PENDING and run.identity is None and run.exit is None and not run.spawned_here
+    untouched = run.exit is None or run.exit.revoked
+    return run.state is RunState.PENDING and run.identity is None and untouched and not run.spawned_here
 
 
 def _with_process(view: PipelineView, run: RunView, now: Now) -> list[Action]:
     commands = command_actions(view, run, now)
     return [
         *_record(run),
-        *commands,
+        *led(view, run, commands, now),
         *kill_actions(run, now),
         *phase_actions(view, run, now),
         *_forgive(view, run, now),

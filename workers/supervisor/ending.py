@@ -21,12 +21,14 @@ _FAILED_CODES = {
     Exit.JVM_LOST: "The agent's JVM ended.",
     Exit.KEEPER_LOST: "The agent's keeper ended, so the driver stopped at its gate.",
     Exit.BAD_LAUNCH: "The agent could not read its launch file or its definition.",
+    Exit.FENCED: "No supervisor renewed the run's lease, so it stopped at its gate.",
 }
 _OUTCOMES = {
     Exit.CLEAN: RunOutcome.FAILED,
     Exit.PREFLIGHT_BLOCKED: RunOutcome.BLOCKED,
     Exit.INIT_FAILED: RunOutcome.BLOCKED,
     Exit.QUERY_FAILED: RunOutcome.FAILED,
+    Exit.FENCED: RunOutcome.FAILED,
     Exit.BAD_LAUNCH: RunOutcome.BLOCKED,
 }
 

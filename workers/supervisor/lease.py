@@ -1,21 +1,32 @@
 """Who may tick for a host: one process per state directory (file lock) and one per host name (lease in the database).
 
 Another owner's lease is believed until it has not changed for `TTL` seconds of our own clock, or its owner is a process
-of this boot that is dead. Wall clocks are compared with nothing.
+of this boot that is dead. Wall clocks are compared with nothing. An owner that lives and has not renewed its lease for
+that long is frozen; its file lock is then not waited for, since the lease's epoch fences all that it may still do.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
+from enum import Enum, auto
 from typing import Any
 
 from pipelines.domain.protocol import ProcessIdentity
 from pipelines.models import Host
 from pipelines.services import observations
+from pipelines.services.fencing import Lease
 from pipelines.services.observations import HostFacts
 from workers.ports import Exclusive, Now, Processes
 
 TTL = 15.0
+
+
+class _Right(Enum):
+    """NONE: another has the lease. WITH_LOCK: it is free. ENOUGH: it is ours, or that of a frozen process."""
+
+    NONE = auto()
+    WITH_LOCK = auto()
+    ENOUGH = auto()
 
 
 class HostLease:
@@ -28,28 +39,37 @@ class HostLease:
         self._seen: tuple[dict[str, Any] | None, datetime | None] | None = None
         self._seen_at = 0.0
 
-    def hold(self, now: Now, tick_ms: float | None) -> bool:
-        """Renew or take the lease, with the host's heartbeat; False while another supervisor has it."""
-        if not self._lock.acquire():
-            return False
+    def hold(self, now: Now, tick_ms: float | None) -> Lease | None:
+        """Renew or take the lease, with the host's heartbeat; None while another supervisor has it.
+
+        `now` was read before, so that the lease ends for us before it does for anybody else.
+        """
+        locked = self._lock.acquire()
         row = observations.lease_of(self._facts.name)
-        if not self._free(row, now):
-            return False
-        return observations.beat(facts=self._facts, seen=row, now=now.wall, ttl=TTL, tick_ms=tick_ms)
+        right = self._right(row, now)
+        if right is _Right.NONE or not (locked or right is _Right.ENOUGH):
+            self._lock.release()
+            return None
+        epoch = observations.beat(facts=self._facts, seen=row, now=now.wall, ttl=TTL, tick_ms=tick_ms)
+        return None if epoch is None else Lease(self._facts.name, epoch, now.boottime + TTL)
 
     def release(self) -> None:
         """Give the right back."""
         observations.release_lease(name=self._facts.name, owner=self._facts.owner)
         self._lock.release()
 
-    def _free(self, row: Host, now: Now) -> bool:
+    def _right(self, row: Host, now: Now) -> _Right:
         owner = row.lease_owner
-        if owner is None or owner == self._facts.owner:
-            return True
+        if owner == self._facts.owner:
+            return _Right.ENOUGH
+        if owner is None:
+            return _Right.WITH_LOCK
         identity = ProcessIdentity.model_validate(owner)
         if identity.boot_id == now.boot_id and not self._processes.is_alive(identity):
-            return True
-        return self._unchanged_for(row, now) >= TTL
+            return _Right.WITH_LOCK
+        if self._unchanged_for(row, now) < TTL:
+            return _Right.NONE
+        return _Right.ENOUGH if identity.boot_id == now.boot_id else _Right.WITH_LOCK
 
     def _unchanged_for(self, row: Host, now: Now) -> float:
         if self._seen != (row.lease_owner, row.lease_until):

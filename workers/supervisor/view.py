@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from pipelines.domain.leases import Fence
 from pipelines.domain.ledger import Books
 from pipelines.domain.protocol import Control, ExitRecord, Identity, ProcessIdentity, Status
 from pipelines.domain.spec import Lifecycle
@@ -91,7 +92,9 @@ class RunView:
 
 @dataclass(frozen=True)
 class PipelineView:
-    """One pipeline. `restart_deadline` is (boot id, CLOCK_BOOTTIME) at which the back-off ends."""
+    """One pipeline. `restart_deadline` is (boot id, CLOCK_BOOTTIME) at which the back-off ends. `owner`: the epoch of
+    the host's lease, under which this is seen; `fence`: how long its run may go on without a supervisor, None for ever.
+    """
 
     id: UUID
     name: str
@@ -110,6 +113,8 @@ class PipelineView:
     conditions: tuple[Mapping[str, Any], ...] = ()
     books: Books = field(default_factory=Books)
     operation: OperationView | None = None
+    owner: int = 0
+    fence: Fence | None = None
     run: RunView | None = None
 
     @property

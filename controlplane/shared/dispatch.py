@@ -71,8 +71,21 @@ def event_stream() -> redis.Redis:
 
 def publish(kind: str, payload: dict[str, Any]) -> None:
     """Send a frame to every open page: `kind` is `event` or `live`. Call it after the commit."""
-    body = {"kind": kind, "data": json.dumps(payload, default=str)}
-    courier().send(lambda: event_stream().xadd(STREAM, body, maxlen=STREAM_LENGTH, approximate=True))  # type: ignore[arg-type]
+    publish_all(kind, [payload])
+
+
+def publish_all(kind: str, payloads: Sequence[dict[str, Any]]) -> None:
+    """Send frames to every open page, all of them in one exchange with Redis."""
+    if payloads:
+        courier().send(lambda: _add(kind, payloads))
+
+
+def _add(kind: str, payloads: Sequence[dict[str, Any]]) -> None:
+    with event_stream().pipeline(transaction=False) as pipe:
+        for payload in payloads:
+            body = {"kind": kind, "data": json.dumps(payload, default=str)}
+            pipe.xadd(STREAM, body, maxlen=STREAM_LENGTH, approximate=True)  # type: ignore[arg-type]
+        pipe.execute()
 
 
 def wake(host: str | None) -> None:

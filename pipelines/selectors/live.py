@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from pipelines.domain.protocol import ComponentStatus, QueryStatus
+from pipelines.domain.protocol import ComponentStatus, QueryStatus, Status
 from pipelines.models import Pipeline, Run
 from pipelines.selectors.views import (
     ComponentStateView,
@@ -32,7 +33,10 @@ def live_view(run: Run | None) -> LiveView:
     """The figures of a pipeline, over all its queries."""
     if run is None or not run.observed:
         return LiveView()
-    queries = query_statuses(run)
+    return _figures(query_statuses(run), run.observed.get("at"))
+
+
+def _figures(queries: Sequence[QueryStatus], at: float | None) -> LiveView:
     lags = [query.lag for query in queries]
     known = [lag for lag in lags if lag is not None]
     return LiveView(
@@ -40,7 +44,7 @@ def live_view(run: Run | None) -> LiveView:
         lag_records=sum(known) if known and len(known) == len(lags) else None,
         last_batch_at=_time(max((query.last_batch_at for query in queries if query.last_batch_at), default=None)),
         in_flight=sum(query.in_flight for query in queries),
-        as_of=_time(run.observed.get("at")),
+        as_of=_time(at),
     )
 
 
@@ -103,15 +107,22 @@ def component_views(run: Run | None) -> list[ComponentStateView]:
     return [ComponentStateView(**state.model_dump()) for state in states]
 
 
-def live_frame(pipeline: Pipeline, run: Run | None) -> dict[str, Any]:
+def live_frame(pipeline: Pipeline, status: Status | None) -> dict[str, Any]:
     """What an open page is told about a moving pipeline, about once a second: the payload of a `live` frame."""
+    queries = status.queries if status else []
+    live = _figures(queries, status.at) if status else LiveView()
     return {
         "pipeline": pipeline.name,
         "phase": pipeline.phase,
         "desired_state": pipeline.desired_state,
         "generation": pipeline.generation,
         "observed_generation": pipeline.observed_generation,
-        "live": live_view(run).model_dump(mode="json"),
-        "queries": [query.model_dump(mode="json") for query in query_views(run)],
+        "live": live.model_dump(mode="json"),
+        "queries": [_query_view(query).model_dump(mode="json") for query in queries],
         "updated_at": pipeline.updated_at.isoformat(),
     }
+
+
+def last_status(run: Run | None) -> Status | None:
+    """What the agent of a living run reported last, as it was recorded."""
+    return Status.model_validate(run.observed) if run and run.observed else None

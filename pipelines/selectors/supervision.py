@@ -9,7 +9,7 @@ from functools import reduce
 from operator import add
 from uuid import UUID
 
-from django.db.models import Count, F, Max, Q, Sum
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, Sum
 
 from pipelines.domain.journal import Planned, SinkSwitched
 from pipelines.domain.ledger import COUNTERS, Books
@@ -17,7 +17,7 @@ from pipelines.domain.positions import PartitionPosition
 from pipelines.domain.protocol import QueryHead
 from pipelines.domain.sink_groups import Penalty
 from pipelines.domain.states import DesiredState, LedgerState, Phase, RunState
-from pipelines.models import Event, LedgerBatch, Operation, Pipeline, Position, Revision, Run
+from pipelines.models import Event, Host, LedgerBatch, Operation, Pipeline, Position, Revision, Run
 from pipelines.selectors.situations import open_operations
 
 SWITCH_EVENTS = ("sink.switched", "sink.recovered")
@@ -38,7 +38,7 @@ def roster(host: str, busy: AbstractSet[UUID] | None) -> list[Row]:
     One that rests as it was asked to, without a run and without an operation, needs nothing, unless it is among `busy`;
     None: every pipeline is wanted.
     """
-    living = Run.objects.filter(pipeline__host_id=host).exclude(state=RunState.ENDED)
+    living = Run.objects.filter(pipeline__host_id=host).exclude(state=RunState.ENDED).defer("observed", "identity")
     runs = {run.pipeline_id: run for run in living}
     operations = {o.pipeline_id: o for o in open_operations().filter(pipeline__host_id=host)}
     resting = Q(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED, generation=F("observed_generation"))
@@ -51,6 +51,32 @@ def homeless() -> list[Pipeline]:
     """Pipelines that should do something and have no host."""
     found = Pipeline.objects.filter(host__isnull=True, archived_at__isnull=True)
     return list(found.exclude(desired_state=DesiredState.STOPPED).select_related("current_revision"))
+
+
+def leases() -> list[Host]:
+    """Every host with its lease."""
+    return list(Host.objects.only("name", "lease_epoch", "lease_until", "drained_at").order_by("name"))
+
+
+def living_runs(host: str) -> list[Run]:
+    """Runs on a host that are not proven over, with their pipelines and revisions, oldest first."""
+    runs = Run.objects.filter(host_id=host).exclude(state=RunState.ENDED).defer("observed", "identity")
+    return list(runs.select_related("revision", "pipeline", "pipeline__current_revision").order_by("pk"))
+
+
+def waiting_without_run(host: str) -> list[Pipeline]:
+    """Pipelines of a host that something is wanted of and that have no run, unless a person has to decide first."""
+    living = Run.objects.filter(pipeline=OuterRef("pk")).exclude(state=RunState.ENDED)
+    decided = ~Q(phase__in=[Phase.BLOCKED, Phase.FAILED]) | Q(generation__gt=F("observed_generation"))
+    wanted = Pipeline.objects.filter(decided, host_id=host, archived_at=None).exclude(
+        desired_state=DesiredState.STOPPED
+    )
+    return list(wanted.exclude(Exists(living)).select_related("current_revision").order_by("name"))
+
+
+def own_runs(host: str, tokens: Iterable[str]) -> list[Run]:
+    """The runs of a host that have these tokens."""
+    return list(Run.objects.filter(host_id=host, token__in=set(tokens)).select_related("pipeline"))
 
 
 def definitions(revision_ids: Iterable[int]) -> dict[int, dict[str, object]]:

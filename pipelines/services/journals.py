@@ -3,16 +3,17 @@
 Adjoining finished batches of a (source, channel) that are taken in together become one row; a batch that is planned and
 not done keeps a row of its own until it is. Each range must begin where the ledger's position stands; where it does
 not, the row counts the gap or the overlap and an event says so at once.
+
+What many runs have written is taken in together, with as many queries as for one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
-
-from django.db import transaction
+from uuid import UUID
 
 from pipelines.domain import journal
 from pipelines.domain.journal import Entry, EntryKind, JournalCorrupt
@@ -20,36 +21,100 @@ from pipelines.domain.ledger import COUNTERS, Books
 from pipelines.domain.positions import Discontinuity, Frozen, PartitionRange, discontinuities, merge_ranges
 from pipelines.domain.states import LedgerState
 from pipelines.models import LedgerBatch, Position, Run
-from pipelines.services import dead_letters, events
+from pipelines.services import bulk, dead_letters, events
+from pipelines.services.fencing import fenced
 
 Query = tuple[str, str]
 Partition = tuple[str, int]
+Positions = dict[Query, dict[Partition, int]]
 
 
-@transaction.atomic
-def ingest(*, run: Run, entries: list[Entry], offset: int) -> Books | None:
-    """Take in the entries that follow `run.journal_seq`; `offset`: bytes of the journal that they end at.
+@dataclass(frozen=True)
+class Portion:
+    """Entries of one run's journal that follow `run.journal_seq`: kind, content, time. `seq`: number of the last one,
+    `offset`: bytes of the journal that they end at."""
 
-    Returns what they add to the books; None where somebody else has taken them in. Raises JournalCorrupt for entries of
-    another epoch.
-    """
-    stale = next((entry for entry in entries if entry.epoch != run.number), None)
-    if stale is not None:
-        raise JournalCorrupt(f"entry {stale.n} is of epoch {stale.epoch}, not {run.number}")
-    same = Run.objects.filter(pk=run.pk, journal_seq=run.journal_seq)
-    if not same.update(journal_seq=entries[-1].n, journal_offset=offset):
-        return None
-    return _Intake(run).take(entries)
+    run: Run
+    entries: Sequence[tuple[EntryKind, Frozen, datetime]]
+    seq: int
+    offset: int
+
+    @classmethod
+    def of(cls, run: Run, entries: Sequence[Entry], offset: int) -> Portion:
+        """Check what was read. Raises JournalCorrupt for entries of another epoch, or that are not what they say."""
+        stale = next((entry for entry in entries if entry.epoch != run.number), None)
+        if stale is not None:
+            raise JournalCorrupt(f"entry {stale.n} is of epoch {stale.epoch}, not {run.number}")
+        known = [(e.kind, _payload(e), datetime.fromtimestamp(e.at, UTC)) for e in entries if e.kind in _HANDLERS]
+        return cls(run, known, entries[-1].n, offset)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a portion adds to the books, and the driver's last word if it is among it."""
+
+    books: Books
+    exited: journal.Exited | None
+
+
+def ingest(*, run: Run, entries: Sequence[Entry], offset: int) -> Taken | None:
+    """Take in the portion of one run; None where somebody else has taken it in. Raises JournalCorrupt."""
+    return ingest_all([Portion.of(run, entries, offset)]).get(run.pk)
+
+
+@fenced
+def ingest_all(portions: Sequence[Portion]) -> dict[int, Taken]:
+    """Take in what many runs have written, all of it or nothing; by run. One that is not in the answer was taken in by
+    somebody else."""
+    same = bulk.update(
+        Run,
+        [
+            {"id": p.run.pk, "journal_seq": p.seq, "journal_offset": p.offset, "seen_journal_seq": p.run.journal_seq}
+            for p in portions
+        ],
+        seen=["journal_seq"],
+    )
+    ours = [portion for portion in portions if portion.run.pk in same]
+    positions, planned = _positions(ours), _planned(ours)
+    intakes = [
+        _Intake(p.run, positions.get(p.run.pipeline_id, {}), planned.get((p.run.pipeline_id, p.run.lineage), {}))
+        for p in ours
+    ]
+    for intake, portion in zip(intakes, ours, strict=True):
+        intake.take(portion)
+    _store(intakes)
+    return {intake.run.pk: Taken(intake.books, intake.exited) for intake in intakes}
+
+
+def _positions(portions: Sequence[Portion]) -> dict[UUID, Positions]:
+    """Where the ledger stands, by pipeline."""
+    found: dict[UUID, Positions] = {}
+    rows = Position.objects.filter(pipeline_id__in={portion.run.pipeline_id for portion in portions})
+    values = rows.values_list("pipeline_id", "source", "channel", "topic", "partition", "next_offset")
+    for pipeline_id, source, channel, topic, partition, next_offset in values:
+        query = found.setdefault(pipeline_id, {}).setdefault((source, channel), {})
+        query[(topic, partition)] = next_offset
+    return found
+
+
+def _planned(portions: Sequence[Portion]) -> dict[tuple[UUID, int], dict[tuple[Query, int], LedgerBatch]]:
+    """Open batches, by pipeline and lineage."""
+    found: dict[tuple[UUID, int], dict[tuple[Query, int], LedgerBatch]] = {}
+    rows = LedgerBatch.objects.filter(state=LedgerState.PLANNED)
+    for batch in rows.filter(pipeline_id__in={portion.run.pipeline_id for portion in portions}):
+        lineage = found.setdefault((batch.pipeline_id, batch.lineage), {})
+        lineage[((batch.source, batch.channel), batch.first_batch)] = batch
+    return found
 
 
 @dataclass
 class _Intake:
-    """One pass over new entries. Rows are built in memory and written at the end, a statement per table."""
+    """One pass over new entries of a run: rows are built in memory, from what the ledger had before."""
 
     run: Run
-    positions: dict[Query, dict[Partition, int]] = field(default_factory=dict)
+    positions: Positions
+    planned: dict[tuple[Query, int], LedgerBatch]
     moved: set[tuple[Query, Partition]] = field(default_factory=set)
-    planned: dict[tuple[Query, int], LedgerBatch] = field(default_factory=dict)
     touched: set[tuple[Query, int]] = field(default_factory=set)
     superseded: list[int] = field(default_factory=list)
     done: list[LedgerBatch] = field(default_factory=list)
@@ -57,25 +122,14 @@ class _Intake:
     failures: dict[tuple[Query, int, str], journal.SinkFailed] = field(default_factory=dict)
     switches: dict[tuple[object, ...], journal.SinkSwitched] = field(default_factory=dict)
     letters: list[journal.DeadLetters] = field(default_factory=list)
+    news: list[tuple[str, str, Frozen]] = field(default_factory=list)
+    exited: journal.Exited | None = None
     books: Books = field(default_factory=Books)
 
-    def take(self, entries: list[Entry]) -> Books:
-        """Load what the entries are compared with, apply them in order, write the outcome."""
-        self._load()
-        for entry in entries:
-            handler = _HANDLERS.get(entry.kind)
-            if handler is not None:
-                handler(self, _payload(entry), datetime.fromtimestamp(entry.at, UTC))
-        self._store()
-        return self.books
-
-    def _load(self) -> None:
-        for row in Position.objects.filter(pipeline_id=self.run.pipeline_id):
-            known = self.positions.setdefault((row.source, row.channel), {})
-            known[(row.topic, row.partition)] = row.next_offset
-        rows = LedgerBatch.objects.filter(pipeline_id=self.run.pipeline_id, state=LedgerState.PLANNED)
-        for batch in rows.filter(lineage=self.run.lineage):
-            self.planned[((batch.source, batch.channel), batch.first_batch)] = batch
+    def take(self, portion: Portion) -> None:
+        """Apply the entries in order."""
+        for kind, payload, at in portion.entries:
+            _HANDLERS[kind](self, payload, at)
 
     def on_planned(self, planned: journal.Planned, at: datetime) -> None:
         """A batch planned again, by a later run of the lineage, keeps its one row."""
@@ -170,7 +224,7 @@ class _Intake:
         self.letters.append(found)
 
     def on_exit(self, exited: journal.Exited, _at: datetime) -> None:
-        Run.objects.filter(pk=self.run.pk).update(exit_code=exited.code, exit_reason=exited.reason)
+        self.exited = exited
 
     def _row(self, batch: journal.Planned | journal.Done, state: LedgerState) -> LedgerBatch:
         return LedgerBatch(
@@ -189,28 +243,17 @@ class _Intake:
         self.moved.update((query, partition) for partition in ends)
 
     def _event(self, kind: str, message: str, data: Frozen) -> None:
-        events.record(
-            kind=kind, message=message, pipeline=self.run.pipeline, run=self.run, data=data.model_dump(mode="json")
-        )
+        self.news.append((kind, message, data))
 
-    def _store(self) -> None:
-        LedgerBatch.objects.filter(pk__in=self.superseded).delete()
-        open_rows = [self.planned[key] for key in self.touched if key in self.planned]
-        for row in open_rows:
-            if row.pk is not None:
-                row.save()
-        LedgerBatch.objects.bulk_create([*self.done, *(row for row in open_rows if row.pk is None)])
-        self._store_positions()
-        dead_letters.take_in(run=self.run, found=self.letters)
-        for failed in self.failures.values():
-            sink = f"Sink {failed.sink} of {failed.source}.{failed.channel}"
-            self._event("sink.failed", f"{sink} failed (attempt {failed.attempt}): {failed.cause}", failed)
-        for switched in self.switches.values():
-            kind = "sink.recovered" if switched.recovered else "sink.switched"
-            self._event(kind, _told(switched), switched)
+    def open_rows(self) -> list[LedgerBatch]:
+        """Open batches that are new or have changed; those that have changed are written anew."""
+        rows = [self.planned[key] for key in self.touched if key in self.planned]
+        self.superseded += [row.pk for row in rows if row.pk is not None]
+        return rows
 
-    def _store_positions(self) -> None:
-        rows = [
+    def moved_positions(self) -> list[Position]:
+        """Where the ledger stands now."""
+        return [
             Position(
                 pipeline_id=self.run.pipeline_id,
                 source=query[0],
@@ -222,12 +265,38 @@ class _Intake:
             )
             for query, partition in sorted(self.moved)
         ]
-        Position.objects.bulk_create(
-            rows,
-            update_conflicts=True,
-            unique_fields=["pipeline", "source", "channel", "topic", "partition"],
-            update_fields=["next_offset", "lineage", "updated_at"],
-        )
+
+    def tell(self) -> None:
+        """Dead letters and events, in the transaction of everything else."""
+        if self.letters:
+            dead_letters.take_in(run=self.run, found=self.letters)
+        for failed in self.failures.values():
+            sink = f"Sink {failed.sink} of {failed.source}.{failed.channel}"
+            self._event("sink.failed", f"{sink} failed (attempt {failed.attempt}): {failed.cause}", failed)
+        for switched in self.switches.values():
+            kind = "sink.recovered" if switched.recovered else "sink.switched"
+            self._event(kind, _told(switched), switched)
+        for kind, message, data in self.news:
+            plain = data.model_dump(mode="json")
+            events.record(kind=kind, message=message, pipeline=self.run.pipeline, run=self.run, data=plain)
+
+
+def _store(intakes: Sequence[_Intake]) -> None:
+    """Everything that the intakes have built, a statement per table; what is rare is written one by one."""
+    rows = [row for intake in intakes for row in (*intake.done, *intake.open_rows())]
+    superseded = [pk for intake in intakes for pk in intake.superseded]
+    if superseded:
+        LedgerBatch.objects.filter(pk__in=superseded).delete()
+    bulk.insert(rows)
+    bulk.insert(
+        [position for intake in intakes for position in intake.moved_positions()],
+        unique=["pipeline", "source", "channel", "topic", "partition"],
+        update=["next_offset", "lineage", "updated_at"],
+    )
+    exits = [(intake.run.pk, intake.exited) for intake in intakes if intake.exited]
+    bulk.update(Run, [{"id": pk, "exit_code": last.code, "exit_reason": last.reason} for pk, last in exits])
+    for intake in intakes:
+        intake.tell()
 
 
 def _told(switched: journal.SinkSwitched) -> str:

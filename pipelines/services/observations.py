@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,12 +13,14 @@ from controlplane.shared import dispatch
 from pipelines.domain.protocol import Status
 from pipelines.models import Event, Host, IdempotencyKey, Pipeline, Run, Sample
 from pipelines.selectors.live import live_frame
-from pipelines.services import dead_letters
+from pipelines.services import bulk, dead_letters
+from pipelines.services.fencing import fenced
 
 
 @dataclass(frozen=True)
 class HostFacts:
-    """What a host tells of itself. `owner`: pid, start_time and boot_id of its supervisor's process."""
+    """What a host tells of itself. `owner`: pid, start_time and boot_id of its supervisor's process. `slots` and
+    `memory_limit`: how many agents, of how many bytes together, may run there; None for no limit."""
 
     name: str
     state_dir: str
@@ -25,6 +28,8 @@ class HostFacts:
     cores: int
     memory_bytes: int
     owner: dict[str, Any]
+    slots: int | None = None
+    memory_limit: int | None = None
 
 
 def lease_of(name: str) -> Host:
@@ -32,11 +37,16 @@ def lease_of(name: str) -> Host:
     return Host.objects.get_or_create(name=name)[0]
 
 
-def beat(*, facts: HostFacts, seen: Host, now: datetime, ttl: float, tick_ms: float | None) -> bool:
-    """Heartbeat and lease in one write, by compare-and-swap on the lease that was seen; False where it has changed."""
-    same = Host.objects.filter(name=facts.name, lease_until=seen.lease_until)
-    return bool(
+def beat(*, facts: HostFacts, seen: Host, now: datetime, ttl: float, tick_ms: float | None) -> int | None:
+    """Heartbeat and lease in one write, by compare-and-swap on the lease that was seen.
+
+    Returns the lease's epoch, which grows when it changes hands; None where the lease has changed meanwhile.
+    """
+    epoch = seen.lease_epoch if seen.lease_owner == facts.owner else seen.lease_epoch + 1
+    same = Host.objects.filter(name=facts.name, lease_until=seen.lease_until, lease_epoch=seen.lease_epoch)
+    written = bool(
         same.update(
+            lease_epoch=epoch,
             seen_at=now,
             lease_owner=facts.owner,
             lease_until=now + timedelta(seconds=ttl),
@@ -45,9 +55,12 @@ def beat(*, facts: HostFacts, seen: Host, now: datetime, ttl: float, tick_ms: fl
             version=facts.version,
             cores=facts.cores,
             memory_bytes=facts.memory_bytes,
+            slots=facts.slots,
+            memory_limit=facts.memory_limit,
             tick_ms=tick_ms,
         )
     )
+    return epoch if written else None
 
 
 def release_lease(*, name: str, owner: dict[str, Any]) -> None:
@@ -55,24 +68,40 @@ def release_lease(*, name: str, owner: dict[str, Any]) -> None:
     Host.objects.filter(name=name, lease_owner=owner).update(lease_owner=None, lease_until=None)
 
 
-def claim(*, pipeline: Pipeline, host: str) -> bool:
-    """Take a pipeline that has no host; False where another host was faster."""
-    return bool(Pipeline.objects.filter(id=pipeline.id, host__isnull=True).update(host_id=host))
+@dataclass(frozen=True)
+class Report:
+    """An agent's last word about itself. `sample`: it is also a point of the pipeline's series."""
+
+    pipeline: Pipeline
+    run: Run
+    status: Status
+    sample: bool
 
 
-@transaction.atomic
-def record_status(*, pipeline: Pipeline, run: Run, status: Status, sample: bool) -> None:
-    """The agent's last word about itself, and a point of its series; open pages are told after the commit."""
-    run.observed = status.model_dump(mode="json")
-    if run.first_record_at is None:
-        run.first_record_at = _first_record(status)
-    Run.objects.filter(pk=run.pk).update(observed=run.observed, first_record_at=run.first_record_at)
-    frame = live_frame(pipeline, run)
-    if sample:
-        live = frame["live"]
-        rate, lag = live["records_per_second"] or 0.0, live["lag_records"]
-        Sample.objects.create(pipeline=pipeline, at=_utc(status.at), records_per_second=rate, lag_records=lag)
-    transaction.on_commit(lambda: dispatch.publish("live", frame))
+@fenced
+def record_statuses(reports: Sequence[Report]) -> None:
+    """Store what agents report, a statement per table; open pages are told after the commit."""
+    for each in reports:
+        if each.run.first_record_at is None:
+            each.run.first_record_at = _first_record(each.status)
+    observed = [
+        {
+            "id": each.run.pk,
+            "observed": each.status.model_dump(mode="json"),
+            "first_record_at": each.run.first_record_at,
+        }
+        for each in reports
+    ]
+    bulk.update(Run, observed)
+    frames = [live_frame(each.pipeline, each.status) for each in reports]
+    bulk.insert([_sample(each, frame) for each, frame in zip(reports, frames, strict=True) if each.sample])
+    transaction.on_commit(lambda: dispatch.publish_all("live", frames))
+
+
+def _sample(report: Report, frame: dict[str, Any]) -> Sample:
+    live = frame["live"]
+    rate, lag = live["records_per_second"] or 0.0, live["lag_records"]
+    return Sample(pipeline=report.pipeline, at=_utc(report.status.at), records_per_second=rate, lag_records=lag)
 
 
 def _first_record(status: Status) -> datetime | None:

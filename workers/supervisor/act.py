@@ -13,10 +13,12 @@ from pathlib import Path
 
 import structlog
 
+from pipelines.domain.protocol import ExitRecord
 from pipelines.domain.states import STOP_COMMANDS, Phase
 from pipelines.models import Pipeline, Run
 from pipelines.selectors.supervision import Row
-from pipelines.services import events, operations, runs
+from pipelines.services import events, fencing, operations, runs
+from pipelines.services.fencing import fenced
 from pipelines.services.runs import Aftermath, NextRun, Overtaken, RunEnd
 from pipelines.services.transitions import set_phase
 from workers import crash_points
@@ -24,11 +26,13 @@ from workers.ports import Now, Processes, RunDirs
 from workers.supervisor import actions
 from workers.supervisor.command import first_control
 from workers.supervisor.launch import Launcher, NotProvisioned
+from workers.supervisor.leading import leased
 from workers.supervisor.memory import Memory
 from workers.supervisor.references import Unresolved
 from workers.supervisor.view import PipelineView
 
 log = structlog.get_logger(__name__)
+tell = fenced(events.record)
 
 
 @dataclass(frozen=True)
@@ -99,18 +103,29 @@ class _Deed:
     def _spawn(self, run: Run) -> None:
         """A keeper that cannot be started counts as one that ended at once, so the restart budget bounds it."""
         run_dir = Path(run.run_dir)
-        control = first_control(self.view, self.now)
-        memory = self.actor.memory.run(run.token)
+        control = leased(first_control(self.view, self.now), self.view, self.now)
+        memory = self.actor.memory.run(run)
         try:
             launch, handover = self.actor.launcher.launch(run)
+            fencing.require_time()
             self.actor.rundirs.prepare(run_dir, launch, control)
             crash_points.reach("worker.prepared")
+            fencing.require_time()
             self.actor.processes.spawn_keeper(run_dir, run.token, handover)
             crash_points.reach("worker.spawned")
         except (OSError, Unresolved, NotProvisioned) as error:
             message = f"The keeper of run {run.number} could not be started: {error}"
-            events.record(kind="run.spawn_failed", message=message, pipeline=self.pipeline, run=run)
+            tell(kind="run.spawn_failed", message=message, pipeline=self.pipeline, run=run)
         memory.spawned = True
+
+    @do.register
+    def _(self, action: actions.Revoke) -> None:
+        fencing.require_time()
+        record = ExitRecord(
+            token=self.living_run.token, reason=action.reason, revoked=True,
+            boottime=self.now.boottime, at=self.now.wall.timestamp(),
+        )  # fmt: skip
+        self.actor.rundirs.revoke(Path(self.living_run.run_dir), record)
 
     @do.register
     def _(self, action: actions.RecordProcesses) -> None:
@@ -123,6 +138,7 @@ class _Deed:
         if action.control.command in STOP_COMMANDS:
             runs.record_stop_request(run=run, now=self.now.wall)
             crash_points.reach("worker.commanding")
+        fencing.require_time()
         self.actor.rundirs.write_control(Path(run.run_dir), action.control)
         crash_points.reach("worker.commanded")
 
@@ -146,7 +162,7 @@ class _Deed:
         runs.end_run(
             pipeline=self.pipeline,
             run=self.living_run,
-            end=RunEnd(action.outcome, action.exit_code, action.exit_reason, action.rung),
+            end=RunEnd(action.outcome, action.exit_code, action.exit_reason, action.rung, action.in_hand),
             after=Aftermath(
                 phase=action.phase,
                 reason=action.reason,
@@ -166,10 +182,11 @@ class _Deed:
     @do.register
     def _(self, action: actions.KillProcesses) -> None:
         run = self.living_run
+        fencing.require_time()
         killed = [p.pid for p in action.processes if self.actor.processes.kill(p, run.token)]
         if killed:
             message = f"{action.reason} Killed: {', '.join(map(str, killed))}."
-            events.record(kind="run.killed", message=message, pipeline=self.pipeline, run=run, data={"pids": killed})
+            tell(kind="run.killed", message=message, pipeline=self.pipeline, run=run, data={"pids": killed})
 
     @do.register
     def _(self, action: actions.SetConditions) -> None:

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from uuid import UUID
 
+from pipelines.domain.leases import Fence
 from pipelines.domain.ledger import Books
+from pipelines.domain.protocol import Status
 from pipelines.domain.spec import Lifecycle
+from pipelines.models import Run
 
 
 @dataclass
 class RunMemory:
-    """`status`: what was recorded last, without what changes all the time. Times are CLOCK_BOOTTIME."""
+    """`reported`: the status that this tick has read; `recorded`: the one stored last, `lasting`: what of it does
+    not change all the time. `drained`: this tick has read all that the journal holds. Times are CLOCK_BOOTTIME."""
 
+    directory: Path
     spawned: bool = False
     half_dead_since: float | None = None
     healthy_since: float | None = None
     journal_fault: str | None = None
-    status: dict[str, Any] = field(default_factory=dict)
+    drained: bool = False
+    reported: Status | None = None
+    recorded: Status | None = None
+    lasting: str = ""
     status_at: float = 0.0
     sampled_at: float = 0.0
 
@@ -33,14 +41,24 @@ class Memory:
 
     runs: dict[str, RunMemory] = field(default_factory=dict)
     lifecycles: dict[int, Lifecycle] = field(default_factory=dict)
+    fences: dict[int, Fence | None] = field(default_factory=dict)
     operations: dict[UUID, float] = field(default_factory=dict)
     books: dict[UUID, Books] = field(default_factory=dict)
     busy: set[UUID] | None = None
     complaints: dict[tuple[UUID, str], float] = field(default_factory=dict)
 
-    def run(self, token: str) -> RunMemory:
+    def run(self, run: Run) -> RunMemory:
         """What is remembered of a run; a new one has a clean sheet."""
-        return self.runs.setdefault(token, RunMemory())
+        memory = self.runs.get(run.token)
+        if memory is None:
+            memory = self.runs[run.token] = RunMemory(Path(run.run_dir))
+        return memory
+
+    def forget(self) -> None:
+        """Begin anew: somebody else has looked after the host meanwhile."""
+        fresh = Memory()
+        for each in fields(self):
+            setattr(self, each.name, getattr(fresh, each.name))
 
     def keep(self, tokens: set[str], operations: set[UUID]) -> None:
         """Forget everything else."""

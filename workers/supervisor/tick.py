@@ -12,16 +12,18 @@ from dataclasses import dataclass
 from uuid import UUID
 
 import structlog
-from django.db import InterfaceError, OperationalError, close_old_connections, connections
+from django.db import close_old_connections, connections
 
 from pipelines.domain.spec import ANY_HOST
 from pipelines.models import Pipeline
 from pipelines.selectors import supervision
 from pipelines.selectors.supervision import Row
-from pipelines.services import events, observations
+from pipelines.services import events, fencing, observations
+from pipelines.services.fencing import Fenced
 from workers.ports import Clock, Now, Processes, TokenHolders
 from workers.supervisor.act import Actor
 from workers.supervisor.decide import decide, hurried
+from workers.supervisor.intake import ENDS_THE_TICK
 from workers.supervisor.lease import HostLease
 from workers.supervisor.memory import Memory
 from workers.supervisor.observe import Observer, learn, living
@@ -33,6 +35,7 @@ BUDGET = 10.0
 COMPLAINT_INTERVAL = 60.0
 
 log = structlog.get_logger(__name__)
+tell = fencing.fenced(events.record)
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class Supervisor:
         self._lease = lease
         self._observer = observer
         self._actor = actor
+        self._epoch = 0
         self._first: str | None = None
         self._tick_ms: float | None = None
 
@@ -63,15 +67,29 @@ class Supervisor:
         return self._observer.memory
 
     def tick(self) -> Ticked:
-        """Look after every pipeline once. Raises OperationalError or InterfaceError where the database is away."""
+        """Look after every pipeline once, unless the host is another's. Raises OperationalError or InterfaceError where
+        the database is away."""
         now = self._clock.now()
-        if not self._lease.hold(now, self._tick_ms):
+        lease = self._lease.hold(now, self._tick_ms)
+        if lease is None:
             return Ticked(supervising=False)
+        if lease.epoch != self._epoch:
+            self._memory.forget()
+            self._epoch = lease.epoch
+        try:
+            with fencing.holding(lease, lambda: self._clock.now().boottime):
+                return self._look_after(now)
+        except Fenced as fenced:
+            log.warning("fenced", host=self._host, cause=str(fenced))
+            return Ticked(supervising=False)
+
+    def _look_after(self, now: Now) -> Ticked:
         self._claim_homeless()
         rows = supervision.roster(self._host, self._memory.busy)
         self._memory.keep({r.run.token for r in rows if r.run}, {r.operation.id for r in rows if r.operation})
         learn(self._memory, rows)
-        hurry = self._attend_all(self._in_turn(rows), living(self._processes, rows), now)
+        holders = living(self._processes, rows)
+        hurry = self._attend_all(self._in_turn(rows), holders, now)
         self._tick_ms = (self._clock.now().boottime - now.boottime) * 1000
         return Ticked(supervising=True, hurry=hurry)
 
@@ -92,22 +110,30 @@ class Supervisor:
 
     def _attend_all(self, rows: Sequence[Row], holders: TokenHolders, now: Now) -> bool:
         hurry, busy, self._memory.busy = False, set[UUID](), None
-        for row, following in zip(rows, [*rows[1:], None], strict=False):
+        recorded = self._observer.record(rows, now, lambda: self._spent(now) > BUDGET / 2)
+        for row, following in zip(rows[: recorded.reached], [*rows[1:], None], strict=False):
             self._first = following.pipeline.name if following else None
-            hurry |= self._attend(row, holders, now, busy)
-            if self._first is not None and self._clock.now().boottime - now.boottime > BUDGET:
+            hurry |= self._attend(row, recorded.errors.get(row.pipeline.id), holders, now, busy)
+            if self._first is not None and self._spent(now) > BUDGET:
                 return True
+        if recorded.reached < len(rows):
+            return True
         self._memory.busy = busy
         return hurry
 
-    def _attend(self, row: Row, holders: TokenHolders, now: Now, busy: set[UUID]) -> bool:
+    def _spent(self, now: Now) -> float:
+        return self._clock.now().boottime - now.boottime
+
+    def _attend(self, row: Row, failure: Exception | None, holders: TokenHolders, now: Now, busy: set[UUID]) -> bool:
         try:
+            if failure is not None:
+                raise failure
             view = self._observer.look(row, holders, now)
             chosen = decide(view, now)
             if chosen:
                 busy.add(view.id)
             self._actor.perform(row, view, chosen, now)
-        except (OperationalError, InterfaceError):
+        except ENDS_THE_TICK:
             raise
         except Exception as error:
             self._complain(row.pipeline, error, now)
@@ -122,7 +148,7 @@ class Supervisor:
         self._memory.complaints[key] = now.boottime
         log.error("pipeline_failed", pipeline=pipeline.name, exc_info=error)
         message = f"The supervisor could not look after it: {type(error).__name__}: {error}"
-        events.record(kind="supervisor.error", message=message, pipeline=pipeline)
+        tell(kind="supervisor.error", message=message, pipeline=pipeline)
 
 
 def _wanted_host(pipeline: Pipeline) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import Field
 
 from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import Frozen, Offset, PartitionPosition, PartitionRange
+from pipelines.domain.positions import Frozen, Offset, PartitionPosition, PartitionRange, SourceIdentity
 from pipelines.domain.sink_groups import Switch
 
 
@@ -33,7 +33,11 @@ class EntryKind(StrEnum):
     SINK_SWITCHED = "sink_switched"
     DEAD_LETTERS = "dead_letters"
     COMMAND = "command"
+    INTERRUPTED = "interrupted"
     EXIT = "exit"
+    IDENTIFIED = "identified"
+    REPAIRED = "repaired"
+    NOTICED = "noticed"
 
 
 class Planned(Frozen):
@@ -112,6 +116,30 @@ class Positions(Frozen):
     origin: str
 
 
+class Identified(SourceIdentity):
+    """The log that the positions of a source are offsets of, noted before the first batch and when topics join."""
+
+
+class Repaired(Frozen):
+    """The newest entry of a query's checkpoint was torn and was made good from the ledger; `action` says how."""
+
+    query: str
+    file: str
+    batch: Offset
+    action: str
+
+
+class Noticed(Frozen):
+    """Something about a source's positions that does not end the run. `over`: it is so no longer."""
+
+    source: str
+    code: str
+    message: str
+    topic: str = ""
+    partition: Offset | None = None
+    over: bool = False
+
+
 class PhaseChanged(Frozen):
     """The agent's own phase."""
 
@@ -185,6 +213,14 @@ class CommandTaken(Frozen):
     state: str
 
 
+class Interrupted(Frozen):
+    """An interrupt of a stop reached the driver. `stuck`: paths of the components that were at work; `dumps`: files."""
+
+    number: int
+    stuck: list[str] = []
+    dumps: list[str] = []
+
+
 class Exited(Frozen):
     """The driver's last word."""
 
@@ -204,7 +240,11 @@ PAYLOADS: dict[EntryKind, type[Frozen]] = {
     EntryKind.SINK_SWITCHED: SinkSwitched,
     EntryKind.DEAD_LETTERS: DeadLetters,
     EntryKind.COMMAND: CommandTaken,
+    EntryKind.INTERRUPTED: Interrupted,
     EntryKind.EXIT: Exited,
+    EntryKind.IDENTIFIED: Identified,
+    EntryKind.REPAIRED: Repaired,
+    EntryKind.NOTICED: Noticed,
 }
 
 

@@ -16,8 +16,8 @@ Offset = Annotated[int, Field(ge=0, strict=True)]
 
 FINDING_CODES = frozenset({
     "LEDGER_BEHIND", "LEDGER_LOST", "CHECKPOINT_LOST", "CHECKPOINT_DISAGREES", "BELOW_LOG_START", "BEYOND_LOG_END",
-    "PARTITION_REMOVED", "CHANNELS_APART", "INTAKE_LOST", "INTAKE_DAMAGED", "TRUNCATED", "INODE_REPLACED", "FILE_GONE",
-    "FILE_CHANGED",
+    "TOPIC_RECREATED", "CLUSTER_CHANGED", "GROUP_LOST", "PARTITION_REMOVED", "CHANNELS_APART", "INTAKE_LOST",
+    "INTAKE_DAMAGED", "TRUNCATED", "INODE_REPLACED", "FILE_GONE", "FILE_CHANGED",
 })  # fmt: skip
 """Findings of an agent that ask a person for a decision about a position."""
 
@@ -49,6 +49,10 @@ class PartitionRange(Frozen):
         """(topic, partition)."""
         return (self.topic, self.partition)
 
+    def until(self, end: int) -> PartitionRange:
+        """The same start with another end."""
+        return PartitionRange(topic=self.topic, partition=self.partition, start=self.start, end=end)
+
 
 class PartitionPosition(Frozen):
     """The next offset to read of one partition."""
@@ -63,6 +67,14 @@ class PartitionPosition(Frozen):
         return (self.topic, self.partition)
 
 
+class SourceIdentity(Frozen):
+    """Which log a source's positions are offsets of: the id of its cluster, and of each topic by name."""
+
+    source: str
+    cluster_id: str
+    topics: dict[str, str]
+
+
 def merge_ranges(earlier: list[PartitionRange], later: list[PartitionRange]) -> list[PartitionRange] | None:
     """Join two adjoining sets of ranges, partition by partition.
 
@@ -73,7 +85,7 @@ def merge_ranges(earlier: list[PartitionRange], later: list[PartitionRange]) -> 
         before = joined.get(r.key)
         if before is not None and before.end != r.start:
             return None
-        joined[r.key] = r if before is None else before.model_copy(update={"end": r.end})
+        joined[r.key] = r if before is None else before.until(r.end)
     return [joined[key] for key in sorted(joined)]
 
 

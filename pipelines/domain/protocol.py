@@ -16,7 +16,8 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.domain.journal import Planned
-from pipelines.domain.positions import Offset, PartitionPosition
+from pipelines.domain.position_plan import Survey
+from pipelines.domain.positions import Offset, PartitionPosition, SourceIdentity
 from pipelines.domain.sink_groups import GroupStatus, Penalty
 from pipelines.domain.states import AgentPhase, Command, RunRole
 
@@ -29,6 +30,7 @@ JOURNAL = "journal.jsonl"
 LOG = "agent.log"
 STACKS = "stacks"
 
+TRACES = "traces"
 TOKEN_VARIABLE = "HEADGATE_RUN_TOKEN"  # noqa: S105 - an environment variable's name
 KEEPER_FD_VARIABLE = "HEADGATE_KEEPER_FD"
 
@@ -116,7 +118,7 @@ class Launch(Document):
 
     The definition has its references as they are written; `handover`: their values come in a frame on the keeper's
     standard input, which passes it on to the driver. `interceptors`: the Python classes that the administrator of the
-    host allows, as module:Class.
+    host allows, as module:Class. `identities`: the logs that the heads' positions are offsets of, as far as known.
     """
 
     version: Literal[1] = 1
@@ -139,6 +141,7 @@ class Launch(Document):
     log_bytes: int = 16 * 1024 * 1024
     log_files: int = 4
 
+    identities: list[SourceIdentity] = []
 
 class Handover(BaseModel):
     """What a run must know and no file may hold. `values`: by reference, as it is written in the definition; `masked`:
@@ -260,7 +263,10 @@ class ComponentStatus(BaseModel):
 
 
 class AgentFinding(BaseModel):
-    """Why an agent refuses to start. `retryable`: the cause may go away by itself (a broker that is away)."""
+    """Why an agent refuses to start. `retryable`: the cause may go away by itself (a broker that is away).
+
+    The rest is what a finding about a position is about, as far as it is about one channel, topic or partition.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -292,7 +298,8 @@ class Status(Document):
     """What the agent says of itself; a heartbeat that carries progress.
 
     `beat` is CLOCK_BOOTTIME, `at` wall time. `progress` grows with every finished batch or idle look at the source, so
-    that a living thread over dead work is seen as such.
+    that a living thread over dead work is seen as such. `survey`: what was found of each partition where a position
+    asks for a decision.
     """
 
     token: str
@@ -320,6 +327,9 @@ class ExitRecord(Document):
     killed_by: Literal["keeper", "supervisor"] | None = None
     rung: Literal["token", "sigterm", "sigkill"] | None = None
     reason: str = ""
+    channel: str = ""
+    topic: str = ""
+    partition: Offset | None = None
     boottime: float
     at: float
 
@@ -332,3 +342,4 @@ def run_dir(state_dir: Path, pipeline: str, run: int) -> Path:
 def checkpoint_root(state_dir: Path, pipeline: str, lineage: int) -> Path:
     """`<state_dir>/checkpoints/<pipeline>/<lineage>`; one directory `<source>.<channel>` per query below it."""
     return state_dir / "checkpoints" / pipeline / str(lineage)
+    survey: Survey | None = None

@@ -120,6 +120,11 @@ class Lifecycle(Spec):
     heartbeat_timeout: Duration = field(
         "Without a report for this long, the state is unknown.", default=30.0, example="30s", unit="seconds"
     )
+    guard_interval: Duration = field(
+        "How often positions are compared with log and group while records move; before each start and resume they are "
+        "anyway.",
+        default=60.0, example="60s", unit="seconds",
+    )  # fmt: skip
     restart_backoff: Duration = field(
         "The wait before the first restart; it doubles with each further one.",
         default=1.0, example="1s", unit="seconds",

@@ -74,7 +74,7 @@ def test_positions_that_disagree_are_refused_with_exact_numbers(topics: Topics, 
     assert "LEDGER_BEHIND" in refused(moved, Exit.PREFLIGHT_BLOCKED)
     book.done.append(last)
 
-    (checkpoint / "offsets" / str(last.batch)).write_text("")
+    (checkpoint / "metadata").write_text("")
     assert "CHECKPOINT_DISAGREES" in refused(moved, Exit.PREFLIGHT_BLOCKED)
 
 
@@ -86,7 +86,7 @@ def test_records_that_retention_took_are_counted(topics: Topics, moved: Pipeline
     assert f"{topics.source}/2" in finding.message
 
 
-def test_records_that_retention_takes_during_a_pause_end_the_run_and_block_the_next(
+def test_records_that_retention_takes_during_a_pause_block_the_resume(
     topics: Topics, make_pipeline: MakePipeline
 ) -> None:
     topics.produce(1000)
@@ -97,10 +97,12 @@ def test_records_that_retention_takes_during_a_pause_end_the_run_and_block_the_n
     topics.produce(400)
     topics.trim(partition=2, before=320)
     run.order(Command.RUN)
-    assert run.wait_exit(60).exit_code == Exit.QUERY_FAILED
-    assert sum(done.counts.read for done in run.of_kind(Done)) == 1000
-    pipeline.ingest()
-    assert "70 records" in refused(pipeline, Exit.PREFLIGHT_BLOCKED)["BELOW_LOG_START"].message
+    assert run.wait_exit(60).exit_code == Exit.PREFLIGHT_BLOCKED
+    assert sum(planned.bound for planned in run.of_kind(Planned)) == 1000
+    assert run.status is not None
+    (finding,) = run.status.findings
+    assert finding.code == "BELOW_LOG_START"
+    assert "70 records" in finding.message
 
 
 def test_a_launch_that_makes_no_sense_has_an_exit_of_its_own(make_pipeline: MakePipeline, tmp_path: Path) -> None:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pipelines.domain.journal import Planned
-from pipelines.domain.positions import PartitionPosition, PartitionRange
-from workers.agent.checkpoint import Checkpoint, CheckpointDamaged, Offsets, View, ranges
-from workers.agent.guard import Head, LogRange, compare, within_log
+from pipelines.domain.positions import PartitionPosition, PartitionRange, SourceIdentity
+from workers.agent.checkpoint import Checkpoint, CheckpointDamaged, Offsets, Told, View, ranges
+from workers.agent.guard import (
+    Head,
+    LogRange,
+    Mirrored,
+    ahead_of_ledger,
+    another_log,
+    compare,
+    notices,
+    within_log,
+)
 
 
 def at(zero: int, one: int = 0) -> Offsets:
@@ -99,13 +110,85 @@ def test_a_checkpoint_is_read_as_spark_wrote_it(checkpoint: Checkpoint) -> None:
     assert (checkpoint.is_committed(0), checkpoint.is_committed(1)) == (True, False)
 
 
-@pytest.mark.parametrize(
-    "content", ["", "v1", "v1\n{}\n{", 'v1\n{}\n{"t":{"0":-1}}', "v9\n{}\n{}", "v1\n{}\n[]", "\0\0"]
-)
-def test_a_damaged_offset_log_is_no_position(checkpoint: Checkpoint, content: str) -> None:
-    (checkpoint.path / "offsets/1").write_text(content)
-    with pytest.raises(CheckpointDamaged):
+DAMAGE = ["", "v1", "v1\n{}\n{", 'v1\n{}\n{"t":{"0":-1}}', "v9\n{}\n{}", "v1\n{}\n[]", "\0\0"]
+
+
+@pytest.mark.parametrize("content", DAMAGE)
+def test_a_damaged_entry_in_the_middle_is_no_position(checkpoint: Checkpoint, content: str) -> None:
+    (checkpoint.path / "offsets/0").write_text(content)
+    with pytest.raises(CheckpointDamaged, match="offsets/0"):
         checkpoint.view()
+
+
+@pytest.mark.parametrize("content", DAMAGE)
+def test_a_torn_newest_plan_that_touched_no_sink_is_planned_anew(checkpoint: Checkpoint, content: str) -> None:
+    (checkpoint.path / "offsets/1").write_text(content)
+    view = checkpoint.view(done=Told(0, {("t", 0): 7}))
+    assert (view.planned, view.committed, view.ends) == (0, 0, {0: {("t", 0): 7}})
+    mend(view)
+    assert checkpoint.view() == replace(view, repairs=())
+
+
+@pytest.mark.parametrize("told", [{"plan": Told(1, {("t", 0): 9})}, {"done": Told(1, {("t", 0): 9})}])
+def test_a_torn_newest_plan_that_the_ledger_knows_is_written_again(
+    checkpoint: Checkpoint, told: dict[str, Told]
+) -> None:
+    whole = (checkpoint.path / "offsets/1").read_text()
+    (checkpoint.path / "offsets/1").write_text(whole[:-3])
+    (checkpoint.path / "offsets/.1.crc").write_text("of the torn one")
+    view = checkpoint.view(**told)
+    assert (view.planned, view.ends) == (1, {0: {("t", 0): 7}, 1: {("t", 0): 9}})
+    mend(view)
+    assert json.loads((checkpoint.path / "offsets/1").read_text().splitlines()[2]) == {"t": {"0": 9}}
+    assert not (checkpoint.path / "offsets/.1.crc").exists()
+    assert checkpoint.view() == replace(view, repairs=())
+
+
+def test_a_torn_newest_commit_of_a_done_batch_is_removed(checkpoint: Checkpoint) -> None:
+    (checkpoint.path / "commits/1").write_text("v1")
+    view = checkpoint.view(done=Told(1, {("t", 0): 9}))
+    assert (view.planned, view.committed) == (1, 0)
+    mend(view)
+    assert sorted(path.name for path in (checkpoint.path / "commits").iterdir()) == ["0"]
+
+
+def test_a_torn_commit_that_the_ledger_knows_nothing_of_is_not_touched(checkpoint: Checkpoint) -> None:
+    (checkpoint.path / "commits/1").write_text("")
+    with pytest.raises(CheckpointDamaged, match="commits/1"):
+        checkpoint.view(done=Told(0, {("t", 0): 7}), plan=Told(1, {("t", 0): 9}))
+
+
+@pytest.mark.parametrize("file", ["offsets/0", "commits/0", "metadata", "sources/0/0"])
+def test_any_other_file_that_is_torn_is_damage(checkpoint: Checkpoint, file: str) -> None:
+    (checkpoint.path / "commits/1").write_text("v1\n{}")
+    (checkpoint.path / file).write_text("{")
+    with pytest.raises(CheckpointDamaged, match=file):
+        checkpoint.view(done=Told(1, {("t", 0): 9}))
+
+
+@pytest.mark.parametrize("file", ["offsets/1", "commits/1"])
+def test_a_batch_that_is_missing_between_others_is_damage(checkpoint: Checkpoint, file: str) -> None:
+    for log in ("offsets", "commits"):
+        for batch in (1, 2):
+            (checkpoint.path / log / str(batch)).write_text((checkpoint.path / log / "0").read_text())
+    (checkpoint.path / file).unlink()
+    with pytest.raises(CheckpointDamaged, match="batch 1 is missing"):
+        checkpoint.view()
+
+
+@pytest.mark.parametrize("file", ["metadata", "sources/0/0"])
+def test_what_a_crash_tore_before_the_first_batch_is_written_anew(tmp_path: Path, file: str) -> None:
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text("")
+    view = Checkpoint(tmp_path).view()
+    assert not view.used
+    mend(view)
+    assert not (tmp_path / file).exists()
+
+
+def mend(view: View) -> None:
+    for repair in view.repairs:
+        repair.carry_out()
 
 
 def test_ranges_leave_out_what_does_not_move_and_start_new_partitions_at_zero() -> None:
@@ -120,3 +203,54 @@ def test_a_checkpoint_that_is_ahead_or_behind_names_the_records_between() -> Non
     assert [found.message for found in behind] == ["t/1: the ledger continues at 4, the checkpoint at 1: OVERLAP 3."]
     (further,) = compare(head(at(9, 4), 3), View(4, 4, at(5), {3: at(9, 4), 4: at(109, 5)}))
     assert further.message.endswith("is 3; t/0: GAP 100; t/1: GAP 1.")
+
+
+KNOWN = SourceIdentity(source="s", cluster_id="one", topics={"t": "a", "u": "b"})
+LOG = {("t", 0): LogRange(0, 200), ("t", 1): LogRange(20, 120)}
+
+
+@pytest.mark.parametrize(
+    ("seen", "code"),
+    [
+        (KNOWN, None),
+        (KNOWN.model_copy(update={"topics": {"t": "a"}}), None),
+        (KNOWN.model_copy(update={"topics": {"t": "a", "u": "other"}}), None),
+        (KNOWN.model_copy(update={"topics": {"t": "c", "u": "b"}}), "TOPIC_RECREATED"),
+        (KNOWN.model_copy(update={"cluster_id": "two", "topics": {"t": "c", "u": "d"}}), "CLUSTER_CHANGED"),
+    ],
+    ids=["the same", "a topic is not read any more", "one that was never read", "made again", "another cluster"],
+)
+def test_offsets_of_another_log_are_no_positions(seen: SourceIdentity, code: str | None) -> None:
+    found = another_log("sources.s", KNOWN, seen, {"t"}, LOG)
+    assert [finding.code for finding in found] == ([code] if code else [])
+    if code:
+        assert "300 records" in found[0].message
+        assert "t/0 from 0 to 200, t/1 from 20 to 120" in found[0].message
+    if code == "TOPIC_RECREATED":
+        assert "was a and is c" in found[0].message
+    assert another_log("sources.s", None, seen, {"t"}, LOG) == []
+    assert another_log("sources.s", KNOWN, seen, set(), LOG) == []
+
+
+@pytest.mark.parametrize(
+    ("furthest", "mirror", "finding", "noticed"),
+    [
+        (at(9), Mirrored(9, True), None, None),
+        (at(9), Mirrored(5, True), None, None),
+        (at(9), Mirrored(12, True), "LEDGER_BEHIND", None),
+        (at(9), Mirrored(12, False), "LEDGER_BEHIND", "GROUP_MOVED"),
+        (at(9), Mirrored(5, False), None, "GROUP_MOVED"),
+        (at(9), Mirrored(9, False), None, None),
+        (at(9), None, None, "GROUP_LOST"),
+        ({}, None, None, None),
+        ({}, Mirrored(12, False), None, None),
+        ({}, Mirrored(12, True), "LEDGER_LOST", None),
+    ],
+)
+def test_the_group_is_a_mirror_that_may_know_more_than_the_ledger(
+    furthest: Offsets, mirror: Mirrored | None, finding: str | None, noticed: str | None
+) -> None:
+    known = {("t", 0): mirror, ("t", 1): Mirrored(0, True)} if furthest else {("t", 0): mirror}
+    seen = {key: each for key, each in known.items() if each is not None}
+    assert [each.code for each in ahead_of_ledger("sources.s", furthest, seen)] == ([finding] if finding else [])
+    assert [each.code for each in notices("s", furthest, seen)] == ([noticed] if noticed else [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pipelines.domain.component import ComponentSpec
 from pipelines.domain.journal import Planned
 from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import PartitionPosition
+from pipelines.domain.positions import PartitionPosition, SourceIdentity
 from pipelines.domain.protocol import AgentFinding
 from workers.agent.checkpoint import Key, Offsets
-from workers.agent.guard import LogRange, within_log
+from workers.agent.guard import LogRange, Mirrored, within_log
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class Place:
     """Where a component stands. `path` is its place in the definition, for findings; `state` a directory of the
     pipeline on this host that outlives its runs, `run` that of the run, if there is one. `channels`: all of the
-    definition. `classes`: the interceptors that the administrator allows, as module:Class."""
+    definition. `classes`: the interceptors that the administrator allows, as module:Class. `pipeline_id`: of the
+    pipeline, whose name others may have had."""
 
     pipeline: str
     lineage: int
@@ -38,6 +39,12 @@ class Place:
     run: Path | None = None
     channels: tuple[str, ...] = ()
     classes: frozenset[str] = frozenset()
+    pipeline_id: str = ""
+
+    @property
+    def source(self) -> str:
+        """The name of the source that stands here, as reads have it."""
+        return self.path.removeprefix("sources.")
 
     @property
     def name(self) -> str:
@@ -87,6 +94,26 @@ class SourceBuilder(Builder, ABC):
 
         Called about once a second while they move; bounded, raises any exception where that fails.
         """
+
+    def identity(self) -> SourceIdentity | None:
+        """Which log the positions are offsets of; None where nothing else can take its name. Raises Refused."""
+        return None
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """Of a source with an identity: the ids of these topics now; those that are gone are left out.
+
+        Bounded, raises any exception where the source is away.
+        """
+        return {}
+
+    def mirrored(self, partitions: list[Key], *, surely: bool) -> dict[Key, Mirrored] | None:
+        """What lag tools are shown, None where nobody may ask; `surely`: what is missing is asked for again in another
+        way. Raises Refused."""
+        return None
+
+    def expiring(self, positions: list[PartitionPosition]) -> dict[Key, float]:
+        """Positions whose records may be deleted soon, unread, with the seconds in which."""
+        return {}
 
     def held_up(self, channel: str, component: str, cause: str) -> None:
         """The required channel that is furthest behind, and what holds it; all empty where nothing is held up."""

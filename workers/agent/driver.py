@@ -45,6 +45,8 @@ _JVM_ENDS = 0.5
 """Seconds in which a JVM that took its queries with it is seen to have ended."""
 _QUERY_STOP = 3.0
 _JVM_STOP = 3.0
+_SURVEY = 15.0
+"""Seconds that looking at all positions may take, once they ask for a decision."""
 _GRACE = 2.0
 
 
@@ -69,6 +71,7 @@ class Driver:
         self._control = ControlFile(run_dir / protocol.CONTROL, protocol.boot_id())
         self._status = StatusFile(run_dir / protocol.STATUS, launch.token, definition.lifecycle.heartbeat_interval)
         self._launcher = Launcher(launch, definition, jvm, self._gate, self._journal, run_dir / "tmp")
+        self._launcher.on_blocked = self._blocked
         self._pause = PauseWatch(self._gate, self._queries)
         self._order: Control | None = None
         self._order_done = True
@@ -134,8 +137,9 @@ class Driver:
         if self._jvm.is_gone(within=_JVM_ENDS):
             return
         if isinstance(query.failure, Blocked):
-            finding = query.failure.finding
-            self._end(Exit.PREFLIGHT_BLOCKED, finding.message, [finding], within=_FINISH_BATCH)
+            self._blocked([query.failure.finding])
+        elif self._ending is None and (findings := self._guarded()):
+            self._blocked(findings)
         elif self._ending is None or query.failure is not None:
             cause = cause_of(query.failure or error or RuntimeError("it ended by itself"))
             finding = AgentFinding(
@@ -143,6 +147,14 @@ class Driver:
             )
             self._end(Exit.QUERY_FAILED, finding.message, [finding], within=_FINISH_BATCH)
         self._wake.set()
+
+    def _guarded(self) -> list[AgentFinding]:
+        """What the guard has to say to the end of a query; nothing where it cannot look."""
+        try:
+            return self._launcher.guard.check()
+        except Exception as error:
+            say(f"the guard could not look: {cause_of(error)}")
+            return []
 
     def _jvm_lost(self, status: int) -> None:
         if not self._leaving:
@@ -190,8 +202,24 @@ class Driver:
             self._arm_watchdog(order)
         elif order.command is Command.PAUSE:
             self._gate.close()
+        elif self._gate.position is Position.CLOSED and self._launcher.started:
+            threading.Thread(target=self._resume, args=(order,), name="resume", daemon=True).start()
         else:
             self._gate.open()
+
+    def _resume(self, order: Control) -> None:
+        """Open the gate once the guard has nothing against it."""
+        findings = self._launcher.guard.check_patiently(lambda: self._order is order and self._ending is None)
+        if findings:
+            self._blocked(findings)
+        elif self._order is order:
+            self._gate.open()
+        self._wake.set()
+
+    def _blocked(self, findings: Sequence[AgentFinding]) -> None:
+        """Positions need a person's decision: nothing more is read."""
+        _within(_SURVEY, lambda: self._launcher.take_survey(findings))
+        self._end(Exit.PREFLIGHT_BLOCKED, findings[0].message, findings, within=_FINISH_BATCH)
 
     def _arm_watchdog(self, order: Control) -> None:
         """The last rung without a supervisor or keeper: a C thread that needs neither lock nor interpreter."""
@@ -249,7 +277,7 @@ class Driver:
             phase=self._phase or AgentPhase.PREFLIGHT, detail=self._ending.reason if self._ending else "",
             command_seq=self._order.seq if self._order else 0, command_done=self._order_done, proof=proof,
             queries=self._queries, components=self._launcher.components.states,
-            findings=self._ending.findings if self._ending else [],
+            findings=self._ending.findings if self._ending else [], survey=self._launcher.survey,
         )  # fmt: skip
 
     def _collect_when_idle(self) -> None:

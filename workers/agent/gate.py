@@ -65,6 +65,11 @@ class Gate:
         if cancel:
             self._cancelled.set()
 
+    def stopped_within(self, seconds: float) -> bool:
+        """Wait for the gate to be stopped, so long at most; says whether it is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._position is Position.STOPPED, seconds)
+
     def _move(self, position: Position) -> None:
         with self._changed:
             if self._position is not Position.STOPPED:

@@ -1,19 +1,22 @@
-"""The guard: ledger head, checkpoint and log range must agree before a query starts. Pure comparisons.
+"""The guard: ledger head, checkpoint, log and group must agree before a query starts. Pure comparisons.
 
 Agreement is: the checkpoint's last committed batch is the ledger's last done one, or the one before it (Spark's commit
 of a done batch was lost; the batch returns without writing), with equal ends; and at most one batch beyond it that is
-planned and not committed. Anything else is a finding: nothing is guessed.
+planned and not committed. Anything else is a finding: nothing is guessed. Of a log that is not the one that the ledger
+knows, nothing else is compared: its offsets mean something else. The group is only a mirror: what it lacks is a notice,
+and what it alone knows of a later position is a finding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from pipelines.domain.journal import Planned
-from pipelines.domain.positions import PartitionPosition
+from pipelines.domain.journal import Noticed, Planned
+from pipelines.domain.positions import PartitionPosition, SourceIdentity
 from pipelines.domain.protocol import AgentFinding
-from workers.agent.checkpoint import Key, Offsets, View
+from workers.agent.checkpoint import Key, Offsets, Told, View
 
 _DECIDE = "Decide where to continue: the ledger's position, or a new one, which starts a new lineage."
 
@@ -26,6 +29,19 @@ class Head:
     positions: Offsets
     done_batch: int | None = None
     planned: Planned | None = None
+    channel: str = ""
+
+    @property
+    def done(self) -> Told:
+        """The batch that was finished last, and where it ended."""
+        return Told(-1 if self.done_batch is None else self.done_batch, self.positions)
+
+    @property
+    def plan(self) -> Told:
+        """The batch that may have touched its sink, and where it ends; none where that is not known yet."""
+        if self.planned is None or self.planned.open_ended:
+            return Told(-1, {})
+        return Told(self.planned.batch, {**self.positions, **{item.key: item.end for item in self.planned.ranges}})
 
 
 @dataclass(frozen=True)
@@ -36,16 +52,34 @@ class LogRange:
     end: int
 
 
+@dataclass(frozen=True)
+class Mirrored:
+    """What a group has committed of a partition; `ours`: this pipeline wrote it."""
+
+    offset: int
+    ours: bool
+
+
 def compare(head: Head, checkpoint: View) -> list[AgentFinding]:
     """Ledger against checkpoint."""
-    return [_finding(head, code, message) for code, message in _disagreements(head, checkpoint)]
+    return [_finding(head, *found) for found in _disagreements(head, checkpoint)]
 
 
-def _finding(head: Head, code: str, message: str) -> AgentFinding:
-    return AgentFinding(path=head.path, code=code, message=message, suggestion=_DECIDE)
+_Found = tuple[str, str] | tuple[str, str, Key]
+"""Code and message, and the partition where it is about one."""
 
 
-def _disagreements(head: Head, checkpoint: View) -> Iterator[tuple[str, str]]:
+def _finding(head: Head, code: str, message: str, key: Key | None = None) -> AgentFinding:
+    return AgentFinding(
+        path=head.path, code=code, message=message, suggestion=_DECIDE, channel=head.channel, **_about(key)
+    )
+
+
+def _about(key: Key | None) -> dict[str, Any]:
+    return {} if key is None else {"topic": key[0], "partition": key[1]}
+
+
+def _disagreements(head: Head, checkpoint: View) -> Iterator[_Found]:
     committed = -1 if checkpoint.committed is None else checkpoint.committed
     planned = -1 if checkpoint.planned is None else checkpoint.planned
     done = -1 if head.done_batch is None else head.done_batch
@@ -77,7 +111,7 @@ def _disagreements(head: Head, checkpoint: View) -> Iterator[tuple[str, str]]:
         yield from _different_plan(head, checkpoint, planned)
 
 
-def _different_ends(head: Head, checkpoint: View, done: int) -> Iterator[tuple[str, str]]:
+def _different_ends(head: Head, checkpoint: View, done: int) -> Iterator[_Found]:
     ends = (checkpoint.ends or {}).get(done) if done >= 0 else checkpoint.initial
     if ends is None:
         if done >= 0:
@@ -93,6 +127,7 @@ def _different_ends(head: Head, checkpoint: View, done: int) -> Iterator[tuple[s
             yield (
                 "CHECKPOINT_DISAGREES",
                 f"{_name(key)}: the ledger continues at {ledger}, the checkpoint at {spark}{_apart(ledger, spark)}.",
+                key,
             )
 
 
@@ -109,7 +144,7 @@ def _all_apart(ledger: Offsets, spark: Offsets) -> str:
     return "".join(f"; {text}" for text in found if ": " in text)
 
 
-def _different_plan(head: Head, checkpoint: View, planned: int) -> Iterator[tuple[str, str]]:
+def _different_plan(head: Head, checkpoint: View, planned: int) -> Iterator[_Found]:
     if head.planned is None or head.planned.open_ended:
         return
     ends = (checkpoint.ends or {}).get(head.planned.batch)
@@ -127,13 +162,14 @@ def _different_plan(head: Head, checkpoint: View, planned: int) -> Iterator[tupl
                     f"{_name(item.key)}: batch {planned} ends at {item.end} in the ledger "
                     f"and at {ends.get(item.key)} in the checkpoint."
                 ),
+                item.key,
             )
 
 
 def within_log(path: str, positions: list[PartitionPosition], log: dict[Key, LogRange]) -> list[AgentFinding]:
     """Positions against what the source still holds, with the exact number of records."""
     return [
-        AgentFinding(path=path, code=code, message=message, suggestion=_DECIDE)
+        AgentFinding(path=path, code=code, message=message, suggestion=_DECIDE, **_about(position.key))
         for position in positions
         for code, message in _outside(position, log.get(position.key))
     ]
@@ -156,6 +192,97 @@ def _outside(position: PartitionPosition, log: LogRange | None) -> Iterator[tupl
             "BEYOND_LOG_END",
             f"{name}: the position {at} is beyond the log's end {log.end} by {at - log.end} records.",
         )
+
+
+def another_log(
+    path: str,
+    known: SourceIdentity | None,
+    seen: SourceIdentity | None,
+    read: Collection[str],
+    log: Mapping[Key, LogRange],
+) -> list[AgentFinding]:
+    """Whether the log is the one that the ledger's positions are offsets of; `read`: topics that have any."""
+    if known is None or seen is None or not read:
+        return []
+    if known.cluster_id != seen.cluster_id:
+        return [_another_cluster(path, known, seen, read, log)]
+    return [
+        _made_again(path, topic, known.topics[topic], seen.topics[topic], log)
+        for topic in sorted(read)
+        if topic in known.topics and known.topics[topic] != seen.topics.get(topic, known.topics[topic])
+    ]
+
+
+def _another_cluster(
+    path: str, known: SourceIdentity, seen: SourceIdentity, read: Collection[str], log: Mapping[Key, LogRange]
+) -> AgentFinding:
+    message = (
+        f"The cluster's id was {known.cluster_id} and is {seen.cluster_id}: the ledger's positions are offsets of the "
+        f"old cluster. {_unread(log, read)}"
+    )
+    return AgentFinding(path=path, code="CLUSTER_CHANGED", message=message, suggestion=_DECIDE)
+
+
+def _made_again(path: str, topic: str, old: str, new: str, log: Mapping[Key, LogRange]) -> AgentFinding:
+    message = (
+        f"{topic} was deleted and made again: its id was {old} and is {new}; the ledger's positions are offsets of the "
+        f"old topic. {_unread(log, [topic])}"
+    )
+    return AgentFinding(path=path, code="TOPIC_RECREATED", message=message, suggestion=_DECIDE, topic=topic)
+
+
+def _unread(log: Mapping[Key, LogRange], topics: Collection[str]) -> str:
+    """The records that are there and that nobody has read."""
+    own = {key: held for key, held in sorted(log.items()) if key[0] in topics}
+    total = sum(held.end - held.start for held in own.values())
+    each = ", ".join(f"{_name(key)} from {held.start} to {held.end}" for key, held in own.items())
+    return f"The new one holds {total} records, none of which was read: {each}."
+
+
+def ahead_of_ledger(path: str, furthest: Offsets, mirror: Mapping[Key, Mirrored]) -> list[AgentFinding]:
+    """What the group knows and the ledger does not. `furthest`: per partition, where any channel stands."""
+    found = []
+    for key, at in sorted(mirror.items()):
+        position, by = furthest.get(key), "this pipeline" if at.ours else "somebody else"
+        if not furthest and at.ours:
+            code, message = "LEDGER_LOST", f"this pipeline has read up to {at.offset}; the ledger knows no position."
+        elif position is not None and at.offset > position:
+            code = "LEDGER_BEHIND"
+            message = (
+                f"{at.offset} was committed to the group by {by}; the ledger continues at {position}, "
+                f"{at.offset - position} records before."
+            )
+        else:
+            continue
+        found.append(
+            AgentFinding(path=path, code=code, message=f"{_name(key)}: {message}", suggestion=_DECIDE, **_about(key))
+        )
+    return found
+
+
+def notices(source: str, furthest: Offsets, mirror: Mapping[Key, Mirrored]) -> list[Noticed]:
+    """What happened to the mirror: it is written again, and somebody should know."""
+    found = []
+    for key, position in sorted(furthest.items()):
+        at, about = mirror.get(key), _about(key)
+        if at is None:
+            message = f"{_name(key)}: the group has no commit any more; the ledger continues at {position}."
+            found.append(Noticed(source=source, code="GROUP_LOST", message=message, **about))
+        elif not at.ours and at.offset != position:
+            message = f"{_name(key)}: somebody else has committed {at.offset}; the ledger continues at {position}."
+            found.append(Noticed(source=source, code="GROUP_MOVED", message=message, **about))
+    return found
+
+
+def expiring(source: str, positions: Offsets, within: Mapping[Key, float]) -> list[Noticed]:
+    """Positions that retention is about to pass."""
+    return [
+        Noticed(
+            source=source, code="EXPIRING", **_about(key),
+            message=f"{_name(key)}: the records at {positions[key]} may be deleted unread within {seconds:.0f} s.",
+        )
+        for key, seconds in sorted(within.items())
+    ]  # fmt: skip
 
 
 def _name(key: Key) -> str:

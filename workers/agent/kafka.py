@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import (
@@ -76,6 +77,14 @@ def librdkafka_options(servers: str, options: Mapping[str, Any]) -> dict[str, An
         "log_level": 2,
         **connection,
     }
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a consumer group has committed of a partition, with the text that came along."""
+
+    offset: int
+    metadata: str = ""
 
 
 class Cluster:
@@ -190,27 +199,63 @@ class Cluster:
         answers = {(at.topic, at.partition): future.result(timeout + 1).offset for at, future in futures.items()}
         return {key: offset for key, offset in answers.items() if offset >= 0}
 
-    def commit(self, group: str, positions: list[PartitionPosition]) -> None:
+    def cluster_id(self) -> str:
+        """The id that the cluster was formatted with."""
+        return str(self._admin.describe_cluster(request_timeout=TIMEOUT).result(TIMEOUT + 1).cluster_id)
+
+    def topic_ids(self, topics: Iterable[str], timeout: float = TIMEOUT) -> dict[str, str]:
+        """The id of each topic that exists; a topic that is made again under its name has another one (KIP-516)."""
+        futures = self._admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=timeout)
+        found = {}
+        for topic, future in futures.items():
+            try:
+                found[topic] = str(future.result(timeout + 1).topic_id)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise
+        return found
+
+    def commit(self, group: str, positions: list[PartitionPosition], metadata: str = "") -> None:
         """Write positions to a consumer group that nobody joins."""
-        offsets = [TopicPartition(at.topic, at.partition, at.offset) for at in positions]
+        offsets = [TopicPartition(at.topic, at.partition, at.offset, metadata) for at in positions]
         request = ConsumerGroupTopicPartitions(group, offsets)
         for future in self._admin.alter_consumer_group_offsets([request], request_timeout=TIMEOUT).values():
             for answer in future.result(TIMEOUT + 1).topic_partitions:
                 if answer.error:
                     raise KafkaException(answer.error)
 
-    def committed(self, group: str, partitions: Iterable[Key]) -> Offsets:
+    def commits(self, group: str, partitions: Iterable[Key]) -> dict[Key, Commit]:
         """What a group has committed. Kafka's -1 for "none" is no offset and never leaves this method."""
         wanted = [TopicPartition(topic, number) for topic, number in partitions]
         request = ConsumerGroupTopicPartitions(group, wanted)
         (future,) = self._admin.list_consumer_group_offsets([request], request_timeout=TIMEOUT).values()
-        found: Offsets = {}
+        found = {}
         for at in future.result(TIMEOUT + 1).topic_partitions:
             if at.error:
                 raise KafkaException(at.error)
             if at.offset >= 0:
-                found[at.topic, at.partition] = at.offset
+                found[at.topic, at.partition] = Commit(at.offset, at.metadata or "")
         return found
+
+    def surely_committed(self, group: str, partitions: list[Key]) -> dict[Key, Commit]:
+        """The same, where a missing commit is not believed at once: it is also the answer while the coordinator moves.
+
+        It is asked for again by another client, once that client has learnt who coordinates the group.
+        """
+        found = self.commits(group, partitions)
+        if missing := [key for key in partitions if key not in found]:
+            other = self._another()
+            other.find_coordinator(group)
+            found |= other.commits(group, missing)
+        return found
+
+    def _another(self) -> Cluster:
+        return Cluster(self.settings)
+
+    def find_coordinator(self, group: str) -> None:
+        """Ask who coordinates a group; KafkaException as long as nobody does."""
+        (future,) = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT).values()
+        future.result(TIMEOUT + 1)
 
     def topics(self) -> list[str]:
         """The names of all topics that we may see, but for Kafka's own."""

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from pipelines.domain.components.processor_default import DefaultProcessor
 from pipelines.domain.launchers import SparkLauncher
 from pipelines.domain.ledger import Counts
-from pipelines.domain.protocol import AgentFinding, Launch
+from pipelines.domain.position_plan import Survey
+from pipelines.domain.positions import SourceIdentity
+from pipelines.domain.protocol import TRACES, AgentFinding, Launch, QueryHead
 from pipelines.domain.references import references
 from pipelines.domain.spec import BUFFER, Definition, Read
 from workers import crash_points
@@ -23,16 +25,17 @@ from workers.agent import compile as compiler
 from workers.agent import spark as sessions
 from workers.agent.batch import Judge, delivered_events
 from workers.agent.books import ChannelBooks
-from workers.agent.checkpoint import Checkpoint, Offsets
+from workers.agent.checkpoint import Checkpoint, Offsets, positions
 from workers.agent.cluster import Cluster
 from workers.agent.component import Builder, Place
 from workers.agent.dead_letters import Office
 from workers.agent.delivery import SinkGroup, cause_of
 from workers.agent.gate import Gate
+from workers.agent.guard_watch import GuardWatch, SourceGuard, before_batch
 from workers.agent.jvm import Jvm
 from workers.agent.ledger import Journal
 from workers.agent.mirror import Mirror, SourceWatch
-from workers.agent.preflight import Components, check_all, check_positions
+from workers.agent.preflight import Components, Found, check_all, check_positions, survey
 from workers.agent.query import ReadQuery
 from workers.agent.real_time import PASSED, READ, Flow, Query, RealTimeQuery
 from workers.agent.sink_processors import processor
@@ -86,11 +89,12 @@ class Launcher:
         self._launch = launch
         self._definition = definition
         self._jvm = jvm
+        self._gate = gate
         self._journal = journal
         self._tmp = tmp
         self._graph = compiler.build(
             definition, lineage=launch.lineage, state=_state_of(launch), run=tmp.parent,
-            classes=frozenset(launch.interceptors),
+            classes=frozenset(launch.interceptors), pipeline_id=launch.pipeline_id,
         )  # fmt: skip
         place = self._graph.dead_letters.place
         self._office = Office(self._graph.dead_letters, place, journal, definition.errors.max_rate)
@@ -98,6 +102,10 @@ class Launcher:
         self._cluster = cluster_of(launch, definition, self._graph)
         self._below: dict[str, Builder] = {clusters.PATH: self._cluster} if self._cluster else {}
         self.components = Components({**self._below, **self._graph.parts}, journal)
+        self._identities: dict[str, SourceIdentity] = {}
+        self.survey: Survey | None = None
+        self.guard = GuardWatch([], gate, definition.lifecycle.guard_interval)
+        self.on_blocked: Callable[[list[AgentFinding]], None] = lambda _findings: None
         self._slots = Slots.of(definition)
         self.queries = [self._query(read, gate) for read in definition.reads()]
         self.spark: SparkSession | None = None
@@ -163,7 +171,8 @@ class Launcher:
         findings, ready = self._without_those_away(findings)
         if not findings:
             starts = check_positions(self._launch, self._graph, self.queries, self._journal)
-            findings, self._starts = starts.findings, starts.offsets
+            findings, self._starts, self.survey = starts.findings, starts.offsets, starts.survey
+            self._identities = starts.identities
         if findings := findings or self._too_few_slots():
             return findings
         crash_points.reach("agent.compared")
@@ -231,17 +240,47 @@ class Launcher:
         with ThreadPoolExecutor(max_workers=min(8, len(self.queries))) as pool:
             for future in [pool.submit(self._start, spark, query, on_end) for query in self.queries]:
                 future.result()
+        mirrors = {name: self._mirror(name) for name in self._graph.sources}
+        self.guard.watched = [self._guard(name, mirrors[name], known) for name, known in self._identities.items()]
         for name, source in self._graph.sources.items():
-            own = [query for query in self.queries if query.read.source == name]
-            optional = frozenset() if name.startswith(BUFFER) else self._definition.optional_targets(name)
-            SourceWatch(source, own).start()
-            spared = frozenset() if source.waits_for_optional else optional
-            Mirror(source, [b for query in own for b in query.channels if b.channel not in spared]).start()
+            SourceWatch(source, self._own(name)).start()
+            mirrors[name].start()
+        self.guard.start(self.on_blocked)
         self.started = True
 
     def _start(self, spark: SparkSession, query: Query, on_end: OnEnd) -> None:
         starts = self._starts[query.name]
         if isinstance(query, RealTimeQuery):
+    def _own(self, source: str) -> list[Query]:
+        return [query for query in self.queries if query.read.source == source]
+
+    def _mirror(self, name: str) -> Mirror:
+        source = self._graph.sources[name]
+        optional = frozenset() if name.startswith(BUFFER) else self._definition.optional_targets(name)
+        spared = frozenset() if source.waits_for_optional else optional
+        return Mirror(source, [b for query in self._own(name) for b in query.channels if b.channel not in spared])
+
+    def _guard(self, name: str, mirror: Mirror, known: SourceIdentity) -> SourceGuard:
+        """The guard of a source whose log may be another one under the same name; its queries ask before each batch."""
+        guarded = SourceGuard(self._graph.sources[name], self._own(name), mirror, self._journal, known)
+        for query in self._own(name):
+            if isinstance(query, ReadQuery):
+                query.before_batch = before_batch(guarded, self._gate)
+        return guarded
+
+    def take_survey(self, findings: Sequence[AgentFinding]) -> None:
+        """Note what is known of every partition while the run goes on."""
+        heads = [
+            QueryHead(
+                source=books.source, channel=books.channel, positions=positions(books.positions),
+                done_batch=books.done_batch if books.done_batch >= 0 else None,
+            )
+            for query in self.queries
+            for books in query.channels
+        ]  # fmt: skip
+        known = Found(self._launch.model_copy(update={"heads": heads}), self._graph)
+        self.survey = survey(known, {query.read: query.checkpoint for query in self.queries}, findings)
+
             frame = compiler.flow(spark, self._graph, query.read, starts)
             query.start(Flow(self._judged(query, frame), partial(self._recount, spark, query)), on_end)
         else:

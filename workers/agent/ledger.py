@@ -12,7 +12,13 @@ from pipelines.domain.positions import Frozen
 from workers.agent import masking
 
 _KINDS = {payload: kind for kind, payload in journal.PAYLOADS.items()}
-_DURABLE = {journal.EntryKind.PLANNED, journal.EntryKind.DONE, journal.EntryKind.RESOLVED, journal.EntryKind.POSITIONS}
+_DURABLE = {
+    journal.EntryKind.PLANNED,
+    journal.EntryKind.DONE,
+    journal.EntryKind.RESOLVED,
+    journal.EntryKind.POSITIONS,
+    journal.EntryKind.IDENTIFIED,
+}
 
 
 class JournalUnwritable(Exception):

@@ -16,6 +16,8 @@ from workers.agent.real_time import Query
 _INTERVAL = 1.0
 _FAILURES_BEFORE_AWAY = 3
 _FAILURES_BETWEEN_COMPLAINTS = 30
+_LASTS = 3600.0
+"""Seconds after which everything is written again, so that commits of a source at rest do not expire."""
 
 
 def slowest(cursors: Sequence[Offsets]) -> Offsets:
@@ -70,7 +72,17 @@ class Mirror:
         self._source = source
         self._required = required
         self._written: Offsets = {}
+        self._anew_at = time.monotonic() + _LASTS
         self._failures = 0
+
+    @property
+    def written(self) -> Offsets:
+        """What was written last."""
+        return dict(self._written)
+
+    def forget(self) -> None:
+        """Write everything again with the next commit."""
+        self._anew_at = 0.0
 
     def start(self) -> None:
         """Begin, in a daemon thread."""
@@ -80,7 +92,8 @@ class Mirror:
     def commit(self) -> None:
         """Write what has moved since the last time, and who is behind."""
         reached = slowest([books.positions for books in self._required])
-        moved = {key: offset for key, offset in reached.items() if self._written.get(key) != offset}
+        anew = time.monotonic() >= self._anew_at
+        moved = {key: offset for key, offset in reached.items() if anew or self._written.get(key) != offset}
         try:
             self._source.held_up(*self._slowest())
             if moved:
@@ -92,6 +105,8 @@ class Mirror:
         else:
             self._failures = 0
             self._written.update(moved)
+            if anew:
+                self._anew_at = time.monotonic() + _LASTS
 
     def _slowest(self) -> tuple[str, str, str]:
         """The channel that is furthest behind, and the component that holds it with its cause; empty where none is."""

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TimedOut
 from dataclasses import dataclass, field, replace
 
 from pipelines.domain.component import ComponentSpec
-from pipelines.domain.journal import ComponentState, PositionChange, Positions
+from pipelines.domain.journal import ComponentState, Identified, Noticed, PositionChange, Positions, Repaired
+from pipelines.domain.position_plan import PartitionSurvey, Survey
+from pipelines.domain.positions import SourceIdentity
 from pipelines.domain.protocol import AgentFinding, ComponentStatus, Launch
+from pipelines.domain.spec import BUFFER, Read
 from workers.agent import guard
 from workers.agent.books import ChannelBooks
-from workers.agent.checkpoint import CheckpointDamaged, Key, Offsets, View, as_offsets, positions
+from workers.agent.checkpoint import Checkpoint, CheckpointDamaged, Key, Offsets, View, as_offsets, positions
 from workers.agent.compile import Graph
 from workers.agent.component import Builder
 from workers.agent.findings import Refused
-from workers.agent.guard import Head, LogRange
+from workers.agent.frames import within
+from workers.agent.guard import Head, LogRange, Mirrored
 from workers.agent.ledger import Journal
 from workers.agent.real_time import Query
 
@@ -79,7 +83,7 @@ def check_all(
 
 def _findings(path: str, part: Builder, step: Callable[[Builder], None]) -> list[AgentFinding]:
     try:
-        step(part)
+        within(path, step)(part)
     except Refused as refused:
         return refused.findings
     except BaseException as error:
@@ -98,41 +102,67 @@ def _late(path: str, timeout: float) -> AgentFinding:
 
 @dataclass
 class Starts:
-    """Where each query begins, by name; `findings` where one may not."""
+    """Where each query begins, by name; `findings` where one may not, with what was found of each partition.
+
+    `identities`: the logs that are read, by source.
+    """
 
     offsets: dict[str, Offsets] = field(default_factory=dict)
     findings: list[AgentFinding] = field(default_factory=list)
+    identities: dict[str, SourceIdentity] = field(default_factory=dict)
+    survey: Survey | None = None
 
 
 @dataclass
-class _Positions:
+class Found:
     """What is needed to compare positions: ledger heads, sources, and what was looked up once for all."""
 
     launch: Launch
     graph: Graph
     logs: dict[str, dict[Key, LogRange]] = field(default_factory=dict)
     firsts: dict[tuple[str, tuple[Key, ...]], tuple[Offsets, str]] = field(default_factory=dict)
+    identities: dict[str, SourceIdentity | None] = field(default_factory=dict)
+    mirrors: dict[str, Mapping[Key, Mirrored] | None] = field(default_factory=dict)
+    views: dict[tuple[str, str], View] = field(default_factory=dict)
 
-    def head(self, query: Query, books: ChannelBooks) -> Head:
+    def head(self, read: Read, channel: str) -> Head:
         """Where the ledger stands with one channel. A channel that is new in a shared read begins where the others of
         it stand."""
-        head = self._head(query, books)
+        head = self._head(read, channel)
         if head.positions:
             return head
-        siblings = (self._head(query, each) for each in query.channels if each is not books)
+        siblings = (self._head(read, each) for each in read.channels if each != channel)
         positions = next((each.positions for each in siblings if each.positions), {})
         return replace(head, positions=positions)
 
-    def _head(self, query: Query, books: ChannelBooks) -> Head:
-        path = query.read.path
-        of_channel = (h for h in self.launch.heads if (h.source, h.channel) == (books.source, books.channel))
-        head = next(of_channel, None)
+    def _head(self, read: Read, channel: str) -> Head:
+        head = next((h for h in self.launch.heads if (h.source, h.channel) == (read.source, channel)), None)
         if head is None:
-            return Head(path, {})
+            return Head(read.path, {}, channel=channel)
         planned = head.planned
         if planned and head.done_batch is not None and planned.batch <= head.done_batch:
             planned = None
-        return Head(path, as_offsets(head.positions), head.done_batch, planned)
+        return Head(read.path, as_offsets(head.positions), head.done_batch, planned, channel)
+
+    def furthest(self, source: str) -> Offsets:
+        """Per partition, where the channel stands that is furthest ahead."""
+        found: Offsets = {}
+        for head in self.launch.heads:
+            if head.source == source:
+                found |= {at.key: max(at.offset, found.get(at.key, 0)) for at in head.positions}
+        return found
+
+    def least(self, source: str) -> Offsets:
+        """Per partition, where the required channel stands that is furthest behind: what the mirror shows."""
+        optional = frozenset() if source.startswith(BUFFER) else self.graph.definition.optional_targets(source)
+        cursors = [as_offsets(h.positions) for h in self.launch.heads if h.source == source]
+        required = [
+            as_offsets(h.positions) for h in self.launch.heads if h.source == source and h.channel not in optional
+        ]
+        found: Offsets = {}
+        for cursor in required or cursors:
+            found |= {key: min(at, found.get(key, at)) for key, at in cursor.items()}
+        return found
 
     def log(self, source: str) -> dict[Key, LogRange]:
         """What can be read of a source now."""
@@ -140,10 +170,53 @@ class _Positions:
             self.logs[source] = self.graph.sources[source].log_ranges()
         return self.logs[source]
 
-    def outside(self, query: Query, starts: Offsets, log: dict[Key, LogRange]) -> list[AgentFinding]:
+    def identity(self, source: str) -> SourceIdentity | None:
+        """Which log that is."""
+        if source not in self.identities:
+            self.identities[source] = self.graph.sources[source].identity()
+        return self.identities[source]
+
+    def remembered(self, source: str) -> SourceIdentity | None:
+        """Which log the ledger's positions are offsets of."""
+        return next((each for each in self.launch.identities if each.source == source), None)
+
+    def mirror(self, source: str) -> Mapping[Key, Mirrored]:
+        """What the group says; nothing where we may not ask."""
+        if source not in self.mirrors:
+            partitions, surely = sorted(self.log(source)), bool(self.furthest(source))
+            self.mirrors[source] = self.graph.sources[source].mirrored(partitions, surely=surely)
+        return self.mirrors[source] or {}
+
+    def notices(self, source: str) -> list[Noticed]:
+        """What somebody should know of the mirror."""
+        mirror = self.mirrors.get(source)
+        if mirror is None:
+            return []
+        readable = self.log(source).keys()
+        return guard.notices(source, {key: at for key, at in self.least(source).items() if key in readable}, mirror)
+
+    def against_source(self, source: str) -> list[AgentFinding]:
+        """What the log and the group have against the ledger, whatever the channel."""
+        path = self.graph.sources[source].place.path
+        furthest = self.furthest(source)
+        topics = {topic for topic, _ in furthest}
+        found = guard.another_log(path, self.remembered(source), self.identity(source), topics, self.log(source))
+        return found or guard.ahead_of_ledger(path, furthest, self.mirror(source))
+
+    def view(self, query: str, checkpoint: Checkpoint, head: Head) -> View:
+        """What the checkpoint says to this channel. Raises Refused where it cannot be read."""
+        key = query, head.channel
+        if key not in self.views:
+            try:
+                self.views[key] = checkpoint.view(head.done, head.plan)
+            except CheckpointDamaged as damage:
+                raise _damaged(head, damage) from damage
+        return self.views[key]
+
+    def outside(self, read: Read, starts: Offsets, log: dict[Key, LogRange]) -> list[AgentFinding]:
         """What the source says against these positions. An optional channel that was overrun goes on where it can."""
-        source = self.graph.sources[query.read.source]
-        if source.overruns and self.graph.definition.is_optional(query.read):
+        source = self.graph.sources[read.source]
+        if source.overruns and self.graph.definition.is_optional(read):
             starts = {key: max(at, log[key].start) if key in log else at for key, at in starts.items()}
         return source.outside(positions(starts), log)
 
@@ -158,28 +231,42 @@ class _Positions:
 
 
 def check_positions(launch: Launch, graph: Graph, queries: list[Query], journal: Journal) -> Starts:
-    """Compare ledger, checkpoint and log of every query; where all agree, note first positions and open batches."""
+    """Compare ledger, checkpoint, log and group of every query. Where all agree, mend torn entries, note which logs are
+    read, first positions and open batches."""
     starts = Starts()
     checked: list[tuple[ChannelBooks, Head, Offsets, Positions | None]] = []
-    known = _Positions(launch, graph)
+    known = Found(launch, graph)
+    _check_sources(known, queries, starts)
     for query in queries:
         for books in query.channels:
-            head = known.head(query, books)
+            head = known.head(query.read, books.channel)
             try:
-                begin, first = _agree(query, books, head, known)
+                begin, first = _agree(query, head, known)
                 checked.append((books, head, begin, first))
-                _same_start(query, starts.offsets.setdefault(query.name, begin), begin, head)
+                _same_start(query, known, starts.offsets.setdefault(query.name, begin), begin, head)
             except Refused as refused:
                 starts.findings += refused.findings
-    if not starts.findings:
-        for books, head, begin, first in checked:
-            _take_over(books, head, first, begin, journal)
+    if starts.findings:
+        starts.survey = survey(known, {query.read: query.checkpoint for query in queries}, starts.findings)
+        return starts
+    starts.identities = {name: each for name in known.logs if (each := known.identity(name))}
+    _note(known, journal)
+    for books, head, begin, first in checked:
+        _take_over(books, head, first, begin, journal)
     return starts
 
 
-def _same_start(query: Query, one: Offsets, other: Offsets, head: Head) -> None:
+def _check_sources(known: Found, queries: list[Query], starts: Starts) -> None:
+    for source in dict.fromkeys(query.read.source for query in queries):
+        try:
+            starts.findings += known.against_source(source)
+        except Refused as refused:
+            starts.findings += refused.findings
+
+
+def _same_start(query: Query, known: Found, one: Offsets, other: Offsets, head: Head) -> None:
     """Channels of one read begin together, or at most one batch apart, which the checkpoint has told already."""
-    if one == other or query.checkpoint.view().used:
+    if one == other or known.view(query.name, query.checkpoint, head).used:
         return
     finding = AgentFinding(
         path=head.path, code="CHANNELS_APART", message=f"The channels of {query.name} do not stand at one position.",
@@ -188,34 +275,50 @@ def _same_start(query: Query, one: Offsets, other: Offsets, head: Head) -> None:
     raise Refused(finding)
 
 
-def _agree(query: Query, books: ChannelBooks, head: Head, known: _Positions) -> tuple[Offsets, Positions | None]:
+def _agree(query: Query, head: Head, known: Found) -> tuple[Offsets, Positions | None]:
     """Explicit offsets for every partition. Raises Refused with all that does not agree."""
-    view = _view(query, head)
-    log = known.log(query.read.source)
+    source = query.read.source
+    view = known.view(query.name, query.checkpoint, head)
+    log = known.log(source)
     added = sorted(log.keys() - head.positions.keys())
     known_topics = {topic for topic, _ in head.positions}
     grown = [key for key in added if key[0] in known_topics]
-    first, origin = known.first(query.read.source, [key for key in added if key[0] not in known_topics])
+    first, origin = known.first(source, [key for key in added if key[0] not in known_topics])
     starts = {**head.positions, **dict.fromkeys(grown, 0), **first}
-    findings = guard.compare(head, view) + known.outside(query, starts, log)
-    if findings:
+    same = not guard.another_log("", known.remembered(source), known.identity(source), known_topics, log)
+    if findings := guard.compare(head, view) + (known.outside(query.read, starts, log) if same else []):
         raise Refused(*findings)
     if view.used or not (grown or first):
         return dict(head.positions), None
     changes = [PositionChange(topic=key[0], partition=key[1], new=starts[key]) for key in added]
-    entry = Positions(source=books.source, channel=books.channel, changes=changes, origin=origin or "partition added")
+    entry = Positions(source=source, channel=head.channel, changes=changes, origin=origin or "partition added")
     return starts, entry
 
 
-def _view(query: Query, head: Head) -> View:
-    try:
-        return query.checkpoint.view()
-    except CheckpointDamaged as damage:
-        finding = AgentFinding(
-            path=head.path, code="CHECKPOINT_DISAGREES", message=f"The checkpoint cannot be read: {damage}",
-            suggestion="Decide where to continue; the ledger knows the position.",
-        )  # fmt: skip
-        raise Refused(finding) from damage
+def _damaged(head: Head, damage: CheckpointDamaged) -> Refused:
+    finding = AgentFinding(
+        path=head.path, code="CHECKPOINT_DISAGREES", message=f"The checkpoint cannot be read: {damage}",
+        suggestion="Decide where to continue; the ledger knows the position.", channel=head.channel,
+    )  # fmt: skip
+    return Refused(finding)
+
+
+def _note(known: Found, journal: Journal) -> None:
+    """Everything agrees: write down which logs are read, and what was mended or noticed."""
+    for name in known.logs:
+        seen = known.identity(name)
+        if seen is not None and seen != known.remembered(name):
+            journal.append(Identified(**seen.model_dump()))
+        for notice in known.notices(name):
+            journal.append(notice)
+    mended = set()
+    for (query, _), view in known.views.items():
+        for repair in view.repairs:
+            if repair.path not in mended:
+                mended.add(repair.path)
+                file = f"{repair.path.parent.name}/{repair.path.name}"
+                journal.append(Repaired(query=query, file=file, batch=repair.batch, action=repair.action))
+                repair.carry_out()
 
 
 def _take_over(books: ChannelBooks, head: Head, first: Positions | None, starts: Offsets, journal: Journal) -> None:
@@ -224,3 +327,56 @@ def _take_over(books: ChannelBooks, head: Head, first: Positions | None, starts:
         journal.append(first)
     if head.planned is not None:
         books.resolve(head.planned)
+
+
+def survey(known: Found, reads: Mapping[Read, Checkpoint], findings: Sequence[AgentFinding]) -> Survey | None:
+    """Everything that is known of every partition, with the codes of its findings; None where a source is away."""
+    rows: list[PartitionSurvey] = []
+    try:
+        for read, checkpoint in reads.items():
+            for channel in read.channels:
+                rows += _rows(known, read, known.head(read, channel), checkpoint, findings)
+        identities = [each for read in reads if (each := known.identity(read.source))]
+    except Refused:
+        return None
+    shared = [[f"{read.source}.{channel}" for channel in read.channels] for read in reads if len(read.channels) > 1]
+    return Survey(at=time.time(), rows=rows, identities=_once(identities), reads=shared)
+
+
+def _once(identities: list[SourceIdentity]) -> list[SourceIdentity]:
+    return list({each.source: each for each in identities}.values())
+
+
+def _rows(
+    known: Found, read: Read, head: Head, checkpoint: Checkpoint, findings: Sequence[AgentFinding]
+) -> Iterator[PartitionSurvey]:
+    log, mirror, spark = known.log(read.source), known.mirror(read.source), _position(known, read, head, checkpoint)
+    topics = {topic for topic, _ in head.positions}
+    for key in sorted(log.keys() | head.positions.keys() | spark.keys()):
+        held, at = log.get(key), mirror.get(key)
+        added = ["PARTITION_ADDED"] if key[0] in topics and key not in head.positions else []
+        yield PartitionSurvey(
+            source=read.source, channel=head.channel, topic=key[0], partition=key[1], ledger=head.positions.get(key),
+            checkpoint=spark.get(key), group=at.offset if at else None, log_start=held.start if held else None,
+            log_end=held.end if held else None, codes=[*_codes(findings, read.path, head.channel, key), *added],
+        )  # fmt: skip
+
+
+def _position(known: Found, read: Read, head: Head, checkpoint: Checkpoint) -> Offsets:
+    try:
+        return known.view(read.name, checkpoint, head).position
+    except Refused:
+        return {}
+
+
+def _codes(findings: Sequence[AgentFinding], path: str, channel: str, key: Key) -> list[str]:
+    """Codes of the findings that are about this partition, or about all of its topic, channel or source."""
+    about = [
+        finding.code
+        for finding in findings
+        if finding.path.startswith(path)
+        and finding.channel in ("", channel)
+        and finding.topic in ("", key[0])
+        and finding.partition in (None, key[1])
+    ]
+    return list(dict.fromkeys(about))

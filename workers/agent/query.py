@@ -42,6 +42,7 @@ class ReadQuery:
         self.source_away: Holding | None = None
         self.failure: BaseException | None = None
         self.on_change: Callable[[], None] = lambda: None
+        self.before_batch: Callable[[], None] = lambda: None
         self._gate = gate
         self._keep = keep or len(self.channels) > 1
         self._share = share
@@ -125,6 +126,7 @@ class ReadQuery:
             if books not in due:
                 books.replayed(number)
         if due:
+            self.before_batch()
             ends = self.checkpoint.ends(number)
             frame = frame.coalesce(self._share) if self._share else frame
             with _kept(frame) if self._keep else _as_it_is(frame) as kept:

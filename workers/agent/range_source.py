@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
 from workers.agent import ranges
-from workers.agent.checkpoint import Offsets
+from workers.agent.checkpoint import Offsets, dump
 from workers.agent.event import HEADERS_TYPE, Event
 from workers.agent.ranges import RangeReader, Slice
 
@@ -50,7 +50,7 @@ class RangeStream(DataSourceStreamReader):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Where a new checkpoint begins."""
-        return ranges.dump(self._starts)
+        return dump(self._starts)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """The most events of a batch."""
@@ -59,7 +59,7 @@ class RangeStream(DataSourceStreamReader):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Where the next batch ends."""
         most = None if isinstance(limit, ReadAllAvailable) else self._max_events
-        return ranges.dump(ranges.advance(self._reader, ranges.load(start), most))
+        return dump(ranges.advance(self._reader, ranges.load(start), most))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Slices]:
         """One task for each partition, or for several of them."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from workers.agent.checkpoint import Key, Offsets
+from workers.agent.checkpoint import Key, Offsets, dump
 
 _HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
 HEADERS = pa.list_(pa.field("element", _HEADER))
@@ -50,14 +50,6 @@ class RangeReader(ABC):
     @abstractmethod
     def batches(self, part: Slice) -> Iterator[pa.RecordBatch]:
         """The events of a range, as EVENTS. Raises RangeLost where they are gone."""
-
-
-def dump(offsets: Offsets) -> dict[str, dict[str, int]]:
-    """Offsets as Spark's offset log keeps them: `{"topic": {"partition": offset}}`, in one order."""
-    found: dict[str, dict[str, int]] = {}
-    for (topic, partition), offset in sorted(offsets.items()):
-        found.setdefault(topic, {})[str(partition)] = offset
-    return found
 
 
 def load(written: dict[str, dict[str, int]]) -> Offsets:

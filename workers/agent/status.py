@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
+from pipelines.domain.position_plan import Survey
 from pipelines.domain.protocol import AgentFinding, ComponentStatus, PauseProof, Status, boot_id, boottime
 from pipelines.domain.states import AgentPhase
 from workers.agent import masking
@@ -69,6 +70,7 @@ class StatusFile:
     def update(
         self, *, phase: AgentPhase, detail: str, command_seq: int, command_done: bool, proof: PauseProof | None,
         queries: Sequence[Query], components: Callable[[], list[ComponentStatus]], findings: list[AgentFinding],
+        survey: Survey | None,
     ) -> None:  # fmt: skip
         """Write the file if it is time. A disk that is full is no reason to stop moving records."""
         self._note_progress(queries)
@@ -83,7 +85,7 @@ class StatusFile:
             token=self._token, boot_id=self._boot_id, beat=boottime(), at=time.time(), phase=phase, detail=detail,
             progress=self._progress, progress_beat=self._progress_beat, command_seq=command_seq, command_state=state,
             pause_proof=proof, queries=[status for query in queries for status in query.statuses()],
-            components=components(), findings=findings,
+            components=components(), findings=findings, survey=survey,
         )  # fmt: skip
         try:
             masking.masked(status).store(self._path)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-from pipelines.domain.positions import PartitionPosition
+from pipelines.domain.positions import PartitionPosition, SourceIdentity
 from workers.agent import flume_avro, kafka_notices
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.component import Place, SourceBuilder
 from workers.agent.event import Event
 from workers.agent.findings import refuse
-from workers.agent.guard import LogRange
+from workers.agent.guard import LogRange, Mirrored
 from workers.agent.kafka import TIMEOUT, Cluster, jvm_options
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ _READER = {
     "kafka.isolation.level": "read_committed",
 }
 _REQUEST_TIMEOUT_MS = 5000
+_WARNED_AT = (1 / 8, 1 / 16, 1 / 32)
+"""Parts of the retention time; the smallest that holds is told."""
 
 
 class Builder(SourceBuilder):
@@ -106,17 +109,14 @@ class Builder(SourceBuilder):
         return self._explicit(partitions), "start_from: offsets"
 
     def _taken_over(self, partitions: list[Key]) -> Offsets:
-        """What the group has committed. A missing commit is asked for twice: it is also the answer while the
-        coordinator moves. It is never guessed."""
-        found = self._cluster.committed(self.spec.group_id, partitions)
-        if missing := [key for key in partitions if key not in found]:
-            found |= self._cluster.committed(self.spec.group_id, missing)
+        """What the group has committed; it is never guessed."""
+        found = self._cluster.surely_committed(self.spec.group_id, partitions)
         if missing := [key for key in partitions if key not in found]:
             names = ", ".join(f"{topic}/{number}" for topic, number in missing)
             message = f"The group {self.spec.group_id} has no commit for {names}."
             advice = "Correct group_id, or write start_from: {offsets: …} with every partition."
             raise refuse(f"{self.place.path}.start_from", "GROUP_LOST", message, advice)
-        return found
+        return {key: commit.offset for key, commit in found.items()}
 
     def _explicit(self, partitions: list[Key]) -> Offsets:
         given = {
@@ -138,8 +138,60 @@ class Builder(SourceBuilder):
         return self._ends(partitions, _LOOK_TIMEOUT)
 
     def acknowledge(self, positions: list[PartitionPosition]) -> None:
-        """Commit to the declared group."""
-        self._cluster.commit(self.spec.group_id, positions)
+        """Commit to the declared group, marked as ours."""
+        self._cluster.commit(self.spec.group_id, positions, self._mark)
+
+    @property
+    def _mark(self) -> str:
+        return f"headgate {self.place.pipeline_id}"
+
+    def identity(self) -> SourceIdentity:
+        """The ids of the cluster and of the topics that are read. Raises Refused where the cluster is away."""
+        topics = self.spec.topics or self._matching()
+        try:
+            ids = self._cluster.topic_ids(topics)
+            return SourceIdentity(source=self.place.source, cluster_id=self._cluster.cluster_id(), topics=ids)
+        except KafkaException as error:
+            raise self._cluster.refusal(self.place.path, ", ".join(topics), error) from error
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """The ids of these topics now."""
+        return self._cluster.topic_ids(topics, _LOOK_TIMEOUT)
+
+    def mirrored(self, partitions: list[Key], *, surely: bool) -> dict[Key, Mirrored] | None:
+        """What the declared group says, and whether it was us who wrote it; None where we have no right to the group.
+
+        Raises Refused where nobody answers.
+        """
+        look = self._cluster.surely_committed if surely else self._cluster.commits
+        try:
+            found = look(self.spec.group_id, partitions)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+                return None
+            raise self._cluster.refusal(self.place.path, self.spec.group_id, error) from error
+        return {key: Mirrored(commit.offset, commit.metadata == self._mark) for key, commit in found.items()}
+
+    def expiring(self, positions: list[PartitionPosition]) -> dict[Key, float]:
+        """Positions that retention by time may pass, with the seconds in which: an eighth of it or less."""
+        found: dict[Key, float] = {}
+        for topic, retention in self._retentions({position.topic for position in positions}).items():
+            own = [position for position in positions if position.topic == topic]
+            for part in _WARNED_AT:
+                oldest = round((time.time() - retention * (1 - part)) * 1000)
+                firsts = self._cluster.at([position.key for position in own], oldest)
+                passed = [at.key for at in own if at.offset < firsts.get(at.key, at.offset + 1)]
+                found |= dict.fromkeys(passed, retention * part)
+        return found
+
+    def _retentions(self, topics: set[str]) -> dict[str, float]:
+        """Seconds after which records are deleted, of the topics where they are."""
+        settings = self._cluster.settings_of(topics)
+        return {
+            topic: int(known["retention.ms"]) / 1000
+            for topic, known in settings.items()
+            if "delete" in known["cleanup.policy"] and int(known["retention.ms"]) > 0
+        }
 
     def stream(self, spark: SparkSession, starts: Offsets, max_events: int) -> tuple[DataFrame, Event]:
         """Spark's Kafka source, from `starts` where the checkpoint is new."""

@@ -275,6 +275,9 @@ class AgentFinding(BaseModel):
     message: str
     suggestion: str = ""
     retryable: bool = False
+    channel: str = ""
+    topic: str = ""
+    partition: Offset | None = None
 
 
 class PauseProof(BaseModel):
@@ -316,6 +319,7 @@ class Status(Document):
     queries: list[QueryStatus] = []
     components: list[ComponentStatus] = []
     findings: list[AgentFinding] = []
+    survey: Survey | None = None
 
 
 class ExitRecord(Document):
@@ -327,9 +331,7 @@ class ExitRecord(Document):
     killed_by: Literal["keeper", "supervisor"] | None = None
     rung: Literal["token", "sigterm", "sigkill"] | None = None
     reason: str = ""
-    channel: str = ""
-    topic: str = ""
-    partition: Offset | None = None
+    revoked: bool = False
     boottime: float
     at: float
 
@@ -342,4 +344,3 @@ def run_dir(state_dir: Path, pipeline: str, run: int) -> Path:
 def checkpoint_root(state_dir: Path, pipeline: str, lineage: int) -> Path:
     """`<state_dir>/checkpoints/<pipeline>/<lineage>`; one directory `<source>.<channel>` per query below it."""
     return state_dir / "checkpoints" / pipeline / str(lineage)
-    survey: Survey | None = None

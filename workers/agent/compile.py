@@ -65,11 +65,12 @@ def build(
     state: Path,
     run: Path | None = None,
     classes: frozenset[str] = frozenset(),
+    pipeline_id: str = "",
+    quarantined: Sequence[Quarantined] = (),
 ) -> Graph:
     """Make a builder for every component; nothing is contacted. The arguments are those of a component's `Place`."""
     place = Place(definition.name, lineage, "", state, run, tuple(definition.channels), classes, pipeline_id)
     parts = {path: builder(spec, replace(place, path=path)) for path, spec in _components(definition)}
-    pipeline_id: str = "",
     channels = {name: part for name in definition.channels if isinstance(part := parts[f"channels.{name}"], Builder)}
     buffers = {name: part for name, part in channels.items() if isinstance(part, ChannelBuilder) and part.spec.buffers}
     sources = {name: parts[f"sources.{name}"] for name in definition.sources}

@@ -237,11 +237,11 @@ class Launcher:
     def start(self, spark: SparkSession, on_end: OnEnd) -> None:
         """Start all queries side by side, then the watches. Raises whatever keeps one from starting."""
         crash_points.reach("agent.ready")
+        mirrors = {name: self._mirror(name) for name in self._graph.sources}
+        self.guard.watched = [self._guard(name, mirrors[name], known) for name, known in self._identities.items()]
         with ThreadPoolExecutor(max_workers=min(8, len(self.queries))) as pool:
             for future in [pool.submit(self._start, spark, query, on_end) for query in self.queries]:
                 future.result()
-        mirrors = {name: self._mirror(name) for name in self._graph.sources}
-        self.guard.watched = [self._guard(name, mirrors[name], known) for name, known in self._identities.items()]
         for name, source in self._graph.sources.items():
             SourceWatch(source, self._own(name)).start()
             mirrors[name].start()

@@ -99,13 +99,13 @@ class Launcher:
         place = self._graph.dead_letters.place
         self._office = Office(self._graph.dead_letters, place, journal, definition.errors.max_rate)
         self._starts: dict[str, Offsets] = {}
-        self._cluster = cluster_of(launch, definition, self._graph)
-        self._below: dict[str, Builder] = {clusters.PATH: self._cluster} if self._cluster else {}
-        self.components = Components({**self._below, **self._graph.parts}, journal)
         self._identities: dict[str, SourceIdentity] = {}
         self.survey: Survey | None = None
         self.guard = GuardWatch([], gate, definition.lifecycle.guard_interval)
         self.on_blocked: Callable[[list[AgentFinding]], None] = lambda _findings: None
+        self._cluster = cluster_of(launch, definition, self._graph)
+        self._below: dict[str, Builder] = {clusters.PATH: self._cluster} if self._cluster else {}
+        self.components = Components({**self._below, **self._graph.parts}, journal)
         self._slots = Slots.of(definition)
         self.queries = [self._query(read, gate) for read in definition.reads()]
         self.spark: SparkSession | None = None
@@ -248,9 +248,6 @@ class Launcher:
         self.guard.start(self.on_blocked)
         self.started = True
 
-    def _start(self, spark: SparkSession, query: Query, on_end: OnEnd) -> None:
-        starts = self._starts[query.name]
-        if isinstance(query, RealTimeQuery):
     def _own(self, source: str) -> list[Query]:
         return [query for query in self.queries if query.read.source == source]
 
@@ -281,6 +278,9 @@ class Launcher:
         known = Found(self._launch.model_copy(update={"heads": heads}), self._graph)
         self.survey = survey(known, {query.read: query.checkpoint for query in self.queries}, findings)
 
+    def _start(self, spark: SparkSession, query: Query, on_end: OnEnd) -> None:
+        starts = self._starts[query.name]
+        if isinstance(query, RealTimeQuery):
             frame = compiler.flow(spark, self._graph, query.read, starts)
             query.start(Flow(self._judged(query, frame), partial(self._recount, spark, query)), on_end)
         else:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pipelines.domain.dead_letters import TopicLocation
+from pipelines.domain.positions import PartitionPosition
 from pipelines.domain.protocol import Control, ExitRecord, Handover, Identity, Launch, ProcessIdentity, Status
 
 
@@ -86,6 +87,9 @@ class RunDirs(Protocol):
     def control(self, run_dir: Path) -> Control | None: ...
     def status(self, run_dir: Path) -> Status | None: ...
     def exit_record(self, run_dir: Path) -> ExitRecord | None: ...
+
+    def traced(self, run_dir: Path) -> list[PartitionPosition]:
+        """The records that interceptors were looking at when their processes ended, as far as that was written down."""
 
     def write_control(self, run_dir: Path, control: Control) -> None:
         """Replace control.json."""

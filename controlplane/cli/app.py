@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from controlplane.cli import catalogue, dead_letters, definitions, importing, lifecycle, records, rehearsing, secrets
 from controlplane.cli.errors import MEANINGS, CommandError, ExitCode
+from controlplane.cli.quarantine import quarantine
 from controlplane.cli.session import AsJson, Session
 
 DEFAULT_URL = "http://127.0.0.1:8000"
@@ -81,6 +82,7 @@ app.command()(records.runs)
 app.command()(records.logs)
 app.command()(records.events)
 app.add_typer(dead_letters.app, name="dead-letters")
+app.command()(quarantine)
 app.command()(rehearsing.rehearse)
 app.command("import-flume")(importing.import_flume)
 app.command()(catalogue.components)

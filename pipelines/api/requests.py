@@ -121,6 +121,25 @@ class ReplayBody(Shape):
         return self
 
 
+class QuarantineRange(Shape):
+    """The records [start, end) of one partition, for one source and channel."""
+
+    source: str = Field(max_length=63)
+    channel: str = Field(max_length=63)
+    topic: Text = Field(max_length=249)
+    partition: int = Field(ge=0, lt=2**63)
+    start: int = Field(ge=0, lt=2**63)
+    end: int = Field(ge=1, lt=2**63)
+
+
+class QuarantineBody(Shape):
+    """What to put in quarantine, and why. `start`: start the pipeline afterwards."""
+
+    ranges: list[QuarantineRange] = Field(min_length=1, max_length=100)
+    reason: Text = Field(default="", max_length=1000)
+    start: bool = False
+
+
 class DiscardBody(Shape):
     """Letters to give up, and why."""
 

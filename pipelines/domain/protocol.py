@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipelines.domain.crashes import Quarantined
 from pipelines.domain.journal import Planned
 from pipelines.domain.position_plan import Survey
 from pipelines.domain.positions import Offset, PartitionPosition, SourceIdentity
@@ -119,6 +120,8 @@ class Launch(Document):
     The definition has its references as they are written; `handover`: their values come in a frame on the keeper's
     standard input, which passes it on to the driver. `interceptors`: the Python classes that the administrator of the
     host allows, as module:Class. `identities`: the logs that the heads' positions are offsets of, as far as known.
+    `quarantined`: records that become dead letters unseen. `trace`: the run before crashed with a batch in hand, so
+    interceptors write down which record they look at.
     """
 
     version: Literal[1] = 1
@@ -138,6 +141,8 @@ class Launch(Document):
     spark: SparkSettings
     handover: bool = False
     interceptors: list[str] = []
+    quarantined: list[Quarantined] = []
+    trace: bool = False
     log_bytes: int = 16 * 1024 * 1024
     log_files: int = 4
 

@@ -75,6 +75,9 @@ class Run(models.Model):
     stop_requested_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
+    in_hand = models.JSONField(
+        default=list, help_text="crashes.InHand of each batch that it left when it ended by itself."
+    )
     journal_seq = models.PositiveBigIntegerField(default=0)
     journal_offset = models.PositiveBigIntegerField(default=0)
 

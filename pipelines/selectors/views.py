@@ -484,6 +484,35 @@ class DiscardedView(View):
     discarded: int
 
 
+class SuspectView(View):
+    """The records [start, end) of one partition, as one channel of a source would read them."""
+
+    source: str
+    channel: str
+    topic: str
+    partition: int
+    start: int
+    end: int
+    records: int
+
+
+class QuarantinedView(SuspectView):
+    """Records in quarantine: dead letters before any interceptor or sink sees them. `passed`: they are."""
+
+    cause: str
+    passed: bool
+    created_at: datetime
+    created_by: str
+
+
+class QuarantineView(View):
+    """`offered`: what the last runs had in hand when they crashed; `ranges`: what is in quarantine."""
+
+    offered: list[SuspectView]
+    ranges: list[QuarantinedView]
+    operation: OperationView | None = None
+
+
 class PointView(View):
     """One point of a chart."""
 

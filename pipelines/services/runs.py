@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from pipelines.domain.crashes import Crash
 from pipelines.domain.protocol import Identity, run_dir
 from pipelines.domain.states import (
     DesiredState,
@@ -141,12 +142,13 @@ def record_stop_request(*, run: Run, now: datetime) -> None:
 
 @dataclass(frozen=True)
 class RunEnd:
-    """How a run ended."""
+    """How a run ended; `in_hand`: what it left, where it ended by itself."""
 
     outcome: RunOutcome
     exit_code: int | None
     exit_reason: str
     rung: str
+    in_hand: Crash = ()
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,8 @@ def end_run(*, pipeline: Pipeline, run: Run, end: RunEnd, after: Aftermath, now:
     """The run is proven over: its end and what follows, once. False where that is recorded. Raises Overtaken."""
     fields = {"outcome": end.outcome, "exit_code": end.exit_code, "exit_reason": end.exit_reason, "rung": end.rung}
     living = Run.objects.filter(pk=run.pk).exclude(state=RunState.ENDED)
-    if not living.update(state=RunState.ENDED, ended_at=now, **fields):
+    left = [batch.model_dump(mode="json") for batch in end.in_hand]
+    if not living.update(state=RunState.ENDED, ended_at=now, in_hand=left, **fields):
         return False
     Pipeline.objects.filter(id=pipeline.id).update(**_consequences(pipeline, after, now))
     words = f"Run {run.number} ended ({end.outcome.lower()}): {end.exit_reason}"

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
+from celery import Celery
 
 from controlplane.devstack.child import Child, Service
 from controlplane.devstack.interrupt import Interrupt
@@ -49,7 +52,7 @@ class Bench:
             "HEADGATE_STATE": str(self.directory / "state"),
             "HEADGATE_HOST": HOST,
             "HEADGATE_REDIS_URL": redis_url(self.port),
-            "HEADGATE_DATABASE_URL": "",
+            "HEADGATE_DATABASE_URL": f"sqlite:///{self.directory / 'headgate.sqlite3'}",
             "DJANGO_SETTINGS_MODULE": "controlplane.settings",
         }
 
@@ -90,8 +93,9 @@ class Bench:
     def probe(self, queue: str) -> str:
         """Send a canary in the name of another host; a worker that hears passes it on to that host's queue."""
         sender = f"probe-{uuid.uuid4().hex[:12]}"
-        script = f"dispatch.send_now('workers.canary', queue={queue!r}, expires=60, args=[{sender!r}, {queue!r}, 0.0])"
-        self.run("shell", "-c", f"from controlplane.shared import dispatch; {script}")
+        app = Celery("probe", broker=redis_url(self.port))
+        with app.connection_for_write() as connection:
+            app.send_task("workers.canary", args=[sender, queue, 0.0], queue=queue, connection=connection)
         return sender
 
     def heard(self, sender: str) -> bool:
@@ -108,10 +112,9 @@ class Bench:
 
     def messages(self) -> dict[str, Any]:
         """What the database says of the host's messages."""
-        import json
-
-        code = "import json; from pipelines.models import Host; print(json.dumps(Host.objects.get().messages))"
-        found: dict[str, Any] = json.loads(self.run("shell", "-v", "0", "-c", code).strip().splitlines()[-1])
+        with closing(sqlite3.connect(self.directory / "headgate.sqlite3", timeout=10)) as database:
+            row = database.execute("SELECT messages FROM pipelines_host").fetchone()
+        found: dict[str, Any] = json.loads(row[0]) if row else {}
         return found
 
 
@@ -188,28 +191,12 @@ def test_a_worker_hears_again_after_every_restart_of_redis_or_is_restarted(bench
 
 
 def test_a_deaf_worker_ends_itself_with_a_code_of_its_own_and_its_beat_ends_with_it(bench: Bench) -> None:
-    """The consumer's queues are taken away behind its back: it lives, ticks, and hears nothing."""
+    """Celery itself is told to stop listening to the host's queue: the worker lives, ticks, and hears nothing there."""
     assert hears(bench, STARTS_WITHIN)
     worker = bench.worker
     assert worker is not None
-    stolen = threading.Event()
-
-    def steal() -> None:
-        """Whatever arrives is taken before the worker can: for it, that is deafness."""
-        names = [f"host.{HOST}", "control"]
-        client = redis.Redis.from_url(redis_url(bench.port), socket_timeout=5)
-        while not stolen.is_set():
-            client.delete(*names)
-
-    thieves = [threading.Thread(target=steal, daemon=True) for _ in range(2)]
-    for thief in thieves:
-        thief.start()
-    try:
-        wait_for(lambda: not worker.alive, 60, "the worker ends itself")
-    finally:
-        stolen.set()
-        for thief in thieves:
-            thief.join(10)
+    Celery("probe", broker=redis_url(bench.port)).control.cancel_consumer(f"host.{HOST}")
+    wait_for(lambda: not worker.alive, 60, "the worker ends itself")
     assert worker.process.returncode == EXIT_DEAF, bench.log[-3000:]
     assert "worker_is_deaf" in bench.log
     wait_for(lambda: not _session(worker.process.pid), 10, "nothing of the worker is left")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines.domain import protocol
+from pipelines.domain.positions import PartitionPosition
 from pipelines.domain.protocol import Control, Document, ExitRecord, Handover, Identity, Launch, ProcessIdentity, Status
 from workers.ports import JournalChunk, Now, TokenHolders
 
@@ -44,6 +45,7 @@ class FakeDirectory:
 
     documents: dict[str, Document] = field(default_factory=dict)
     journal: bytearray = field(default_factory=bytearray)
+    traced: list[PartitionPosition] = field(default_factory=list)
 
 
 @dataclass
@@ -153,6 +155,9 @@ class FakeHost:
 
     def exit_record(self, run_dir: Path) -> ExitRecord | None:
         return self._document(run_dir, protocol.EXIT, ExitRecord)
+
+    def traced(self, run_dir: Path) -> list[PartitionPosition]:
+        return self.directories[run_dir].traced if run_dir in self.directories else []
 
     def write_control(self, run_dir: Path, control: Control) -> None:
         with self._at("write_control"):

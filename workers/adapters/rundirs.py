@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from pipelines.domain import protocol
+from pipelines.domain.positions import PartitionPosition
 from pipelines.domain.protocol import Control, Document, ExitRecord, Identity, Launch, Status
 from workers.ports import JournalChunk
 
@@ -61,6 +62,10 @@ class LocalRunDirs:
     def exit_record(self, run_dir: Path) -> ExitRecord | None:
         return self._document(run_dir, protocol.EXIT, ExitRecord)
 
+    def traced(self, run_dir: Path) -> list[PartitionPosition]:
+        files = sorted((run_dir / protocol.TRACES).glob("*"))
+        return [record for file in files if (record := _record(file)) is not None]
+
     def write_control(self, run_dir: Path, control: Control) -> None:
         control.store(run_dir / protocol.CONTROL)
 
@@ -95,3 +100,11 @@ class LocalRunDirs:
         if time.time_ns() - seen.st_mtime_ns > _YOUNG_NS:
             known[name] = (stamp, found)
         return found
+
+
+def _record(file: Path) -> PartitionPosition | None:
+    """What one process was at; None where it was between two records, or the file is torn."""
+    try:
+        return PartitionPosition.model_validate_json(file.read_bytes())
+    except (OSError, ValueError):
+        return None

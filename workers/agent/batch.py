@@ -18,6 +18,7 @@ from pyspark.sql import functions as f
 from pipelines.domain.journal import Planned
 from pipelines.domain.ledger import Counts
 from workers.agent.event import ORIGIN
+from workers.agent.quarantine import is_marked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -70,6 +71,7 @@ class Judge:
         if "kept" in columns:
             yield "filtered", ~f.col("kept")
         if "problem" in columns:
+            yield "dead_lettered", is_marked()
             yield self._bad("dead_lettered"), f.col("problem").isNotNull()
         if "targets" in columns:
             yield self._bad("unrouted"), f.size("targets") == 0

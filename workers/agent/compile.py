@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.domain.component import ComponentSpec
+from pipelines.domain.crashes import Quarantined
 from pipelines.domain.spec import BUFFER, Definition, Read
 from workers.agent.batch import Judge
 from workers.agent.checkpoint import Offsets
@@ -22,6 +24,7 @@ from workers.agent.component import (
     builder,
 )
 from workers.agent.event import Event
+from workers.agent.quarantine import marked, of_read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,6 +45,7 @@ class Graph:
     inlets: dict[str, SinkBuilder]
     dead_letters: DeadLetterBuilder
     parts: dict[str, Builder]
+    quarantined: Sequence[Quarantined] = ()
 
     def sinks_of(self, source: str, channel: str) -> dict[str, SinkBuilder]:
         """Who takes the batches: the store of a channel that buffers, or the channel's sinks."""
@@ -86,6 +90,7 @@ def build(
         inlets={name: part.inlet() for name, part in buffers.items()},
         dead_letters=_dead_letters(parts),
         parts=parts,
+        quarantined=quarantined,
     )
 
 
@@ -143,6 +148,7 @@ def past(spark: SparkSession, graph: Graph, read: Read, starts: Offsets, ends: O
 
 
 def _after(graph: Graph, read: Read, found: DataFrame, event: Event) -> DataFrame:
+    event = marked(event, of_read(graph.quarantined, read))
     if read.source.startswith(BUFFER):
         return event.select_from(found)
     return intercept(found, event, graph.interceptors[read.source], graph.selectors.get(read.source))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from pipelines.domain.crashes import QUARANTINE
 from pipelines.domain.journal import DeadLetter, DeadLetters, Planned
 from pipelines.domain.protocol import AgentFinding
 from workers.agent.batch import Attempt, Refusal, base64_text
@@ -59,7 +60,7 @@ class Office:
         if frame is not None:
             rows = frame.where("verdict = 'dead_lettered'").groupBy("component", "cause").count().collect()
             for row in rows:
-                made[row["component"]] += row["count"]
+                made[row["component"]] += row["count"] if row["component"] != QUARANTINE else 0
         component, number = made.most_common(1)[0]
         if number > self._max_rate:
             raise Blocked(_too_many(component, number, self._max_rate))

@@ -95,7 +95,10 @@ class Launcher:
         self._graph = compiler.build(
             definition, lineage=launch.lineage, state=_state_of(launch), run=tmp.parent,
             classes=frozenset(launch.interceptors), pipeline_id=launch.pipeline_id,
+            quarantined=launch.quarantined,
         )  # fmt: skip
+        if launch.trace:
+            (tmp.parent / TRACES).mkdir(exist_ok=True)
         place = self._graph.dead_letters.place
         self._office = Office(self._graph.dead_letters, place, journal, definition.errors.max_rate)
         self._starts: dict[str, Offsets] = {}

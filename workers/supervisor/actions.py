@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from pipelines.domain.crashes import Crash
 from pipelines.domain.protocol import Control, Identity, ProcessIdentity
 from pipelines.domain.states import OperationState, Phase, RunOutcome, StopReason
 
@@ -77,6 +78,7 @@ class EndRun:
     stop_reason: StopReason | None = None
     findings: tuple[Mapping[str, Any], ...] = ()
     restart: Restart | None = None
+    in_hand: Crash = ()
 
 
 @dataclass(frozen=True)

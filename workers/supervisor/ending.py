@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pipelines.domain.crashes import CRASH_LOOP, SAME_CRASHES, recognised
 from pipelines.domain.protocol import Exit
 from pipelines.domain.states import DesiredState, Phase, RunOutcome, StopReason
 from workers.ports import Now
@@ -23,6 +24,8 @@ _FAILED_CODES = {
     Exit.BAD_LAUNCH: "The agent could not read its launch file or its definition.",
     Exit.FENCED: "No supervisor renewed the run's lease, so it stopped at its gate.",
 }
+_CRASHES = frozenset({RunOutcome.CRASHED, RunOutcome.FAILED})
+MOST_NAMED = 5
 _OUTCOMES = {
     Exit.CLEAN: RunOutcome.FAILED,
     Exit.PREFLIGHT_BLOCKED: RunOutcome.BLOCKED,
@@ -48,6 +51,11 @@ class _Ended:
 def ending(view: PipelineView, run: RunView, now: Now) -> EndRun:
     """Judge a run that is proven over: asked for, in need of a person, or to be started again."""
     ended = _how(run, now)
+    left = run.crashes[0] if run.crashes and not run.stopping else ()
+    return replace(_judged(view, run, ended, now), in_hand=left)
+
+
+def _judged(view: PipelineView, run: RunView, ended: _Ended, now: Now) -> EndRun:
     faults = (journal_finding(run.journal_fault),) if run.journal_fault is not None else ()
     if view.desired is DesiredState.STOPPED:
         return replace(_stopped(view, run, ended), findings=faults)
@@ -58,6 +66,8 @@ def ending(view: PipelineView, run: RunView, now: Now) -> EndRun:
     findings = _findings(run, ended)
     if findings and not (view.restart_count > 0 and all(finding.get("retryable") for finding in findings)):
         return _blocked(ended, findings)
+    if looping := _looping(run, ended):
+        return _blocked(ended, looping)
     return _restarted(view, ended, findings, now)
 
 
@@ -128,6 +138,23 @@ def _init_finding(run: RunView) -> Mapping[str, Any]:
         "Look at the run's log; raise lifecycle.init_timeout if it only needs longer.",
     )
     return {**finding, "retryable": True}
+
+
+def _looping(run: RunView, ended: _Ended) -> Findings:
+    """The records that runs in a row have crashed at, where there are any: another restart would only repeat it."""
+    suspects = recognised(run.crashes) if ended.outcome in _CRASHES and not run.stopping else []
+    if not suspects:
+        return ()
+    words = "; ".join(str(suspect) for suspect in suspects[:MOST_NAMED])
+    more = f" and {len(suspects) - MOST_NAMED} more" if len(suspects) > MOST_NAMED else ""
+    finding = _finding(
+        f"sources.{suspects[0].source}",
+        CRASH_LOOP,
+        f"{SAME_CRASHES} runs in a row crashed at the same position: {words}{more}. The last one: {ended.reason}",
+        "Put the records in quarantine (headgate quarantine): they go to the dead letters, and the pipeline goes on "
+        "behind them. Or repair the component that crashes, and start it again.",
+    )
+    return (finding,)
 
 
 def journal_finding(fault: str) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from pipelines.domain.protocol import Handover, Launch, QueryHead, SparkSettings
 from pipelines.domain.spec import Definition
 from pipelines.domain.validate import validate_data
 from pipelines.models import Pipeline, Run
-from pipelines.selectors import supervision
+from pipelines.selectors import crashes, supervision
 from workers.supervisor.lineage import Before, Lineage, continue_from
 from workers.supervisor.references import References, Unresolved
 
@@ -93,6 +93,8 @@ class Launcher:
             spark=self.spark(),
             handover=bool(resolved.values),
             interceptors=sorted(self.interceptors),
+            quarantined=crashes.quarantined(run.pipeline_id),
+            trace=crashes.crashed_in_hand(run.pipeline_id),
         )
         return launch, resolved.handover()
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from pipelines.domain.crashes import Crash
 from pipelines.domain.leases import Fence
 from pipelines.domain.ledger import Books
 from pipelines.domain.protocol import Control, ExitRecord, Identity, ProcessIdentity, Status
@@ -34,7 +35,8 @@ class RunView:
     `holders` are the living processes with its token. `journal_drained`: all that the journal holds is in the database.
     `journal_fault`: why it cannot be. `last_word`: code and reason of the journal's exit entry. The rest is what this
     supervisor process remembers: `spawned_here`: it has started a keeper for the run; `half_dead_since` and
-    `healthy_since`: CLOCK_BOOTTIME at which it first saw that.
+    `healthy_since`: CLOCK_BOOTTIME at which it first saw that. `crashes`, of a run without processes: what it left in
+    hand, and the runs directly before it where they crashed, newest first.
     """
 
     number: int
@@ -53,6 +55,7 @@ class RunView:
     spawned_here: bool = False
     half_dead_since: float | None = None
     healthy_since: float | None = None
+    crashes: tuple[Crash, ...] = ()
 
     @property
     def keeper_alive(self) -> bool:

@@ -30,8 +30,10 @@ EXIT = "exit.json"
 JOURNAL = "journal.jsonl"
 LOG = "agent.log"
 STACKS = "stacks"
-
 TRACES = "traces"
+DUMPS = "dumps.json"
+DUMP_ORDER = "dump.json"
+
 TOKEN_VARIABLE = "HEADGATE_RUN_TOKEN"  # noqa: S105 - an environment variable's name
 KEEPER_FD_VARIABLE = "HEADGATE_KEEPER_FD"
 
@@ -46,6 +48,7 @@ class Exit(IntEnum):
     JVM_LOST = 13
     KEEPER_LOST = 14
     BAD_LAUNCH = 15
+    FENCED = 16
 
 
 def boottime() -> float:
@@ -138,6 +141,7 @@ class Launch(Document):
     lineage: int = Field(ge=1)
     checkpoint_root: str
     heads: list[QueryHead]
+    identities: list[SourceIdentity] = []
     spark: SparkSettings
     handover: bool = False
     interceptors: list[str] = []
@@ -146,7 +150,6 @@ class Launch(Document):
     log_bytes: int = 16 * 1024 * 1024
     log_files: int = 4
 
-    identities: list[SourceIdentity] = []
 
 class Handover(BaseModel):
     """What a run must know and no file may hold. `values`: by reference, as it is written in the definition; `masked`:
@@ -184,18 +187,61 @@ class Identity(Document):
 class Control(Document):
     """What the agent should do. `seq` grows with every change.
 
-    `term_at` and `kill_at` are CLOCK_BOOTTIME seconds at which the keeper climbs the ladder, or None for never.
-    `deadline` is when a pause is given up by the supervisor; the agent only reports it.
+    `term_at` and `kill_at` are CLOCK_BOOTTIME seconds at which the keeper climbs the ladder, or None for never;
+    `term_every`: seconds between the interrupts that follow the first. `deadline` is when a pause is given up by the
+    supervisor; the agent only reports it.
+
+    `owner`: the epoch of the supervisor that wrote it; keeper and driver obey no older one any more. `lease_until` and
+    `fence_at`: CLOCK_BOOTTIME at which the driver stops at its gate and the keeper kills the run, unless the order is
+    written anew before; None where the run goes on without a supervisor.
     """
 
     seq: int = Field(ge=1)
+    owner: int = Field(default=0, ge=0)
     command: Command
     boot_id: str
     issued_at: float
     deadline: float | None = None
     term_at: float | None = None
+    term_every: float | None = None
     kill_at: float | None = None
+    lease_until: float | None = None
+    fence_at: float | None = None
     reason: str = ""
+
+
+class DumpOrder(Document):
+    """Asks the keeper for a dump of all stacks, whatever the run is doing. `rung`: what the dump is filed under."""
+
+    id: str
+    rung: str = "live"
+
+
+class Dump(BaseModel):
+    """A dump of all stacks that the keeper has taken.
+
+    `rung`: sigterm or sigkill where the ladder took it (`number` counts the interrupts of a stop), live where somebody
+    asked with the order `asked`, crash for what a driver that ended by itself has left. `stuck`: paths of the
+    components that were at work; `silent`: processes that did not answer, for example because they block signals.
+    `files` are names in the directory `stacks`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    rung: str
+    number: int = 0
+    asked: str = ""
+    at: float
+    stuck: list[str] = []
+    silent: list[int] = []
+    files: list[str] = []
+
+
+class Dumps(Document):
+    """The last dumps of a run, oldest first."""
+
+    token: str
+    taken: list[Dump] = []
 
 
 class Cursor(BaseModel):
@@ -306,7 +352,8 @@ class Status(Document):
     """What the agent says of itself; a heartbeat that carries progress.
 
     `beat` is CLOCK_BOOTTIME, `at` wall time. `progress` grows with every finished batch or idle look at the source, so
-    that a living thread over dead work is seen as such. `survey`: what was found of each partition where a position
+    that a living thread over dead work is seen as such. `stuck`: components that the last interrupt of a stop found at
+    work. `survey`: what was found of each partition where a position
     asks for a decision.
     """
 
@@ -316,6 +363,7 @@ class Status(Document):
     at: float
     phase: AgentPhase
     detail: str = ""
+    stuck: list[str] = []
     progress: int = 0
     progress_beat: float = 0.0
     command_seq: int = 0
@@ -328,12 +376,16 @@ class Status(Document):
 
 
 class ExitRecord(Document):
-    """How the driver ended; the keeper's last act. `signal` is set where a signal ended it."""
+    """How the driver ended; the keeper's last act. `signal` is set where a signal ended it.
+
+    `killed_by`: the keeper, the supervisor, or the watchdog inside the agent. `revoked`: the supervisor wrote it, for a
+    run that never began; no keeper begins a run that has this file.
+    """
 
     token: str
     exit_code: int | None = None
     signal: int | None = None
-    killed_by: Literal["keeper", "supervisor"] | None = None
+    killed_by: Literal["keeper", "supervisor", "agent"] | None = None
     rung: Literal["token", "sigterm", "sigkill"] | None = None
     reason: str = ""
     revoked: bool = False

@@ -62,9 +62,10 @@ class Kept:
         subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=10, env=environment, input=frame)
         return self
 
-    def order(self, seq: int = 1, command: str = "stop", **times: float) -> None:
+    def order(self, seq: int = 1, command: str = "stop", every: float | None = None, **times: float) -> None:
         at = {name: boottime() + seconds for name, seconds in times.items()}
-        self.write("control.json", {"seq": seq, "command": command, "boot_id": boot_id(), "reason": "asked", **at})
+        order = {"seq": seq, "command": command, "boot_id": boot_id(), "reason": "asked", "term_every": every}
+        self.write("control.json", order | at)
 
     @property
     def log(self) -> str:

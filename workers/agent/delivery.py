@@ -18,13 +18,16 @@ from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pipelines.domain.journal import Planned
 from pipelines.domain.ledger import Counts
 from pipelines.domain.positions import PartitionPosition
+from pipelines.domain.protocol import AgentFinding
 from pipelines.domain.sink_groups import Pools, Switch
 from workers import crash_points
+from workers.agent import at_work
 from workers.agent.batch import Attempt, Batch
 from workers.agent.cluster import repeats
 from workers.agent.component import Resolution, SinkBuilder
 from workers.agent.deadline import Deadline, DeadlineExceeded, SlotsLost, check_slots
 from workers.agent.findings import Blocked, Refused, blocked_by, refuse
+from workers.agent.frames import within
 from workers.agent.gate import Gate
 from workers.agent.sink_processors import AllFailed, Processor
 
@@ -37,6 +40,10 @@ _SOURCE_LOST = re.compile(
 _OF_PYTHON = re.compile(r"Traceback \(most recent call last\)|thrown from the Python worker")
 _RAISED = re.compile(r"^.*Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(\S.*)$", re.MULTILINE)
 """The line below the frames of a traceback, which says what was raised."""
+
+
+_ENDED_WORKERS = 3
+"""So many attempts in a row, in each of which a Python worker ends inside a component: it is the component's doing."""
 
 
 class SourceLost(Exception):
@@ -128,11 +135,12 @@ class SinkGroup:
         self._gate = gate
         self._share = share
         self._left_behind = False
+        self._ended_workers = 0
 
     def ends(self, listener: Listener) -> dict[str, list[PartitionPosition]]:
         """End offsets by sink. A single sink is waited for like a delivery; of a group, those that can be asked now."""
         if len(self.sinks) == 1:
-            found = {name: self._try(lambda each: self.sinks[each].ends(), listener).result for name in self.sinks}
+            found = {name: self._try(lambda each: _asked(self.sinks[each]), listener).result for name in self.sinks}
         else:
             live = self.processor.pools().live
             found = {name: _ends(sink) for name, sink in self.sinks.items() if name in live}
@@ -152,7 +160,7 @@ class SinkGroup:
     def resolve_in(self, sink: str, planned: Planned) -> Resolution:
         """What one of them says; the batch's bound where it cannot be asked."""
         try:
-            return self.sinks[sink].resolve(planned)
+            return within(self.sinks[sink].place.path, self.sinks[sink].resolve)(planned)
         except Py4JNetworkError:
             raise
         except Exception:
@@ -208,8 +216,8 @@ class SinkGroup:
         if self._left_behind:
             check_slots(context, self._share, self._gate.hold)
         if sink in self.unready:
-            builder.probe()
-            builder.initialise(spark)
+            within(builder.place.path, builder.probe)()
+            within(builder.place.path, builder.initialise)(spark)
             self.unready.discard(sink)
         attempt = batch.attempt(builder.place.path, builder.refuses())
         planned = batch.planned
@@ -219,7 +227,7 @@ class SinkGroup:
         crash_points.reach("agent.writing")
         try:
             with deadline:
-                counts = builder.write(attempt)
+                counts = within(builder.place.path, builder.write)(attempt)
                 attempt.repeats = repeats(context, group)
                 return attempt, counts
         except DeadlineExceeded:
@@ -231,14 +239,27 @@ class SinkGroup:
     def _raise_what_is_no_failure(self, error: Exception) -> None:
         """A stop, a source that lost records and a batch that blocks say nothing about a sink."""
         self._gate.check()
+        components = at_work.ended_inside()
         if isinstance(error, DeadlineExceeded):
             return
+        self._ended_workers = self._ended_workers + 1 if components else 0
+        if self._ended_workers >= _ENDED_WORKERS:
+            raise _ends_its_process(components[0]) from error
         if isinstance(error, Blocked):
             raise error
         if blocked := blocked_by(str(error)):
             raise blocked from error
         if _SOURCE_LOST.search(str(error)):
             raise SourceLost(cause_of(error)) from error
+
+
+def _ends_its_process(component: str) -> Blocked:
+    finding = AgentFinding(
+        path=component, code="INTERCEPTOR_FAILED",
+        message=f"It ended its Python worker, or made it crash, {_ENDED_WORKERS} times in a row.",
+        suggestion="Repair the interceptor, then start the pipeline again; the agent's log may say more.",
+    )  # fmt: skip
+    return Blocked(finding)
 
 
 def _tail_unreadable(planned: Planned) -> Refused:
@@ -254,8 +275,12 @@ def _tell(switches: list[Switch], listener: Listener) -> None:
         listener.switched(switch)
 
 
+def _asked(sink: SinkBuilder) -> list[PartitionPosition]:
+    return within(sink.place.path, sink.ends)()
+
+
 def _ends(sink: SinkBuilder) -> list[PartitionPosition]:
     try:
-        return sink.ends()
+        return _asked(sink)
     except Exception:
         return []  # the write that follows says what is wrong, and recovery announces a bound

@@ -8,6 +8,7 @@ queries and the watches.
 from __future__ import annotations
 
 import faulthandler
+import math
 import signal
 import threading
 import time
@@ -17,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.domain import protocol
-from pipelines.domain.journal import CommandTaken, Exited, PhaseChanged
+from pipelines.domain.journal import CommandTaken, Exited, Interrupted, PhaseChanged
 from pipelines.domain.positions import FINDING_CODES
-from pipelines.domain.protocol import AgentFinding, Control, Exit, Launch, PauseProof
+from pipelines.domain.protocol import AgentFinding, Control, Dumps, Exit, Launch, PauseProof
 from pipelines.domain.spec import Definition
 from pipelines.domain.states import STOP_COMMANDS, AgentPhase, Command
 from workers import crash_points
@@ -47,7 +48,10 @@ _QUERY_STOP = 3.0
 _JVM_STOP = 3.0
 _SURVEY = 15.0
 """Seconds that looking at all positions may take, once they ask for a decision."""
-_GRACE = 2.0
+_JOBS_GO_ON = 0.5
+"""Seconds that an interrupt waits for the queries to stop before it cancels their jobs."""
+_GRACE, _GRACE_SHARE = 2.0, 0.05
+"""The watchdog leaves the kill to the keeper: it comes so many seconds later, at most this share of the whole time."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class Driver:
         self._jvm = jvm
         self._gate = Gate()
         self._journal = Journal(run_dir / protocol.JOURNAL, launch.epoch)
+        self._cancel_timeout = definition.lifecycle.cancel_timeout
         self._control = ControlFile(run_dir / protocol.CONTROL, protocol.boot_id())
         self._status = StatusFile(run_dir / protocol.STATUS, launch.token, definition.lifecycle.heartbeat_interval)
         self._launcher = Launcher(launch, definition, jvm, self._gate, self._journal, run_dir / "tmp")
@@ -81,6 +86,9 @@ class Driver:
         self._wake = threading.Event()
         self._leaving = False
         self._terms = 0
+        self._interrupts = 0
+        self._stuck: list[str] = []
+        self._cancelling: threading.Thread | None = None
         self._idle_since: float | None = None
         self._collected = False
 
@@ -182,6 +190,8 @@ class Driver:
     def _tick(self) -> None:
         if order := self._control.poll():
             self._take(order)
+        if self._control.expired(protocol.boottime()):
+            self._end(Exit.FENCED, "the supervisor's lease has ended")
         if self._terms:
             self._terms = 0
             self._interrupt()
@@ -192,20 +202,20 @@ class Driver:
         self._collect_when_idle()
 
     def _take(self, order: Control) -> None:
-        """Accept an order of the supervisor."""
+        """Accept an order of the supervisor. It is obeyed before it is written down, since a disk may hang."""
         self._order, self._order_done = order, False
-        self._journal_safely(CommandTaken(seq=order.seq, command=order.command, state="accepted"))
         if order.command in STOP_COMMANDS:
+            self._arm_watchdog(order.kill_at, order.issued_at)
             self._end(Exit.CLEAN, order.reason or f"command {order.command}")
             if order.command is Command.STOP:
                 self._gate.stop(cancel=True)
-            self._arm_watchdog(order)
         elif order.command is Command.PAUSE:
             self._gate.close()
         elif self._gate.position is Position.CLOSED and self._launcher.started:
             threading.Thread(target=self._resume, args=(order,), name="resume", daemon=True).start()
         else:
             self._gate.open()
+        self._journal_safely(CommandTaken(seq=order.seq, command=order.command, state="accepted"))
 
     def _resume(self, order: Control) -> None:
         """Open the gate once the guard has nothing against it."""
@@ -221,23 +231,38 @@ class Driver:
         _within(_SURVEY, lambda: self._launcher.take_survey(findings))
         self._end(Exit.PREFLIGHT_BLOCKED, findings[0].message, findings, within=_FINISH_BATCH)
 
-    def _arm_watchdog(self, order: Control) -> None:
+    def _arm_watchdog(self, kill_at: float | None, since: float) -> None:
         """The last rung without a supervisor or keeper: a C thread that needs neither lock nor interpreter."""
-        if order.kill_at is not None:
-            left = max(0.1, order.kill_at - protocol.boottime()) + _GRACE
+        faulthandler.cancel_dump_traceback_later()
+        if kill_at is not None:
+            grace = min(_GRACE, _GRACE_SHARE * max(0.0, kill_at - since))
+            left = max(0.1, kill_at + grace - protocol.boottime())
             faulthandler.dump_traceback_later(left, exit=True, file=self._stacks)
 
     def _interrupt(self) -> None:
-        """SIGTERM is the token of a stop; where the stop was known already, dump the stacks and cancel Spark's jobs."""
+        """SIGTERM is the token of a stop; where the stop was known already it is the keeper's interrupt, after a dump
+        of the stacks: no batch is waited for any longer, queries are stopped and their jobs cancelled."""
         known = self._ending is not None
         self._end(Exit.CLEAN, "SIGTERM")
         self._gate.stop(cancel=True)
         if not known:
+            now = protocol.boottime()
+            self._arm_watchdog(now + self._cancel_timeout if self._cancel_timeout else None, now)
             return
-        faulthandler.dump_traceback(self._stacks, all_threads=True)
-        self._jvm.process.send_signal(signal.SIGQUIT)
+        self._interrupts += 1
+        dumps = Dumps.load(self._dir / protocol.DUMPS)
+        last = dumps.taken[-1] if dumps and dumps.taken else None
+        self._stuck = last.stuck if last else []
+        if self._cancelling is None or not self._cancelling.is_alive():
+            self._cancelling = threading.Thread(target=self._cancel, name="cancel", daemon=True)
+            self._cancelling.start()
+        entry = Interrupted(number=self._interrupts, stuck=self._stuck, dumps=last.files if last else [])
+        self._journal_safely(entry)
+
+    def _cancel(self) -> None:
+        self._stop_queries(_JOBS_GO_ON)
         if spark := self._launcher.spark:
-            threading.Thread(target=spark.sparkContext.cancelAllJobs, name="cancel", daemon=True).start()
+            spark.sparkContext.cancelAllJobs()
 
     def _finish_order(self, proof: PauseProof | None) -> None:
         if self._order is None or self._order_done:
@@ -275,6 +300,7 @@ class Driver:
     def _report(self, proof: PauseProof | None) -> None:
         self._status.update(
             phase=self._phase or AgentPhase.PREFLIGHT, detail=self._ending.reason if self._ending else "",
+            stuck=self._stuck,
             command_seq=self._order.seq if self._order else 0, command_done=self._order_done, proof=proof,
             queries=self._queries, components=self._launcher.components.states,
             findings=self._ending.findings if self._ending else [], survey=self._launcher.survey,
@@ -298,15 +324,15 @@ class Driver:
         )
 
     def _leave(self) -> int:
-        """End in order: queries, JVM, journal, status. Every step is bounded."""
+        """End in order: queries, JVM, journal, status. Every step is bounded, by itself or by the ladder."""
         self._leaving = True
         ending = self._ending or Ending(Exit.CLEAN, "")
         self._set_phase(AgentPhase.STOPPING)
         if self._jvm.process.poll() is None:
-            self._stop_queries()
+            self._stop_queries(_QUERY_STOP)
             crash_points.reach("agent.leaving")
             _within(_QUERY_STOP, self._launcher.leave)
-            self._jvm.stop(_JVM_STOP)
+            self._jvm.stop(_JVM_STOP, workers=self._patience)
         if ending.code == Exit.CLEAN:
             self._order_finished()
         self._set_phase(AgentPhase.STOPPED if ending.code == Exit.CLEAN else AgentPhase.FAILED)
@@ -315,15 +341,22 @@ class Driver:
         say(f"exit {int(ending.code)}: {ending.reason}")
         return int(ending.code)
 
-    def _stop_queries(self) -> None:
+    @property
+    def _patience(self) -> float:
+        """Seconds that Python workers may take to end. A stop that was ordered has its ladder for those that do not: it
+        is not clean while the code of a component still runs."""
+        ordered = self._order is not None and self._order.command in STOP_COMMANDS
+        return math.inf if ordered else _JVM_STOP
+
+    def _stop_queries(self, within: float) -> None:
         stopping = [threading.Thread(target=_quietly_stop, args=(query,), daemon=True) for query in self._queries]
-        deadline = time.monotonic() + _QUERY_STOP
+        deadline = time.monotonic() + within
         for thread in stopping:
             thread.start()
         for thread in stopping:
             thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _journal_safely(self, entry: PhaseChanged | CommandTaken | Exited) -> None:
+    def _journal_safely(self, entry: PhaseChanged | CommandTaken | Interrupted | Exited) -> None:
         """Entries that recovery does not depend on: a full disk must not keep the agent from being stopped."""
         try:
             self._journal.append(entry)

@@ -11,7 +11,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -20,8 +20,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from workers.agent.at_work import inside
 from workers.agent.findings import blocking_text
 from workers.agent.interceptor_api import Cancelled, Context, Event, InitializationError, Origin
+from workers.agent.traces import trace
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 PROBLEM = pa.struct([("component", pa.string()), ("cause", pa.string())])
@@ -53,8 +55,10 @@ class InterceptorFailed(RuntimeError):
 
 @dataclass
 class Running:
-    """An initialised instance. `succeeded`: it has got an event through; else `failures` counts the last `cause`."""
+    """An initialised instance; `path` is its place in the definition. `succeeded`: it has got an event through; else
+    `failures` counts the last `cause`."""
 
+    path: str
     instance: Any
     context: Context
     succeeded: bool = False
@@ -79,12 +83,17 @@ def initialised(settings: Settings) -> Running:
     context = Context(host=socket.gethostname(), config=settings.config, control=control)
     try:
         with _at_most(settings.init_timeout):
-            instance = load(settings.class_name)()
-            if hasattr(instance, "initialize"):
-                instance.initialize(context)
+            instance = inside(settings.path, _made)(settings.class_name, context)
     except BaseException as error:
         raise _failed(settings, f"It failed to initialise on {context.host}: {told(error)}") from error
-    return Running(instance, context)
+    return Running(settings.path, instance, context)
+
+
+def _made(class_name: str, context: Context) -> Any:
+    instance = load(class_name)()
+    if hasattr(instance, "initialize"):
+        instance.initialize(context)
+    return instance
 
 
 def load(class_name: str) -> Any:
@@ -132,7 +141,7 @@ def close_all() -> None:
         if hasattr(ending.instance, "close"):
             try:
                 with _at_most(_CLOSING):
-                    ending.instance.close()
+                    inside(ending.path, ending.instance.close)()
             except BaseException as error:
                 print(f"an interceptor did not close: {told(error)}")
 
@@ -179,6 +188,7 @@ class Task:
     def __init__(self, settings: Settings, own: Running) -> None:
         self._settings = settings
         self._own = own
+        self._trace = trace(Path(settings.control)) if settings.control else None
         self._last: tuple[Any, Any, Any] | None = None
         self._next_copy = 0
 
@@ -199,6 +209,17 @@ class Task:
         return [row for row in range(count) if kept[row] and problems[row] is None]
 
     def _results(self, events: list[Event]) -> list[Any]:
+        return inside(self._settings.path, self._traced if self._trace else self._called)(events)
+
+    def _traced(self, events: list[Event]) -> list[Any]:
+        """One by one, each written down before it is handed over."""
+        results: list[Any] = []
+        for event in events:
+            with self._trace.at(event.topic, event.partition, event.offset) if self._trace else nullcontext():
+                results += self._called([event])
+        return results
+
+    def _called(self, events: list[Event]) -> list[Any]:
         instance = self._own.instance
         if hasattr(instance, "intercept_batch"):
             return self._of_batch(events)

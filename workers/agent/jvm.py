@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -123,10 +123,10 @@ class Jvm:
             return False
         return True
 
-    def stop(self, timeout: float) -> None:
+    def stop(self, timeout: float, workers: float | None = None) -> None:
         """Close its standard input, which ends it; kill it where it does not end in `timeout` seconds. Its Python
-        workers get as long to close what they have open."""
-        workers = _descendants(self.process.pid)
+        workers get `workers` seconds, or as many, to close what they have open."""
+        left = _workers(self.process.pid)
         if self.process.stdin:
             self.process.stdin.close()
         try:
@@ -134,34 +134,40 @@ class Jvm:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait(timeout)
-        _wait_until_gone(workers, timeout)
+        _wait_until_gone(left, timeout if workers is None else workers)
 
 
-def _descendants(pid: int) -> list[int]:
-    """Living processes that a process has started, and theirs."""
-    parents: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            parents.setdefault(_parent(path.read_text()), []).append(int(path.parent.name))
-    found = parents.get(pid, [])
-    for child in found:  # grows on the way
-        found += parents.get(child, [])
-    return found
+@dataclass(frozen=True)
+class _Process:
+    """A process by its pid and the clock tick at which it was started."""
+
+    pid: int
+    born: int
+    parent: int
+
+    @property
+    def lives(self) -> bool:
+        """Whether it is there and no zombie."""
+        now = _look(Path(f"/proc/{self.pid}/stat"))
+        return now is not None and now.born == self.born
 
 
-def _parent(stat: str) -> int:
-    return int(stat.rpartition(")")[2].split()[1])
-
-
-def _wait_until_gone(pids: list[int], timeout: float) -> None:
-    deadline = time.monotonic() + timeout
-    while any(map(_lives, pids)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-
-
-def _lives(pid: int) -> bool:
-    """Whether it is there and no zombie."""
+def _look(stat: Path) -> _Process | None:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        fields = stat.read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
-        return False
+        return None
+    return None if fields[0] in {"Z", "X"} else _Process(int(stat.parent.name), int(fields[19]), int(fields[1]))
+
+
+def _workers(pid: int) -> list[_Process]:
+    """The daemons of Python workers that a JVM has started, and the workers; not what those have started."""
+    found = [process for path in Path("/proc").glob("[0-9]*/stat") if (process := _look(path))]
+    daemons = {process.pid for process in found if process.parent == pid}
+    return [process for process in found if process.parent == pid or process.parent in daemons]
+
+
+def _wait_until_gone(processes: list[_Process], timeout: float) -> None:
+    deadline = time.monotonic() + timeout
+    while any(process.lives for process in processes) and time.monotonic() < deadline:
+        time.sleep(0.02)

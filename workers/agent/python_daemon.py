@@ -1,4 +1,5 @@
-"""PySpark's daemon of Python workers, with one addition: a worker that ends closes its interceptors.
+"""PySpark's daemon of Python workers, with two additions: a worker shows its stack to the keeper that asks for it, and
+one that ends closes its interceptors.
 
 Spark starts it in place of `pyspark.daemon` (`spark.python.daemon.module`). Workers end without Python's own clean-up:
 by SIGHUP when the daemon ends, or when Spark closes the connection of one that was idle.
@@ -6,14 +7,23 @@ by SIGHUP when the daemon ends, or when Spark closes the connection of one that 
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 from pyspark import daemon
 
 _stock_worker = daemon.worker
+
+
+def _answer_dumps() -> None:
+    """On the host of the run, whose directory is the current one."""
+    if Path("launch.json").exists() and Path("stacks").is_dir():
+        file = Path("stacks", f"worker-{os.getpid()}.txt").open("a")  # noqa: SIM115 - it stays open for the handler
+        faulthandler.register(signal.SIGUSR1, file, all_threads=True)
 
 
 def _close() -> None:
@@ -46,6 +56,7 @@ def worker(sock: Any, authenticated: bool) -> int:
     """One task, or the end of the worker."""
     import pyspark.worker as tasks  # not before the fork, as in the daemon itself
 
+    _answer_dumps()
     if not hasattr(tasks.main, "closes"):
         tasks.main = _with_hang_up(tasks.main)
     try:

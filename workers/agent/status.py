@@ -68,14 +68,15 @@ class StatusFile:
         self._written_beat = 0.0
 
     def update(
-        self, *, phase: AgentPhase, detail: str, command_seq: int, command_done: bool, proof: PauseProof | None,
-        queries: Sequence[Query], components: Callable[[], list[ComponentStatus]], findings: list[AgentFinding],
-        survey: Survey | None,
+        self, *, phase: AgentPhase, detail: str, stuck: list[str], command_seq: int, command_done: bool,
+        proof: PauseProof | None, queries: Sequence[Query], components: Callable[[], list[ComponentStatus]],
+        findings: list[AgentFinding], survey: Survey | None,
     ) -> None:  # fmt: skip
         """Write the file if it is time. A disk that is full is no reason to stop moving records."""
         self._note_progress(queries)
         held = [query.holding for query in queries]
-        key = (phase, detail, command_seq, command_done, proof is not None and proof.holds, held, len(findings))
+        proven = proof is not None and proof.holds
+        key = (phase, detail, tuple(stuck), command_seq, command_done, proven, held, len(findings))
         age = time.monotonic() - self._written_at
         moved = self._progress_beat > self._written_beat
         if key == self._written_key and age < self._heartbeat and not (moved and age >= _BETWEEN_BATCH_WRITES):
@@ -83,8 +84,9 @@ class StatusFile:
         state: Literal["accepted", "done"] = "done" if command_done else "accepted"
         status = Status(
             token=self._token, boot_id=self._boot_id, beat=boottime(), at=time.time(), phase=phase, detail=detail,
-            progress=self._progress, progress_beat=self._progress_beat, command_seq=command_seq, command_state=state,
-            pause_proof=proof, queries=[status for query in queries for status in query.statuses()],
+            stuck=stuck, progress=self._progress, progress_beat=self._progress_beat, command_seq=command_seq,
+            command_state=state, pause_proof=proof,
+            queries=[status for query in queries for status in query.statuses()],
             components=components(), findings=findings, survey=survey,
         )  # fmt: skip
         try:

@@ -5,7 +5,7 @@
 2. Take the pipeline's lock, write its own half of identity.json, start the driver in a process group of its own, hand
    it the secrets over a pipe that stays open (its end of file tells the driver that the keeper is gone), write the
    other half.
-3. Until the driver has ended: pump its output, carry out the ladder of control.json.
+3. Until the driver has ended: pump its output, carry out the ladder of control.json, take dumps of the stacks.
 4. Kill what is left of the run, write exit.json, end.
 """
 
@@ -20,18 +20,27 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from workers.keeper import files, handover, processes
-from workers.keeper.ladder import ControlFile, Rung
+from workers.keeper.dumps import Dumper
+from workers.keeper.ladder import ControlFile, Due, DumpFile, Rung
 from workers.keeper.log import LogPump
 
 _POLL = 0.2
 _LEFTOVERS_TIMEOUT = 30.0
 _STARTER_TIMEOUT = 5.0
+_LOCK_TIMEOUT = 1.0
 _EXIT_RECORD_TIMEOUT = 60.0
+_DUMP_TIMEOUT = 2.0
+_LAST_DUMP_TIMEOUT = 1.0
+"""Seconds that a kill which no interrupt went before waits for a dump."""
+_WATCHDOG_EXIT = 1
+"""Exit code of a driver that was ended by its own watchdog (faulthandler)."""
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -97,6 +106,16 @@ def _identity(pid: int, boot_id: str) -> dict[str, Any]:
     return {"pid": pid, "start_time": processes.start_time(pid) or 0, "boot_id": boot_id}
 
 
+def _last_epoch(descriptor: int) -> int:
+    """The epoch that a lock names; 0 where it names none."""
+    text = os.pread(descriptor, 32, 0)
+    return int(text) if text.isdigit() else 0
+
+
+class AlreadyBegun(Exception):
+    """The run has, or had, another keeper, or was ended before it began."""
+
+
 class Keeper:
     """One run's keeper. `run` returns the process' exit code once exit.json is on disk.
 
@@ -108,6 +127,7 @@ class Keeper:
         self._starter = starter
         self._token: str = launch["token"]
         self._active = launch.get("role", "ACTIVE") == "ACTIVE"
+        self._epoch = int(launch.get("epoch", 0))
         self._argv = driver
         self._frame = frame
         self._boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -116,8 +136,12 @@ class Keeper:
             run_dir / "agent.log", size=launch.get("log_bytes", 16 << 20), files=launch.get("log_files", 4),
             masked=handover.masked(frame),
         )  # fmt: skip
+        self._dumper = Dumper(run_dir, self._token, self._log.jvm, self._log.say)
+        self._asked = DumpFile(run_dir / "dump.json")
+        self._dumping: threading.Thread | None = None
         self._rung: Rung | None = None
-        self._climbed: tuple[int, Rung] | None = None
+        self._climbed: tuple[int, Due] | None = None
+        self._interrupted = False
         self._pid = 0
         self._group = 0
 
@@ -129,7 +153,13 @@ class Keeper:
             signal.signal(number, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda *_: self._signal_group(signal.SIGTERM))
         self._log.start()
-        if (lock := self._lock()) is None:
+        try:
+            lock = self._lock()
+        except AlreadyBegun as begun:
+            self._log.say(str(begun))
+            self._log.close(timeout=1.0)
+            return 0
+        if lock is None:
             return self._record(1 << 8, "another agent of this pipeline is alive and holds its lock")
         try:
             status = self._keep(lock)
@@ -139,14 +169,40 @@ class Keeper:
         return self._record(status, self._control.order.reason if self._rung else "")
 
     def _lock(self) -> int | None:
-        """One ACTIVE agent per pipeline and host. The driver inherits the lock, so it outlives a killed keeper."""
+        """One ACTIVE agent per pipeline and host, and each run at most once: the lock names the last epoch that held it.
+
+        The driver inherits the lock, so it outlives a killed keeper. Raises AlreadyBegun for a run that was begun
+        before, by a supervisor that another has taken the lease from: it is that keeper's, and nothing is recorded.
+        """
         name = "active.lock" if self._active else f"{self._dir.name}.lock"
         descriptor = os.open(self._dir.parent / name, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not self._taken(descriptor):
             return None
+        if self._begun_before(descriptor) or (self._dir / "exit.json").exists():
+            raise AlreadyBegun(f"run {self._epoch} was begun or ended before; this keeper leaves it alone")
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(self._epoch).encode(), 0)
+        os.fsync(descriptor)
         return descriptor
+
+    def _taken(self, descriptor: int) -> bool:
+        """Take the lock, unless somebody has it. Raises AlreadyBegun where that is a keeper of this very run, which may
+        need a moment to say so."""
+        deadline = time.monotonic() + _LOCK_TIMEOUT
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                if self._epoch and _last_epoch(descriptor) == self._epoch:
+                    raise AlreadyBegun(f"run {self._epoch} has its keeper") from None
+                if time.monotonic() >= deadline:
+                    return False
+                time.sleep(0.05)
+            else:
+                return True
+
+    def _begun_before(self, descriptor: int) -> bool:
+        return bool(self._epoch) and _last_epoch(descriptor) >= self._epoch
 
     def _keep(self, lock: int) -> int:
         identity = {"token": self._token, "keeper": _identity(os.getpid(), self._boot_id), "driver": None}
@@ -158,7 +214,7 @@ class Keeper:
             self._argv, stdin=subprocess.DEVNULL, stdout=self._log.sink, stderr=self._log.sink,
             pass_fds=(secrets, lock), process_group=0, env=environment, cwd=self._dir,
         )  # fmt: skip
-        self._pid = self._group = child.pid
+        self._pid = self._group = self._dumper.driver = child.pid
         child.returncode = 0  # reaped by processes.reap
         os.close(secrets)
         handover.pass_on(ours, self._frame)  # the pipe stays open while the keeper lives
@@ -173,23 +229,69 @@ class Keeper:
             if self._control.poll():
                 self._log.say(self._control.complaint)
             self._climb(time.clock_gettime(time.CLOCK_BOOTTIME))
-            poll.poll(_POLL * 1000)
+            self._dump_as_asked()
+            poll.poll(self._until_next_look() * 1000)
         os.close(handle)
+        self._await_dump(_DUMP_TIMEOUT)
         return status
 
+    def _until_next_look(self) -> float:
+        left = self._control.order.kill_at - time.clock_gettime(time.CLOCK_BOOTTIME)
+        return min(_POLL, left) if left > 0 else _POLL
+
     def _climb(self, now: float) -> None:
+        """Do what is due, once. An interrupt takes its time in a thread of its own, so that nothing holds the kill up;
+        while one is under way the next is put off."""
         order = self._control.order
-        self._rung = order.due(now)
-        if self._rung is None or self._climbed == (order.seq, self._rung):
+        due = order.due(now)
+        self._rung = due.rung if due else None
+        if due is None or self._climbed == (order.seq, due):
             return
-        self._climbed = (order.seq, self._rung)
-        if self._rung == "sigterm":
-            self._log.say("the stop's first deadline has passed: SIGTERM to the driver")
-            self._signal_group(signal.SIGTERM)
-        elif self._rung == "sigkill":
-            self._log.say("the stop's last deadline has passed: SIGKILL to the run")
-            self._signal_group(signal.SIGKILL)
-            processes.kill_all(self._token)
+        if due.rung == "sigkill":
+            self._kill()
+        elif due.rung == "sigterm" and not self._aside(lambda: self._interrupt(due.number)):
+            return
+        self._climbed = (order.seq, due)
+
+    def _aside(self, action: Callable[[], object]) -> bool:
+        """Do something in the one other thread; False while that is busy."""
+        if self._busy:
+            return False
+        self._dumping = threading.Thread(target=action, name="dumping", daemon=True)
+        self._dumping.start()
+        return True
+
+    @property
+    def _busy(self) -> bool:
+        return self._dumping is not None and self._dumping.is_alive()
+
+    def _await_dump(self, timeout: float) -> None:
+        if self._dumping is not None:
+            self._dumping.join(timeout)
+
+    def _interrupt(self, number: int) -> None:
+        """Dump the stacks, tell the driver, interrupt its Python workers."""
+        self._interrupted = True
+        dump = self._dumper.take("sigterm", number=number, timeout=_DUMP_TIMEOUT)
+        at_work = ", ".join(dump["stuck"]) or "no component"
+        self._log.say(f"interrupt {number} of the stop: SIGTERM to the driver; at work: {at_work}")
+        self._signal_group(signal.SIGTERM)
+        for pid in processes.holders(self._token):
+            if processes.kind_of(pid) == "worker" and processes.catches(pid, signal.SIGINT):
+                processes.send(pid, self._token, signal.SIGINT)
+
+    def _kill(self) -> None:
+        """The last rung. What no interrupt has dumped is dumped now, if that is quick."""
+        self._log.say("the stop's last deadline has passed: SIGKILL to the run")
+        if not self._interrupted and self._aside(lambda: self._dumper.take("sigkill", timeout=_LAST_DUMP_TIMEOUT)):
+            self._await_dump(_LAST_DUMP_TIMEOUT)
+        self._signal_group(signal.SIGKILL)
+        processes.kill_all(self._token)
+
+    def _dump_as_asked(self) -> None:
+        if not self._busy and (order := self._asked.poll()):
+            asked, rung = order
+            self._aside(lambda: self._dumper.take(rung, asked=asked, timeout=_DUMP_TIMEOUT))
 
     def _signal_group(self, number: signal.Signals) -> None:
         """The driver is our child and not reaped yet, so its pid, and the group named after it, cannot be another's."""
@@ -211,12 +313,16 @@ class Keeper:
     def _record(self, status: int, reason: str) -> int:
         """Write exit.json; a full disk is waited for, at most a minute."""
         self._log.close(timeout=1.0)
+        self._control.poll()
         code = os.waitstatus_to_exitcode(status)
+        killed_by = self._killed_by(code)
+        self._rung = "sigkill" if killed_by else self._rung
+        self._dumper.rest(self._rung if killed_by else "crash")
         record = {
             "token": self._token,
             "exit_code": code if code >= 0 else None,
             "signal": -code if code < 0 else None,
-            "killed_by": "keeper" if self._rung == "sigkill" and code == -signal.SIGKILL else None,
+            "killed_by": killed_by,
             "rung": self._rung,
             "reason": reason,
             "boottime": time.clock_gettime(time.CLOCK_BOOTTIME),
@@ -231,3 +337,12 @@ class Keeper:
             else:
                 return 0
         return 1
+
+    def _killed_by(self, code: int) -> str | None:
+        """Who has carried out the last rung: this process, or the driver's own watchdog, which a keeper that was held
+        up itself finds done."""
+        if self._rung == "sigkill" and code == -signal.SIGKILL:
+            return "keeper"
+        due = self._control.order.due(time.clock_gettime(time.CLOCK_BOOTTIME))
+        late = due is not None and due.rung == "sigkill"
+        return "agent" if late and code == _WATCHDOG_EXIT else None

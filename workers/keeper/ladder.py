@@ -1,4 +1,4 @@
-"""The ladder of control.json: when the driver gets SIGTERM and when everything of the run gets SIGKILL."""
+"""The ladder of control.json: when the driver is told, when it is interrupted, and when everything is killed."""
 
 from __future__ import annotations
 
@@ -11,25 +11,39 @@ from workers.keeper import files
 
 Rung = Literal["token", "sigterm", "sigkill"]
 _STOPS = {"stop", "drain_and_stop"}
+_LEAST_INTERVAL = 0.5
+"""Seconds between two interrupts, however short the interval that was asked for."""
+
+
+@dataclass(frozen=True)
+class Due:
+    """A rung that is due. `number` counts the interrupts of one order from 1."""
+
+    rung: Rung
+    number: int = 0
 
 
 @dataclass(frozen=True)
 class Order:
-    """What control.json asks for; times are CLOCK_BOOTTIME seconds, infinity for never."""
+    """What control.json asks for; times are CLOCK_BOOTTIME seconds, infinity for never. `fence_at`: when everything is
+    killed unless the supervisor, whose lease has the epoch `owner`, renews the run's lease before."""
 
     seq: int = 0
     stop: bool = False
     term_at: float = math.inf
+    term_every: float = math.inf
     kill_at: float = math.inf
+    fence_at: float = math.inf
+    owner: int = 0
     reason: str = ""
 
-    def due(self, now: float) -> Rung | None:
+    def due(self, now: float) -> Due | None:
         """The highest rung that is due."""
-        if now >= self.kill_at:
-            return "sigkill"
+        if now >= min(self.kill_at, self.fence_at):
+            return Due("sigkill")
         if now >= self.term_at:
-            return "sigterm"
-        return "token" if self.stop else None
+            return Due("sigterm", 1 + math.floor((now - self.term_at) / self.term_every))
+        return Due("token") if self.stop else None
 
 
 def parse(document: dict[str, Any], boot_id: str) -> Order:
@@ -40,7 +54,10 @@ def parse(document: dict[str, Any], boot_id: str) -> Order:
         seq=int(document["seq"]),
         stop=document["command"] in _STOPS,
         term_at=_time(document.get("term_at")),
+        term_every=max(_LEAST_INTERVAL, _time(document.get("term_every"))),
         kill_at=_time(document.get("kill_at")),
+        fence_at=_time(document.get("fence_at")),
+        owner=int(document.get("owner", 0)),
         reason=str(document.get("reason") or ""),
     )
 
@@ -49,21 +66,18 @@ def _time(value: float | None) -> float:
     seconds = math.inf if value is None else float(value)
     if math.isnan(seconds):
         raise ValueError("not a time")
-    return seconds
+    return max(0.0, seconds)
 
 
-class ControlFile:
-    """control.json, read again only when the file was replaced; a damaged one leaves the last good order in force."""
+class Watched:
+    """A file of the run directory, read again only when it was replaced."""
 
-    def __init__(self, path: Path, boot_id: str) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._boot_id = boot_id
         self._seen: tuple[int, int, int] | None = None
-        self.order = Order()
-        self.complaint = ""
 
-    def poll(self) -> bool:
-        """Look at the file; True where there is a new complaint about it."""
+    def changed(self) -> bool:
+        """Whether it is there and another one than at the last look."""
         try:
             stat = self._path.stat()
         except OSError:
@@ -72,15 +86,54 @@ class ControlFile:
         if seen == self._seen:
             return False
         self._seen = seen
-        return not self._read()
+        return True
+
+    def read(self) -> dict[str, Any] | None:
+        """What it says; None where that is not a whole JSON object."""
+        return files.read(self._path)
+
+
+class ControlFile:
+    """control.json; a damaged one leaves the last good order in force."""
+
+    def __init__(self, path: Path, boot_id: str) -> None:
+        self._file = Watched(path)
+        self._boot_id = boot_id
+        self.order = Order()
+        self.complaint = ""
+
+    def poll(self) -> bool:
+        """Look at the file; True where there is a new complaint about it."""
+        return self._file.changed() and not self._read()
 
     def _read(self) -> bool:
-        document = files.read(self._path)
+        document = self._file.read()
         try:
             if document is None:
                 raise ValueError("it is not a whole JSON object")
-            self.order = parse(document, self._boot_id)
+            order = parse(document, self._boot_id)
+            if order.owner < self.order.owner:
+                raise ValueError("it is of a supervisor whose lease another has taken")
+            self.order = order
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             self.complaint = f"control.json is ignored: {error!r}"
             return False
         return True
+
+
+class DumpFile:
+    """dump.json: somebody asks for the stacks."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = Watched(path)
+
+    def poll(self) -> tuple[str, str] | None:
+        """A new order's id and the rung that its dump is filed under."""
+        if not self._file.changed() or (document := self._file.read()) is None:
+            return None
+        return str(document.get("id", ""))[:64], _word(document.get("rung"))
+
+
+def _word(rung: object) -> str:
+    """It becomes part of a file's name."""
+    return rung if isinstance(rung, str) and rung.isascii() and rung.isalpha() and len(rung) <= 16 else "live"

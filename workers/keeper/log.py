@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from workers.keeper.jvm_dump import JvmDump
 from workers.keeper.redaction import Redactor
 
 _CHUNK = 64 * 1024
@@ -20,8 +21,9 @@ _PIPE_SIZE = 1024 * 1024
 class LogPump(threading.Thread):
     """Copies a pipe into `path`; `files` older files of at most `size` bytes are kept as path.1, path.2 and so on.
 
-    The texts of `masked` are taken out on the way. A full disk never blocks the writer of the pipe: what cannot be
-    written is dropped, counted, and the count is written as soon as there is room again.
+    The texts of `masked` are taken out on the way, and thread dumps of the JVM where `jvm` expects one. A full disk
+    never blocks the writer of the pipe: what cannot be written is dropped, counted, and the count is written as soon as
+    there is room again.
     """
 
     def __init__(self, path: Path, *, size: int, files: int, masked: Iterable[bytes] = ()) -> None:
@@ -30,6 +32,7 @@ class LogPump(threading.Thread):
         self._size = size
         self._files = files
         self._redactor = Redactor(masked)
+        self.jvm = JvmDump()
         self._lost = 0
         self._lock = threading.Lock()
         self._source, self.sink = os.pipe()
@@ -39,8 +42,8 @@ class LogPump(threading.Thread):
     def run(self) -> None:
         """Copy until every writer has closed the pipe."""
         while chunk := os.read(self._source, _CHUNK):
-            self.write(self._redactor.feed(chunk))
-        self.write(self._redactor.flush())
+            self.write(self.jvm.feed(self._redactor.feed(chunk)))
+        self.write(self.jvm.feed(self._redactor.flush()) + self.jvm.flush())
 
     def say(self, text: str) -> None:
         """A line of the keeper's own."""

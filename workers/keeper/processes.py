@@ -9,6 +9,7 @@ import select
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 TOKEN_VARIABLE = "HEADGATE_RUN_TOKEN"  # noqa: S105 - an environment variable's name
 KEEPER_FD_VARIABLE = "HEADGATE_KEEPER_FD"
@@ -75,6 +76,73 @@ def send(pid: int, token: str, number: signal.Signals) -> bool:
     finally:
         os.close(handle)
     return True
+
+
+Kind = Literal["jvm", "worker"]
+_WORKERS = b"workers.agent.python_daemon"
+
+
+def kind_of(pid: int) -> Kind | None:
+    """What a process of the run is: its JVM, or a Python worker, a child of the daemon that forks them; else None."""
+    try:
+        if Path(f"/proc/{pid}/comm").read_text().strip() == "java":
+            return "jvm"
+    except OSError:
+        return None
+    return "worker" if _is_of_daemon(pid) and (parent := _parent(pid)) is not None and _forked(parent) else None
+
+
+def _is_of_daemon(pid: int) -> bool:
+    try:
+        return _WORKERS in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def _forked(parent: int) -> bool:
+    """Whether a process of the daemon with this parent is a worker: the daemon itself is a child of the JVM, and a
+    worker whose daemon has ended is adopted."""
+    return _is_of_daemon(parent) or parent in {1, os.getpid()}
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+    except OSError:
+        return None
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Whether the process has a handler for the signal, without which it would end, and a thread that lets it in."""
+    bit = 1 << (number - 1)
+    masks = [_masks(status) for status in Path(f"/proc/{pid}/task").glob("*/status")]
+    return any(caught & bit and not blocked & bit for caught, blocked in masks)
+
+
+def _masks(status: Path) -> tuple[int, int]:
+    """Signals that a thread's process catches, and those that the thread blocks."""
+    try:
+        lines = status.read_text(errors="replace").splitlines()
+    except OSError:
+        return 0, 0
+    fields = {name: value for name, _, value in (line.partition(":") for line in lines)}
+    return int(fields.get("SigCgt", "0"), 16), int(fields.get("SigBlk", "0"), 16)
+
+
+_TELLING = ("Name:", "State:", "Threads:", "SigPnd:", "ShdPnd:", "SigBlk:", "SigCgt:")
+
+
+def told_by_kernel(pid: int) -> list[str]:
+    """What the kernel says of a process that does not answer: its state, its signals, and where it waits."""
+    lines = []
+    with contextlib.suppress(OSError):
+        lines += [
+            line for line in Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
+            if line.startswith(_TELLING)
+        ]  # fmt: skip
+    with contextlib.suppress(OSError):
+        lines.append(f"Waits in: {Path(f'/proc/{pid}/wchan').read_text() or '?'}")
+    return lines
 
 
 def kill_all(token: str) -> list[int]:

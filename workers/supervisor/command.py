@@ -80,7 +80,9 @@ def _replaces(wanted: _Wanted, last: Control, pause_needs_deadline: bool) -> boo
 def _deadlines(view: PipelineView, run: RunView, wanted: _Wanted, now: Now) -> dict[str, float | None]:
     life = view.lifecycle
     if wanted.reason == INIT_TIMEOUT:
-        return {"term_at": now.boottime, "kill_at": now.boottime + life.cancel_interval}
+        return {
+            "term_at": now.boottime, "term_every": life.cancel_interval, "kill_at": now.boottime + life.cancel_interval,
+        }  # fmt: skip
     if wanted.command is Command.PAUSE:
         timed = _initialised(run) and _person_waits(view)
         return {"deadline": now.boottime + life.drain_timeout if timed else None}
@@ -88,7 +90,7 @@ def _deadlines(view: PipelineView, run: RunView, wanted: _Wanted, now: Now) -> d
         return {}
     start = now.boottime + (life.drain_timeout if wanted.command is Command.DRAIN_AND_STOP else 0.0)
     kill_at = start + life.cancel_timeout if life.cancel_timeout > 0 else None
-    return {"term_at": start + life.cancel_interval, "kill_at": kill_at}
+    return {"term_at": start + life.cancel_interval, "term_every": life.cancel_interval, "kill_at": kill_at}
 
 
 def init_expired(life: Lifecycle, run: RunView, now: Now) -> bool:

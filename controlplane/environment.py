@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from controlplane.shared.keyring import Keyring, open_keyring
+from pipelines.domain.values import byte_size
 
 HOST_NAME = re.compile(r"^[a-z0-9][a-z0-9-]{0,62}$")
 
@@ -37,6 +38,10 @@ class Environment(BaseSettings):
     that definitions may refer to by `${env:NAME}`; `file_references`: the directory of `${file:NAME}`.
     `interceptors`: classes that `python` interceptors may name, as module:Class, beside the entry points of the group
     headgate.interceptors.
+    `slots` and `memory`: how many agents may run on this host, and how many bytes they may take together; no limit
+    unless given.
+    `lag_minute_days`, `lag_five_minute_days`, `lag_hour_days`: how long points of lag are kept minute by minute, and
+    rolled up.
     `sample_days`, `event_days`, `dead_letter_days`: how long points of charts, events and dead letters are kept;
     `dead_letters_kept`: the most dead letters of one pipeline. `secret_key` signs sessions;
     `secret_keys`, or else the lines of `secret_key_file`, are the Fernet keys of the secret store, current one first.
@@ -53,8 +58,13 @@ class Environment(BaseSettings):
     env_references: Annotated[list[str], NoDecode] = []
     interceptors: Annotated[list[str], NoDecode] = []
     file_references: Path | None = None
+    slots: int | None = Field(default=None, ge=1)
+    memory: Annotated[int, BeforeValidator(byte_size)] | None = None
     sample_days: float = Field(default=2, gt=0)
     event_days: float = Field(default=90, gt=0)
+    lag_minute_days: float = Field(default=1, gt=0)
+    lag_five_minute_days: float = Field(default=7, gt=0)
+    lag_hour_days: float = Field(default=90, gt=0)
     dead_letter_days: float = Field(default=30, gt=0)
     dead_letters_kept: int = Field(default=100_000, ge=1)
     debug: bool = False

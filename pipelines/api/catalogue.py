@@ -1,4 +1,4 @@
-"""What there is to build with: hosts and types of components."""
+"""What there is to build with: types of components."""
 
 from __future__ import annotations
 
@@ -9,16 +9,7 @@ from rest_framework.response import Response
 from pipelines.api.base import View, answer
 from pipelines.domain import registry
 from pipelines.domain.component import ComponentSpec
-from pipelines.selectors import hosts, views
-
-
-class HostList(View):
-    """Machines with a worker."""
-
-    @extend_schema(operation_id="list_hosts", responses=views.HostsView)
-    def get(self, request: Request) -> Response:
-        """List every host that ever reported."""
-        return answer(views.HostsView(hosts.hosts()))
+from pipelines.selectors import views
 
 
 class ComponentList(View):

@@ -69,6 +69,12 @@ class StopBody(Shape):
     drain: bool = True
 
 
+class DeclareLostBody(Shape):
+    """`confirm`: the name of the pipeline, once more."""
+
+    confirm: str = Field(default="", max_length=200)
+
+
 class SecretBody(Shape):
     """A value to keep as a secret."""
 

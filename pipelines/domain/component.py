@@ -37,11 +37,13 @@ class Spec(BaseModel):
 class ComponentSpec(Spec):
     """A component of a graph: `kind` and the value of `type` name it, `title` is what a person calls it.
 
-    `required_role`: who may publish and start a definition that has it.
+    `required_role`: who may publish and start a definition that has it. `on_host`: it keeps data on the host's disk
+    that is nowhere else.
     """
 
     kind: ClassVar[Kind]
     title: ClassVar[str]
+    on_host: ClassVar[bool] = False
     required_role: ClassVar[Role] = Role.OPERATOR
     type: str
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
@@ -30,6 +30,7 @@ FileNamePattern = Annotated[str, AfterValidator(_file_name_pattern)]
 class FileSourceSpec(SourceSpec):
     """A source of lines: how long one may be, and the headers that tell where it stood."""
 
+    on_host: ClassVar[bool] = True
     max_line_bytes: Annotated[ByteSize, Field(ge=1)] = field(
         "The longest line. A longer one becomes a dead letter that says how long it was; it is never cut silently.",
         default=1 << 20, example="64KiB", unit="bytes",

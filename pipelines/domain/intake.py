@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -55,6 +55,7 @@ class IntakeSourceSpec(SourceSpec, Limits):
     """A source that is pushed to. What it takes in is appended to an intake log first, from which it is read again as
     often as needed; the log lets go of what every required channel has delivered."""
 
+    on_host: ClassVar[bool] = True
     intake: Literal["memory", "file"] = field(
         "Where the intake log is kept. `file`: on disk, safe with every answer, also after a loss of power. `memory`: "
         "in shared memory, which survives the agent and not a reboot of its host; what a reboot takes is reported as "

@@ -137,9 +137,9 @@ class Lifecycle(Spec):
         default=300.0, example="5m", unit="seconds",
     )  # fmt: skip
     on_supervisor_loss: OnSupervisorLoss = field(
-        "What an agent does when no supervisor looks after it. `continue`: it goes on, and another host takes over only "
-        "when its end is proven or a person states it. `fence`: it stops when its lease ends, and another host takes "
-        "over by itself; what it delivered after its last report is then delivered again.",
+        "What an agent does when no supervisor looks after it. `continue`: it goes on, and another host takes over "
+        "only when its end is proven or a person states it. `fence`: it stops when its lease ends, and another host "
+        "takes over by itself; what it delivered after its last report is then delivered again.",
         default="continue", example="fence",
     )  # fmt: skip
     lease: Annotated[Duration, Field(ge=2, le=3600)] = field(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 
 from controlplane.shared import clock
+from pipelines.domain.capacity import Room
 from pipelines.domain.states import RunState
 from pipelines.models import Host
 from pipelines.selectors.views import HostView, MessagesView
@@ -25,13 +26,13 @@ def supervised(host: Host | None) -> bool:
     return host is None or seen_within(host.seen_at, SUPERVISED_WITHIN)
 
 
-def hosts() -> list[HostView]:
+def host_rows() -> QuerySet[Host]:
     """Every host that ever reported, with the number of its living agents."""
-    agents = Count("runs", filter=~Q(runs__state=RunState.ENDED))
-    return [_view(host) for host in Host.objects.annotate(agents=agents).order_by("name")]
+    return Host.objects.annotate(agents=Count("runs", filter=~Q(runs__state=RunState.ENDED))).order_by("name")
 
 
-def _view(host: Host) -> HostView:
+def host_view(host: Host, room: Room) -> HostView:
+    """One host as the API shows it."""
     return HostView(
         name=host.name,
         state="UP" if seen_within(host.seen_at, LOST_AFTER) else "LOST",
@@ -43,4 +44,11 @@ def _view(host: Host) -> HostView:
         state_dir=host.state_dir,
         version=host.version,
         messages=MessagesView.model_validate(host.messages) if host.messages else None,
+        lease_epoch=host.lease_epoch,
+        slots=host.slots,
+        memory_limit=host.memory_limit,
+        promised=room.agents,
+        memory_promised=room.taken,
+        drained_at=host.drained_at,
+        drained_by=host.drained_by,
     )

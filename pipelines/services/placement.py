@@ -1,46 +1,123 @@
-"""Where a pipeline runs."""
+"""Where a pipeline runs.
+
+A start that has no room is refused with the reason, so that whoever asks can choose; a pipeline that has lost its host
+waits until one has room. What is promised to a pipeline stays promised while it is restarted.
+"""
 
 from __future__ import annotations
 
-from django.db.models import Count, Q
+from collections.abc import Collection
+from typing import Any
 
-from controlplane.shared import clock
 from controlplane.shared.errors import Conflict
+from pipelines.domain.capacity import Room, lacking, least_loaded
+from pipelines.domain.findings import Finding
 from pipelines.domain.spec import ANY_HOST
-from pipelines.domain.states import RunState
 from pipelines.models import Host, Pipeline
-from pipelines.selectors.hosts import LOST_AFTER
+from pipelines.selectors.capacity import need_of, rooms, takers, tied, wanted_host
+from pipelines.selectors.situations import live_run
+from pipelines.services import events
+from pipelines.services.fencing import fenced
 
 
 def choose(pipeline: Pipeline) -> str | None:
-    """The host of the next run: the definition's, the present one, or the living one with the fewest agents.
+    """The host of the next run, within a transaction, whose end releases the hosts to other choices.
 
-    A pipeline stays where it is, for its checkpoints are on that host's disk. None where no worker lives: the first one
-    that comes takes it. Raises Conflict where the definition names a host that never was.
+    The definition's; the present one, where its data or its checkpoints are; else the living one with the most room.
+    None where no worker lives: the first one that comes takes it. Raises Conflict where the definition names a host
+    that never was, or where no host has room.
     """
-    named = _named(pipeline)
+    if live_run(pipeline) is not None:
+        return pipeline.host_id
+    named = wanted_host(pipeline)
     if named != ANY_HOST:
-        return _known(named)
-    return pipeline.host_id or _least_busy()
+        return _on(_known(named), pipeline)
+    present = _present(pipeline)
+    if present is not None and tied(pipeline):
+        return _on(present, pipeline)
+    return _anywhere(pipeline, present)
 
 
-def _named(pipeline: Pipeline) -> str:
-    definition = pipeline.current_revision.definition if pipeline.current_revision else {}
-    return str(definition.get("placement", {}).get("host", ANY_HOST))
+def _anywhere(pipeline: Pipeline, present: Host | None) -> str | None:
+    """The present host if it takes agents, for its checkpoints are there, else the one with the most room."""
+    need, found = need_of(pipeline), rooms(_locked(takers()), beside=pipeline)
+    if not found:
+        return present.name if present else None
+    here = [room for room in found if present is not None and room.host == present.name]
+    chosen = least_loaded(here, need) or least_loaded(found, need)
+    if chosen is None:
+        raise _no_room(found, need)
+    return chosen.host
 
 
-def _known(name: str) -> str:
-    if not Host.objects.filter(name=name).exists():
+def _on(host: Host, pipeline: Pipeline) -> str:
+    """This host and no other. Raises Conflict where it takes no more agents."""
+    if host.drained_at is not None:
+        raise Conflict(
+            f"{host.name} is being drained and takes no new agents.",
+            code="host_drained",
+            hint=f"Take it back with `headgate hosts undrain {host.name}`, or change placement.host.",
+        )
+    need, found = need_of(pipeline), rooms([host], beside=pipeline)
+    if least_loaded(found, need) is None:
+        raise _no_room(found, need)
+    return host.name
+
+
+def _no_room(found: list[Room], need: int) -> Conflict:
+    words = lacking(found, need)
+    hint = "Stop a pipeline, add a host, or raise HEADGATE_SLOTS or HEADGATE_MEMORY of a worker."
+    finding = Finding(path="placement.host", code="NO_CAPACITY", message=words, suggestion=hint)
+    return Conflict(words, code="no_capacity", hint=hint, findings=[finding])
+
+
+def _locked(hosts: Any) -> list[Host]:
+    """Two choices at a time would promise the same room twice."""
+    return list(hosts.select_for_update(no_key=True).order_by("name"))
+
+
+def _present(pipeline: Pipeline) -> Host | None:
+    return next(iter(_locked(Host.objects.filter(name=pipeline.host_id))), None)
+
+
+def _known(name: str) -> Host:
+    host = next(iter(_locked(Host.objects.filter(name=name))), None)
+    if host is None:
         raise Conflict(
             f"No worker has ever reported from the host {name!r}.",
             code="unknown_host",
             hint=f"Start a worker there with HEADGATE_HOST={name}, or change placement.host.",
         )
-    return name
+    return host
 
 
-def _least_busy() -> str | None:
-    alive = Host.objects.filter(seen_at__gte=clock.now() - LOST_AFTER)
-    agents = Count("runs", filter=~Q(runs__state=RunState.ENDED))
-    host = alive.annotate(agents=agents).order_by("agents", "name").first()
-    return host.name if host else None
+@fenced
+def claim(*, pipeline: Pipeline, host: str) -> bool:
+    """Take a pipeline that has no host; False where another was faster, or where there is no room."""
+    found = rooms(_locked(Host.objects.filter(name=host, drained_at=None)), beside=pipeline)
+    if least_loaded(found, need_of(pipeline)) is None:
+        return False
+    return bool(Pipeline.objects.filter(id=pipeline.id, host__isnull=True).update(host_id=host))
+
+
+def elsewhere(pipeline: Pipeline, living: Collection[str]) -> str | None:
+    """Another of the living hosts with room for it; None where it is tied, or where there is none."""
+    others = set(living) - {pipeline.host_id}
+    if not others or tied(pipeline):
+        return None
+    found = rooms(_locked(Host.objects.filter(name__in=others, drained_at=None)), beside=pipeline)
+    chosen = least_loaded(found, need_of(pipeline))
+    return chosen.host if chosen else None
+
+
+@fenced
+def move(*, pipeline: Pipeline, living: Collection[str], reason: str) -> str | None:
+    """Give a pipeline without a living run another host; None where there is none, or somebody else was faster."""
+    if live_run(pipeline) is not None or (new := elsewhere(pipeline, living)) is None:
+        return None
+    same = Pipeline.objects.filter(id=pipeline.id, host_id=pipeline.host_id, generation=pipeline.generation)
+    if not same.update(host_id=new):
+        return None
+    message = f"It moves from {pipeline.host_id} to {new}: {reason}"
+    events.record(kind="host.changed", message=message, pipeline=pipeline, data={"old": pipeline.host_id, "new": new})
+    return new

@@ -277,7 +277,7 @@ def test_an_unexpected_error_tells_its_request_id_and_no_internals(
     def fail(*_: object) -> None:
         raise RuntimeError("the password is swordfish")
 
-    monkeypatch.setattr("pipelines.api.catalogue.hosts.hosts", fail)
+    monkeypatch.setattr("pipelines.api.hosts.capacity.hosts", fail)
     viewer.raise_request_exception = False
     response = viewer.get("/api/v1/hosts")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pipelines.domain.components.channel_file import FileChannel
 from pipelines.domain.findings import Finding
 from pipelines.domain.references import substituted
 from pipelines.domain.spec import Definition
@@ -80,9 +81,25 @@ def test_another_cluster_is_refused_once_something_was_read() -> None:
     assert continue_from(before(has_read=False), elsewhere, "alpha") == Lineage(None)
 
 
-def test_another_host_is_refused() -> None:
-    assert codes(continue_from(before(), definition(), "beta")) == ["HOST_CHANGED"]
+def test_another_host_begins_a_lineage_from_the_ledger() -> None:
+    assert continue_from(before(), definition(), "beta") == Lineage(None)
+
+
+def test_another_host_is_refused_where_data_was_left_behind() -> None:
+    spooled = definition({"drop": {"type": "spooldir", "directory": "/data/in"}})
+    assert codes(continue_from(before(definition=spooled), spooled, "beta")) == ["HOST_CHANGED"]
+    buffered = definition()
+    stored = buffered.model_copy(update={"channels": {"main": FileChannel(type="file")}})
+    assert codes(continue_from(before(definition=stored), stored, "beta")) == ["HOST_CHANGED"]
+
+
+def test_a_host_that_the_definition_does_not_want_is_refused() -> None:
     assert codes(continue_from(None, definition(placement={"host": "beta"}), "alpha")) == ["HOST_CHANGED"]
+
+
+def test_another_host_waits_until_an_open_batch_is_finished() -> None:
+    unfinished = before(open_batches=("7 of shop.main",))
+    assert codes(continue_from(unfinished, definition(), "beta")) == ["OPEN_BATCH"]
 
 
 def test_a_changed_graph_waits_until_an_open_batch_is_finished() -> None:

@@ -5,18 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipelines.domain.findings import Finding
+from pipelines.domain.moving import stores
 from pipelines.domain.spec import ANY_HOST, Definition
 
 
 @dataclass(frozen=True)
 class Before:
-    """The last run of the pipeline. `has_read`: the ledger holds positions. `open_batches`: begun, and not finished."""
+    """The last run of the pipeline. `has_read`: the ledger holds positions. `open_batches`: begun, and not finished.
+
+    `closed`: a decision about positions has ended the lineage. `identified`: sources whose log is known by its ids, so
+    that an agent can tell whether another address leads to another cluster.
+    """
 
     definition: Definition
     lineage: int
     host: str
     has_read: bool
     open_batches: tuple[str, ...] = ()
+    closed: bool = False
+    identified: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -27,13 +34,15 @@ class Lineage:
 
 
 def continue_from(before: Before | None, definition: Definition, host: str) -> Lineage | list[Finding]:
-    """Same sources, topics and channels continue the lineage; another cluster or host needs a person."""
+    """Same sources, topics and channels continue the lineage on its host. On another host, that has no checkpoint of
+    it, a new one begins from the ledger, unless data was left behind. Another cluster needs a person."""
     findings = _misplaced(definition, host)
     if before is None:
         return findings or Lineage(None)
     if before.has_read:
-        findings += [*_host_changed(before, host), *_cluster_changed(before.definition, definition)]
-    if not findings and _shape(before.definition) == _shape(definition):
+        findings += [*_host_changed(before, host), *_cluster_changed(before, definition)]
+    here = before.host == host
+    if not findings and here and not before.closed and _shape(before.definition) == _shape(definition):
         return Lineage(before.lineage)
     findings += _open_batches(before)
     return findings or Lineage(None)
@@ -65,19 +74,22 @@ def _misplaced(definition: Definition, host: str) -> list[Finding]:
 
 
 def _host_changed(before: Before, host: str) -> list[Finding]:
+    """What was taken in on one host and not delivered is on no other."""
     if before.host == host:
         return []
     return [
         Finding(
-            path="placement.host",
+            path=path,
             code="HOST_CHANGED",
-            message=f"The last run was on {before.host}; its checkpoints are not on {host}.",
+            message=f"The last run was on {before.host}; what {path} keeps there is not on {host}.",
             suggestion=f"Set placement.host to {before.host}.",
         )
+        for path in stores(before.definition)
     ]
 
 
-def _cluster_changed(old: Definition, new: Definition) -> list[Finding]:
+def _cluster_changed(before: Before, new: Definition) -> list[Finding]:
+    old = before.definition
     return [
         Finding(
             path=f"sources.{name}.bootstrap_servers",
@@ -85,7 +97,7 @@ def _cluster_changed(old: Definition, new: Definition) -> list[Finding]:
             message=f"It reads from {_reads(new, name)[0]}; its positions are offsets of {_reads(old, name)[0]}.",
             suggestion="Offsets of one cluster mean nothing on another: use the old address, or another source name.",
         )
-        for name in sorted(set(old.sources) & set(new.sources))
+        for name in sorted((set(old.sources) & set(new.sources)) - before.identified)
         if _reads(old, name)[0] != _reads(new, name)[0]
     ]
 

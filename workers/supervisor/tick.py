@@ -17,8 +17,9 @@ from django.db import close_old_connections, connections
 from pipelines.domain.spec import ANY_HOST
 from pipelines.models import Pipeline
 from pipelines.selectors import supervision
+from pipelines.selectors.capacity import wanted_host
 from pipelines.selectors.supervision import Row
-from pipelines.services import events, fencing, observations
+from pipelines.services import events, fencing, placement
 from pipelines.services.fencing import Fenced
 from workers.ports import Clock, Now, Processes, TokenHolders
 from workers.supervisor.act import Actor
@@ -27,6 +28,8 @@ from workers.supervisor.intake import ENDS_THE_TICK
 from workers.supervisor.lease import HostLease
 from workers.supervisor.memory import Memory
 from workers.supervisor.observe import Observer, learn, living
+from workers.supervisor.peers import Peers
+from workers.supervisor.strays import Strays
 
 INTERVAL = 1.0
 HURRIED_INTERVAL = 0.2
@@ -58,6 +61,8 @@ class Supervisor:
         self._lease = lease
         self._observer = observer
         self._actor = actor
+        self._peers = Peers(host)
+        self._strays = Strays(host, processes)
         self._epoch = 0
         self._first: str | None = None
         self._tick_ms: float | None = None
@@ -85,10 +90,12 @@ class Supervisor:
 
     def _look_after(self, now: Now) -> Ticked:
         self._claim_homeless()
+        self._look_around(now)
         rows = supervision.roster(self._host, self._memory.busy)
         self._memory.keep({r.run.token for r in rows if r.run}, {r.operation.id for r in rows if r.operation})
         learn(self._memory, rows)
         holders = living(self._processes, rows)
+        self._strays.end(rows, holders)
         hurry = self._attend_all(self._in_turn(rows), holders, now)
         self._tick_ms = (self._clock.now().boottime - now.boottime) * 1000
         return Ticked(supervising=True, hurry=hurry)
@@ -99,8 +106,17 @@ class Supervisor:
 
     def _claim_homeless(self) -> None:
         for pipeline in supervision.homeless():
-            if _wanted_host(pipeline) in (ANY_HOST, self._host):
-                observations.claim(pipeline=pipeline, host=self._host)
+            if wanted_host(pipeline) in (ANY_HOST, self._host):
+                placement.claim(pipeline=pipeline, host=self._host)
+
+    def _look_around(self, now: Now) -> None:
+        """A defect in what concerns other hosts must not keep this one from its own."""
+        try:
+            self._peers.look(now)
+        except ENDS_THE_TICK:
+            raise
+        except Exception:
+            log.exception("peers_failed")
 
     def _in_turn(self, rows: Sequence[Row]) -> Sequence[Row]:
         """Begin where the last tick ran out of time."""
@@ -149,11 +165,6 @@ class Supervisor:
         log.error("pipeline_failed", pipeline=pipeline.name, exc_info=error)
         message = f"The supervisor could not look after it: {type(error).__name__}: {error}"
         tell(kind="supervisor.error", message=message, pipeline=pipeline)
-
-
-def _wanted_host(pipeline: Pipeline) -> str:
-    definition = pipeline.current_revision.definition if pipeline.current_revision else {}
-    return str(definition.get("placement", {}).get("host", ANY_HOST))
 
 
 class Ticker(threading.Thread):

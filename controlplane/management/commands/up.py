@@ -15,7 +15,7 @@ from controlplane.devstack.console import Console
 from controlplane.devstack.kafka import bootstrap_servers
 from controlplane.devstack.up import Options, run
 from controlplane.provision.errors import SetupError
-from pipelines.selectors.hosts import hosts
+from pipelines.selectors.capacity import hosts
 
 REDIS_PORT = 16379
 KAFKA_PORT = 19092

@@ -16,6 +16,7 @@ class FileChannel(ChannelSpec, Limits):
     the sink from it. The log stays on the host, so a pipeline that moves has to drain it first."""
 
     buffers: ClassVar[bool] = True
+    on_host: ClassVar[bool] = True
     title: ClassVar[str] = "File"
     type: Literal["file"] = field("Chooses this channel.", example="file")
     capacity: int = field(

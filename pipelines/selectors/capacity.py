@@ -1,0 +1,111 @@
+"""What hosts have room for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+
+from controlplane.shared import clock
+from controlplane.shared.errors import NotFound
+from pipelines.domain.capacity import Room, agent_bytes
+from pipelines.domain.moving import ties
+from pipelines.domain.spec import ANY_HOST
+from pipelines.domain.states import DesiredState, Phase, RunState
+from pipelines.domain.validate import validate_data
+from pipelines.models import Host, Pipeline, Position, Run
+from pipelines.selectors.hosts import LOST_AFTER, host_rows, host_view
+from pipelines.selectors.views import GuestView, HostDetailView, HostView
+
+_HEAP = "current_revision__definition__placement__launcher__driver_memory"
+
+
+def takers() -> QuerySet[Host]:
+    """Hosts that take new agents: seen of late, and not being drained."""
+    return Host.objects.filter(seen_at__gte=clock.now() - LOST_AFTER, drained_at=None)
+
+
+def promised() -> QuerySet[Pipeline]:
+    """Pipelines that have a place on their host: with a living run, or with one to come without a person."""
+    living = Run.objects.filter(pipeline=OuterRef("pk")).exclude(state=RunState.ENDED)
+    waiting = Q(phase__in=[Phase.BLOCKED, Phase.FAILED], generation=F("observed_generation"))
+    coming = ~Q(desired_state=DesiredState.STOPPED) & ~waiting
+    return Pipeline.objects.filter(archived_at=None, host__isnull=False).filter(Q(Exists(living)) | coming)
+
+
+def hosts() -> list[HostView]:
+    """Every host that ever reported; two queries."""
+    rows = list(host_rows())
+    return [host_view(host, room) for host, room in zip(rows, rooms(rows), strict=True)]
+
+
+def host(name: str) -> HostDetailView:
+    """One host with its pipelines. Raises NotFound."""
+    row = host_rows().filter(name=name).first()
+    if row is None:
+        raise NotFound(f"There is no host {name!r}.", code="host_not_found", hint="GET /api/v1/hosts lists them.")
+    (room,) = rooms([row])
+    return HostDetailView(**host_view(row, room).model_dump(), pipelines=_guests(name))
+
+
+def _guests(name: str) -> list[GuestView]:
+    living = Run.objects.filter(pipeline=OuterRef("pk")).exclude(state=RunState.ENDED).values("number")[:1]
+    rows = promised().filter(host=name).select_related("current_revision").annotate(live=Subquery(living))
+    return [
+        GuestView(
+            name=row.name,
+            phase=Phase(row.phase),
+            desired_state=DesiredState(row.desired_state),
+            live_run=row.live,
+            tied=tied(row),
+        )
+        for row in rows.order_by("name")
+    ]
+
+
+def wanted_host(pipeline: Pipeline) -> str:
+    """The host that the definition names, or `any`."""
+    return str(definition_of(pipeline).get("placement", {}).get("host", ANY_HOST))
+
+
+def need_of(pipeline: Pipeline) -> int:
+    """Bytes that an agent of it takes."""
+    return agent_bytes(definition_of(pipeline).get("placement", {}).get("launcher", {}).get("driver_memory"))
+
+
+def tied(pipeline: Pipeline) -> list[str]:
+    """Why it is not moved from its host, in words; empty where it can be, and before it has read anything."""
+    if not Position.objects.filter(pipeline=pipeline).exists() and wanted_host(pipeline) == ANY_HOST:
+        return []
+    definition = validate_data(definition_of(pipeline)).definition
+    return ["its definition is not valid any more"] if definition is None else ties(definition)
+
+
+def definition_of(pipeline: Pipeline) -> dict[str, Any]:
+    """The present definition, as it is stored; empty without a revision."""
+    return pipeline.current_revision.definition if pipeline.current_revision else {}
+
+
+def rooms(hosts: Iterable[Host], beside: Pipeline | None = None) -> list[Room]:
+    """The rooms of hosts, in a query; what `beside` takes itself is not counted."""
+    found = list(hosts)
+    others = promised().filter(host__in=[host.name for host in found])
+    if beside is not None:
+        others = others.exclude(id=beside.id)
+    taken: dict[str, list[int]] = defaultdict(list)
+    for name, heap in others.values_list("host_id", _HEAP):
+        taken[str(name)].append(agent_bytes(heap))
+    return [
+        Room(
+            host=host.name,
+            cores=host.cores,
+            installed=host.memory_bytes,
+            slots=host.slots,
+            memory=host.memory_limit,
+            agents=len(taken[host.name]),
+            taken=sum(taken[host.name]),
+        )
+        for host in found
+    ]

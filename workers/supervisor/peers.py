@@ -1,0 +1,101 @@
+"""The other hosts, as this one sees them, and what follows when one falls silent or is drained.
+
+A host is silent when its lease has stood still on our own clock, so that no two clocks are ever compared. Then its runs
+are UNKNOWN and never started elsewhere, but for those that are proven over: ended ones, and those under `fence` whose
+last lease, counted from the last renewal of the host's, has passed together with its grace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from pipelines.domain.leases import fence_of
+from pipelines.models import Host, Run
+from pipelines.selectors import supervision
+from pipelines.services import ownership, placement
+from pipelines.services.ownership import Lapsed
+from workers.ports import Now
+
+SILENT_AFTER = 30.0
+"""Seconds; supervisors renew their leases every second."""
+CARE_EVERY = 5.0
+"""Seconds between two rounds over silent hosts."""
+ABANDONED_AFTER = 60.0
+"""Seconds of silence after which a pipeline without a living run does not wait for its host any longer."""
+
+
+@dataclass
+class _Seen:
+    """`since`: CLOCK_BOOTTIME at which the lease was first seen as it is. `renewed`: it was seen to change."""
+
+    lapsed: Lapsed
+    since: float
+    renewed: bool = False
+
+
+@dataclass
+class Peers:
+    """What one supervisor remembers of the other hosts. `host`: its own."""
+
+    host: str
+    _seen: dict[str, _Seen] = field(default_factory=dict)
+    _acted_at: float = -CARE_EVERY
+
+    def look(self, now: Now) -> None:
+        """One query; more, and not with every tick, only where a host is silent or this one is being drained."""
+        hosts = supervision.leases()
+        for row in hosts:
+            if row.name != self.host:
+                self._note(row, now)
+        silent = sorted(name for name in self._seen if self._silence(name, now) >= SILENT_AFTER)
+        drained = any(row.name == self.host and row.drained_at is not None for row in hosts)
+        if not (silent or drained) or now.boottime - self._acted_at < CARE_EVERY:
+            return
+        self._acted_at = now.boottime
+        living = {row.name for row in hosts if self._lives(row.name, now)}
+        for name in silent:
+            self._care(self._seen[name].lapsed, self._silence(name, now), living, now.wall)
+        if drained:
+            _empty(self.host, living)
+
+    def _note(self, row: Host, now: Now) -> None:
+        lapsed = Lapsed(row.name, row.lease_epoch, row.lease_until)
+        known = self._seen.get(row.name)
+        if known is None or known.lapsed != lapsed:
+            self._seen[row.name] = _Seen(lapsed, now.boottime, renewed=known is not None)
+
+    def _silence(self, name: str, now: Now) -> float:
+        """Seconds for which a host's lease has stood still."""
+        return now.boottime - self._seen[name].since
+
+    def _lives(self, name: str, now: Now) -> bool:
+        """Whether it is this host, or one whose lease was seen to be renewed of late."""
+        return name == self.host or (self._seen[name].renewed and self._silence(name, now) < SILENT_AFTER)
+
+    def _care(self, lapsed: Lapsed, silence: float, living: set[str], wall: datetime) -> None:
+        for run in supervision.living_runs(lapsed.host):
+            if not (
+                _proven_over(run, silence) and ownership.take_over(run=run, lapsed=lapsed, living=living, now=wall)
+            ):
+                ownership.mark_unknown(run=run, lapsed=lapsed)
+        if silence >= ABANDONED_AFTER:
+            for pipeline in supervision.waiting_without_run(lapsed.host):
+                placement.move(pipeline=pipeline, living=living, reason=f"{lapsed.host} is silent.")
+
+
+def _proven_over(run: Run, silence: float) -> bool:
+    fence = fence_of(run.revision.definition)
+    return fence is not None and silence >= fence.proof
+
+
+def _empty(host: str, living: set[str]) -> None:
+    """Move pipelines off a host that is being drained, one after another, each only while another host has room."""
+    for pipeline in supervision.waiting_without_run(host):
+        placement.move(pipeline=pipeline, living=living, reason=f"{host} is being drained.")
+    runs = supervision.living_runs(host)
+    if any(run.pipeline.restart_run is not None and run.number <= run.pipeline.restart_run for run in runs):
+        return
+    for run in runs:
+        if ownership.evacuate(run=run, living=living):
+            return

@@ -24,6 +24,7 @@ from pipelines.domain.states import (
     RunState,
     StopReason,
 )
+from pipelines.selectors.position_views import ChoiceView
 
 
 class View(BaseModel):
@@ -317,7 +318,8 @@ class ComponentStateView(View):
 class StatusView(PipelineView):
     """Everything that is known of a pipeline now. `lag`: records waiting, null where nobody reports it.
 
-    `run`: the living one; `runs`: the last five, newest first.
+    `run`: the living one; `runs`: the last five, newest first. `choices`: where a position asks for a decision, the ways
+    on from it with what each would skip or replay.
     """
 
     conditions: list[ConditionView]
@@ -327,6 +329,7 @@ class StatusView(PipelineView):
     queries: list[QueryView]
     components: list[ComponentStateView]
     findings: list[Finding]
+    choices: list[ChoiceView]
 
 
 class RangeView(View):
@@ -548,7 +551,10 @@ class MessagesView(View):
 
 
 class HostView(View):
-    """A machine with a worker. LOST: not seen for 30 s; supervised: seen within 5 s."""
+    """A machine with a worker. LOST: not seen for 30 s; supervised: seen within 5 s. `agents` live there; `promised`
+    and `memory_promised` (bytes) also count pipelines that are about to have one. `slots` and `memory_limit` bound
+    them. `drained_at`: since when it takes no new agents. `lease_epoch` grows when another supervisor takes the host.
+    """
 
     name: str
     state: Literal["UP", "LOST"]
@@ -560,6 +566,29 @@ class HostView(View):
     state_dir: str
     version: str
     messages: MessagesView | None
+    lease_epoch: int
+    slots: int | None
+    memory_limit: int | None
+    promised: int
+    memory_promised: int
+    drained_at: datetime | None
+    drained_by: str
+
+
+class GuestView(View):
+    """A pipeline of a host. `tied`: why it is not moved from there by itself, in words; empty where it can be."""
+
+    name: str
+    phase: Phase
+    desired_state: DesiredState
+    live_run: int | None
+    tied: list[str]
+
+
+class HostDetailView(HostView):
+    """A host with the pipelines that have a place there."""
+
+    pipelines: list[GuestView]
 
 
 class HostsView(RootModel[list[HostView]]):

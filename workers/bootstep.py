@@ -22,6 +22,7 @@ from controlplane.shared import dispatch
 from pipelines.domain.protocol import SparkSettings
 from pipelines.services import hearing
 from pipelines.services.observations import HostFacts
+from workers.adapters.brokers import KafkaBrokers
 from workers.adapters.clock import SystemClock
 from workers.adapters.clusters import KafkaClusters
 from workers.adapters.filelock import FileLock
@@ -38,10 +39,12 @@ from workers.supervisor.observe import Observer
 from workers.supervisor.references import References
 from workers.supervisor.replay import Replayer, Way
 from workers.supervisor.tick import Supervisor, Ticker
+from workers.supervisor.watch import Watcher, watch
 from workers.wake import CANARY_SECONDS, HEARD, WAKE
 
 LOCK = "supervisor.lock"
 REPLAY_LOCK = "replays.lock"
+WATCH_LOCK = "watch.lock"
 STOP_TIMEOUT = 15.0
 
 log = structlog.get_logger(__name__)
@@ -56,6 +59,7 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
         super().__init__(parent, **options)
         self._ticker: Ticker | None = None
         self._replayer: Replayer | None = None
+        self._watcher: Watcher | None = None
         self._canary: Canary | None = None
 
     def start(self, parent: Any) -> None:
@@ -65,6 +69,8 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
         self._ticker.start()
         self._replayer = replayer()
         self._replayer.start()
+        self._watcher = watcher()
+        self._watcher.start()
         self._canary = canary(parent, self._end_deaf)
         HEARD.listener = self._canary.heard
         self._canary.start()
@@ -84,6 +90,8 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
             self._ticker.stop(STOP_TIMEOUT)
         if self._replayer is not None:
             self._replayer.stop(STOP_TIMEOUT)
+        if self._watcher is not None:
+            self._watcher.stop(STOP_TIMEOUT)
 
     terminate = stop
 
@@ -142,6 +150,13 @@ def canary(worker: Any, deaf: Callable[[str], None]) -> Canary:
 
     queues = sorted(worker.app.amqp.queues.consume_from)
     return Canary(queues, clock=SystemClock(), send=send, busy=busy, report=report, deaf=deaf)
+
+
+def watcher() -> Watcher:
+    """What watches lag, alerts and consumer groups for this host."""
+    environment = settings.HEADGATE
+    made = watch(environment.host, KafkaBrokers(), references())
+    return Watcher(made, FileLock(environment.state / WATCH_LOCK))
 
 
 def references() -> References:

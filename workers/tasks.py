@@ -8,7 +8,8 @@ from celery import shared_task
 from django.conf import settings
 
 from controlplane.shared import clock, dispatch
-from pipelines.services import operations
+from pipelines.services import alerts, lag, operations
+from pipelines.services.lag import LagRetention
 from pipelines.services.observations import Retention, prune
 from workers.wake import CANARY_SECONDS, HEARD, WAKE
 
@@ -40,3 +41,6 @@ def housekeeping() -> None:
     )
     prune(now=clock.now(), retention=retention)
     operations.expire(now=clock.now())
+    alerts.prune(before=clock.now() - timedelta(days=keep.event_days))
+    steps = (keep.lag_minute_days, keep.lag_five_minute_days, keep.lag_hour_days)
+    lag.prune(now=clock.now(), retention=LagRetention(*(timedelta(days=each) for each in steps)))

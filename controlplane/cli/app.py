@@ -7,7 +7,18 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from controlplane.cli import catalogue, dead_letters, definitions, importing, lifecycle, records, rehearsing, secrets
+from controlplane.cli import (
+    alerts,
+    catalogue,
+    dead_letters,
+    definitions,
+    importing,
+    lifecycle,
+    records,
+    rehearsing,
+    secrets,
+    watching,
+)
 from controlplane.cli.errors import MEANINGS, CommandError, ExitCode
 from controlplane.cli.quarantine import quarantine
 from controlplane.cli.session import AsJson, Session
@@ -77,10 +88,13 @@ app.command()(lifecycle.resume)
 app.command()(lifecycle.stop)
 app.command()(lifecycle.restart)
 app.command()(records.status)
+app.command()(watching.lag)
 app.command()(records.ledger)
 app.command()(records.runs)
 app.command()(records.logs)
 app.command()(records.events)
+app.add_typer(alerts.app, name="alerts")
+app.add_typer(watching.groups, name="watch-group")
 app.add_typer(dead_letters.app, name="dead-letters")
 app.command()(quarantine)
 app.command()(rehearsing.rehearse)

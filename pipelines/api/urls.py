@@ -7,6 +7,7 @@ from django.urls.converters import StringConverter
 from drf_spectacular.views import SpectacularJSONAPIView
 
 from pipelines.api import (
+    alerts,
     catalogue,
     dead_letters,
     events,
@@ -18,6 +19,7 @@ from pipelines.api import (
     revisions,
     secrets,
     session,
+    watching,
 )
 from pipelines.api.docs import Docs
 from pipelines.domain.secrets import NAME
@@ -71,6 +73,7 @@ v1 = [
     path(one, pipelines.PipelineDetail.as_view()),
     path(f"{one}/status", pipelines.PipelineStatus.as_view()),
     path(f"{one}/series", pipelines.PipelineSeries.as_view()),
+    path(f"{one}/lag", watching.PipelineLag.as_view()),
     path(f"{one}/ledger", records.Ledger.as_view()),
     path(f"{one}/ledger/summary", records.LedgerSummary.as_view()),
     path(f"{one}/dead-letters", dead_letters.DeadLetterList.as_view()),
@@ -95,6 +98,14 @@ v1 = [
     path("runs/<number:run_id>", records.RunDetail.as_view()),
     path("runs/<number:run_id>/log", records.RunLog.as_view()),
     path("events", events.Events.as_view()),
+    path("alerts", alerts.AlertList.as_view()),
+    path("alerts/<number:alert_id>/acknowledge", alerts.AcknowledgeAlert.as_view()),
+    path("alert-rules", alerts.AlertRules.as_view()),
+    path("alert-rules/<slug:rule>", alerts.AlertRuleDetail.as_view()),
+    path("watched-groups", watching.WatchedGroups.as_view()),
+    path("watched-groups/<number:group_id>", watching.WatchedGroupDetail.as_view()),
+    path("watched-groups/<number:group_id>/lag", watching.WatchedGroupLag.as_view()),
+    path("watched-groups/<number:group_id>/plan", watching.WatchedGroupPlan.as_view()),
     path("hosts", catalogue.HostList.as_view()),
     path("components", catalogue.ComponentList.as_view()),
     path("secrets", secrets.SecretList.as_view()),

@@ -107,17 +107,13 @@ def settings_for(
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a pipeline when its rules are judged. `lag_seconds`: age of the oldest record that waits.
-
-    `findings`: of the last start and of the guard while it runs.
-    """
+    """What is known of a pipeline when its rules are judged. `lag_seconds`: age of the oldest record that waits."""
 
     pipeline: str
     phase: Phase
     phase_message: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     conditions: Iterable[Mapping[str, Any]] = ()
-    findings: Iterable[Mapping[str, Any]] = ()
     lag_records: int | None = None
     lag_seconds: float | None = None
 
@@ -133,13 +129,9 @@ class Broken:
 
 
 _BY_PHASE = {Phase.STALLED: AlertRule.STALLED, Phase.BLOCKED: AlertRule.BLOCKED, Phase.FAILED: AlertRule.FAILED}
-_BY_FINDING = {
-    "GROUP_MOVED": AlertRule.GROUP_MOVED,
-    "GROUP_LOST": AlertRule.GROUP_LOST,
-    "EXPIRING": AlertRule.EXPIRING,
-}
-JUDGED = frozenset({AlertRule.LAG, AlertRule.UNBALANCED, *_BY_PHASE.values(), *_BY_FINDING.values()})
-"""Rules that `broken` looks at; alerts of a pipeline that it does not find any more are over."""
+JUDGED = frozenset({AlertRule.LAG, AlertRule.UNBALANCED, *_BY_PHASE.values()})
+"""Rules that `broken` looks at; alerts of a pipeline that it does not find any more are over. The others are raised and
+cleared by whoever notices."""
 
 
 def broken(facts: Facts, overrides: Iterable[Override]) -> list[tuple[Broken, RuleSettings]]:
@@ -154,11 +146,6 @@ def _candidates(facts: Facts) -> Iterator[Broken]:
     if (rule := _BY_PHASE.get(facts.phase)) is not None:
         yield Broken(rule, facts.pipeline, facts.phase_message or f"It is {facts.phase}.")
     yield from _unbalanced(facts)
-    for finding in facts.findings:
-        code = str(finding.get("code"))
-        if (rule := _BY_FINDING.get(code)) is not None:
-            path = str(finding.get("path", ""))
-            yield Broken(rule, f"{facts.pipeline}:{path}", str(finding.get("message", code)), {"path": path})
 
 
 def _unbalanced(facts: Facts) -> Iterator[Broken]:

@@ -17,7 +17,8 @@ STEPS = (60, 300, 3600)
 """Seconds of one point: minutes, rolled up to five minutes, rolled up to hours."""
 
 MOST_POINTS = 1_500
-"""Of one answer."""
+MOST_CELLS = 20_000
+"""Points, and partitions in all of them, of one answer."""
 
 QUIET_SECONDS = 900
 """Where nothing waits and nothing moves, a point is repeated so often only; until then the one before it holds."""
@@ -109,16 +110,19 @@ class Appended:
             self._thin(at)
 
     def learn(self, at: float, offset: int) -> None:
-        """`offset` is the first one that was appended at or after `at`, by the records' own times."""
-        place = bisect_right(self.points, offset, key=lambda point: point[2])
-        before = self.points[place - 1] if place else None
-        after = self.points[place] if place < len(self.points) else None
-        if after is not None and at > after[0]:
-            return  # records' own times need not be in the order of their offsets
-        if before is not None and before[2] == offset:
-            self.points[place - 1] = (min(before[0], at), max(before[1], at), offset)
-        elif before is None or before[1] <= at:
-            self.points.insert(place, (at, at, offset))
+        """`offset` is the first one whose record is of the time `at` or later; the end of the log, where none is.
+
+        Records may be older than the looks that met them first, so looks that say otherwise of older offsets give way.
+        """
+        kept = [point for point in self.points if point[2] >= offset or point[1] <= at]
+        place = bisect_right(kept, offset, key=lambda point: point[2])
+        later = kept[place][0] if place < len(kept) else at
+        if place and kept[place - 1][2] == offset:
+            first, last, _ = kept[place - 1]
+            kept[place - 1] = (min(first, at), max(last, min(at, later)), offset)
+        elif at <= later:
+            kept.insert(place, (at, at, offset))
+        self.points = kept
 
     def _thin(self, now: float) -> None:
         kept: list[tuple[float, float, int]] = []
@@ -134,6 +138,10 @@ class Appended:
         after = self.points[place][0] if place < len(self.points) else None
         return before, after
 
+    def before(self, at: float) -> int | None:
+        """The last end of the log that was surely reached at the time `at`; None where no look is so old."""
+        return max((end for first, _, end in self.points if first <= at), default=None)
+
     def age(self, position: int, now: float) -> float | None:
         """Seconds since the record at `position` was appended, interpolated; 0 where there is none yet, None where it
         is older than everything that was seen."""
@@ -145,6 +153,11 @@ class Appended:
         place = bisect_right(self.points, position, key=lambda point: point[2])
         low, high = self.points[place - 1][2], self.points[place][2]
         return max(0.0, now - (before + (after - before) * (position - low) / (high - low)))
+
+    def at_least(self, position: int, now: float) -> float:
+        """The age of the record at `position` where it is known, else that of the oldest look, which is younger."""
+        age = self.age(position, now)
+        return max(0.0, now - self.points[0][0]) if age is None else age
 
     def question(self, position: int, now: float, oldest: float) -> float | None:
         """A time to ask the log about, so that the age of `position` gets known better; None where it is well enough.

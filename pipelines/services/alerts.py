@@ -16,7 +16,7 @@ from django.db import IntegrityError, transaction
 
 from controlplane.shared import clock
 from controlplane.shared.errors import Conflict, NotFound
-from pipelines.domain.alert_rules import JUDGED, STANDING, AlertRule, AlertState, Facts, Override, broken
+from pipelines.domain.alert_rules import JUDGED, STANDING, AlertRule, AlertState, Facts, Override, broken, settings_for
 from pipelines.models import Alert, AlertSetting, Pipeline
 from pipelines.services import audit, events
 from pipelines.services.audit import Actor
@@ -26,19 +26,29 @@ _STANDING = [state.value for state in STANDING]
 
 def raise_alert(
     *, rule: str, key: str, message: str, pipeline: Pipeline | None = None, data: Mapping[str, Any] | None = None
-) -> Alert:
+) -> Alert | None:
     """Open the alert of (rule, key), or bring the standing one up to date; doing so again changes nothing.
 
-    An acknowledged one stays acknowledged. There is an event when it opens, and none for new words.
+    An acknowledged one stays acknowledged. There is an event when it opens, and none for new words. None where people
+    have switched the rule off for the pipeline.
     """
     standing = Alert.objects.filter(rule=rule, key=key, state__in=_STANDING).first()
     if standing is None:
+        if _switched_off(rule, pipeline):
+            return None
         try:
             with transaction.atomic():
                 return _open(rule, key, message, pipeline, dict(data or {}))
         except IntegrityError:  # somebody else has opened it in the same instant
             standing = Alert.objects.get(rule=rule, key=key, state__in=_STANDING)
     return _updated(standing, message, dict(data or {}))
+
+
+def _switched_off(rule: str, pipeline: Pipeline | None) -> bool:
+    if rule not in {each.value for each in AlertRule}:
+        return False
+    name, labels = (pipeline.name, pipeline.labels) if pipeline else ("", {})
+    return not settings_for(AlertRule(rule), load_overrides(), name, labels).enabled
 
 
 def _open(rule: str, key: str, message: str, pipeline: Pipeline | None, data: dict[str, Any]) -> Alert:
@@ -132,10 +142,10 @@ def evaluate(*, facts: Mapping[UUID, Facts], patience: Patience, now: float) -> 
             if known is not None:
                 _updated(known, finding.message, dict(finding.data))
             elif patience.ripe(key, settings.for_seconds, now):
+                owner = Pipeline(id=pipeline_id, name=each.pipeline, labels=dict(each.labels))
                 raise_alert(
-                    rule=finding.rule, key=finding.key, message=finding.message, data=finding.data,
-                    pipeline=Pipeline(id=pipeline_id, name=each.pipeline),
-                )  # fmt: skip
+                    rule=finding.rule, key=finding.key, message=finding.message, data=finding.data, pipeline=owner
+                )
     patience.keep(found)
     for alert in standing.values():
         _resolve(alert)
@@ -162,7 +172,7 @@ def configure(
     *, rule: AlertRule, label: str, pipeline_name: str, values: Mapping[str, Any], actor: Actor
 ) -> AlertSetting:
     """Set a rule for everything, a label or a pipeline; what `values` leaves out comes from the wider settings."""
-    scope = {"rule": rule.value, "label": label, "pipeline_name": pipeline_name}
+    scope: dict[str, Any] = {"rule": rule.value, "label": label, "pipeline_name": pipeline_name}
     row, _ = AlertSetting.objects.update_or_create(**scope, defaults={"values": dict(values), "updated_by": actor.name})
     audit.record(actor=actor, action="alert.configure", pipeline_name=pipeline_name, after={**scope, **values})
     return row
@@ -171,7 +181,7 @@ def configure(
 @transaction.atomic
 def unset(*, rule: AlertRule, label: str, pipeline_name: str, actor: Actor) -> None:
     """Remove a setting. Raises NotFound."""
-    scope = {"rule": rule.value, "label": label, "pipeline_name": pipeline_name}
+    scope: dict[str, Any] = {"rule": rule.value, "label": label, "pipeline_name": pipeline_name}
     if not AlertSetting.objects.filter(**scope).delete()[0]:
         raise NotFound("There is no such setting.", code="setting_not_found", hint="GET /api/v1/alert-rules has all.")
     audit.record(actor=actor, action="alert.unset", pipeline_name=pipeline_name, before=scope)

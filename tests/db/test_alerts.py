@@ -21,6 +21,12 @@ pytestmark = pytest.mark.django_db
 ANA = Actor("ana")
 
 
+def raised(**fields: Any) -> Alert:
+    alert = alerts.raise_alert(**{"rule": "disk", "key": "alpha", "message": "Full.", **fields})
+    assert alert is not None
+    return alert
+
+
 def kinds() -> list[str]:
     return list(Event.objects.order_by("id").values_list("kind", flat=True))
 
@@ -32,26 +38,26 @@ def judge(patience: Patience, now: float, *given: tuple[Pipeline, dict[str, Any]
 
 def test_an_alert_that_is_raised_again_and_again_is_one_alert_and_one_event() -> None:
     pipeline = PipelineFactory.create()
-    first = alerts.raise_alert(rule="disk", key="alpha", message="Full.", pipeline=pipeline)
-    again = alerts.raise_alert(rule="disk", key="alpha", message="Still full.", pipeline=pipeline)
+    first = raised(pipeline=pipeline)
+    again = raised(message="Still full.", pipeline=pipeline)
     assert (again.pk, again.message) == (first.pk, "Still full.")
     assert kinds() == ["alert.opened"]
 
 
 def test_an_alert_that_is_over_opens_anew_when_its_cause_is_back() -> None:
-    first = alerts.raise_alert(rule="disk", key="alpha", message="Full.")
+    first = raised()
     assert alerts.clear_alert(rule="disk", key="alpha")
     assert not alerts.clear_alert(rule="disk", key="alpha")
-    assert alerts.raise_alert(rule="disk", key="alpha", message="Full.").pk != first.pk
+    assert raised().pk != first.pk
     assert kinds() == ["alert.opened", "alert.resolved", "alert.opened"]
 
 
 def test_an_alert_that_was_seen_stays_seen_until_it_is_over() -> None:
-    alert = alerts.raise_alert(rule="disk", key="alpha", message="Full.")
+    alert = raised()
     for _ in range(2):
         seen = alerts.acknowledge(alert_id=alert.pk, actor=ANA)
     assert (seen.state, seen.acknowledged_by) == (AlertState.ACKNOWLEDGED, "ana")
-    assert alerts.raise_alert(rule="disk", key="alpha", message="Full.").state == AlertState.ACKNOWLEDGED
+    assert raised().state == AlertState.ACKNOWLEDGED
     assert AuditRow.objects.filter(action="alert.acknowledge").count() == 1
     alerts.clear_alert(rule="disk", key="alpha")
     with pytest.raises(Conflict):
@@ -95,6 +101,7 @@ def test_a_setting_decides_whether_a_rule_is_judged_and_can_be_taken_back() -> N
     scope = {"rule": AlertRule.BLOCKED, "label": "", "pipeline_name": "orders", "actor": ANA}
     alerts.configure(values={"enabled": False}, **scope)  # type: ignore[arg-type]
     judge(Patience(), 0.0, (pipeline, {"phase": Phase.BLOCKED}))
+    assert alerts.raise_alert(rule="blocked", key="orders", message="x", pipeline=pipeline) is None
     assert not Alert.objects.exists()
     alerts.unset(**scope)  # type: ignore[arg-type]
     judge(Patience(), 0.0, (pipeline, {"phase": Phase.BLOCKED}))

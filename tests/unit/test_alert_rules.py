@@ -42,11 +42,6 @@ def test_a_position_that_waits_for_a_decision_is_not_taken_for_unbalanced_books(
     assert rules(facts(conditions=(condition("PositionsSafe", "below_log_start"),))) == []
 
 
-def test_findings_of_the_guard_are_alerts_of_their_own() -> None:
-    found = [{"code": code, "path": "sources.shop", "message": code} for code in ("GROUP_MOVED", "EXPIRING", "OTHER")]
-    assert rules(facts(findings=found)) == [("group_moved", "orders:sources.shop"), ("expiring", "orders:sources.shop")]
-
-
 def test_lag_is_judged_by_age_unless_a_number_of_records_is_set() -> None:
     late = facts(lag_records=5, lag_seconds=901.0)
     assert rules(late) == [("lag", "orders")]

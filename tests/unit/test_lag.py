@@ -61,7 +61,7 @@ def test_questions_about_times_find_the_age_of_any_record_in_few_rounds(
     history = appended((now, len(written)))
     rounds = 0
     while (asked := history.question(position, now, oldest)) is not None:
-        answer = next((number for number, at in enumerate(written) if at >= asked), len(written))
+        answer = next((number for number, at in enumerate(written) if at >= asked), len(written))  # the end: none is
         history.learn(asked, answer)
         rounds += 1
         assert rounds <= 20
@@ -88,10 +88,12 @@ def test_a_log_that_is_shorter_than_before_begins_a_new_history() -> None:
     assert history.points == [(120.0, 120.0, 3)]
 
 
-def test_records_whose_times_are_out_of_order_teach_nothing_wrong() -> None:
+def test_records_that_are_older_than_the_look_that_met_them_are_as_old_as_they_say() -> None:
     history = appended((100.0, 50), (110.0, 60))
-    history.learn(105.0, 20)
-    assert history.between(10) == (None, 100.0)
+    history.learn(10.0, 60)  # every record is older than that
+    assert history.between(55) == (None, 10.0)
+    history.learn(5.0, 0)
+    assert history.age(30, 110.0) == pytest.approx(102.5)
 
 
 def lag(number: int, position: int, records: int | None, seconds: float | None) -> PartitionLag:

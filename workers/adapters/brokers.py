@@ -1,0 +1,135 @@
+"""Looks at Kafka clusters, each bounded, with one client per cluster however many look."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, TypeVar
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from pipelines.domain.watching import Description
+from workers.agent.kafka import TIMEOUT, librdkafka_options
+from workers.agent.kafka import Cluster as Client
+from workers.ports import Away
+from workers.supervisor.brokers import Cluster, Key
+
+_UNKNOWN = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}
+_MOST_CLIENTS = 64
+
+
+class _Client(Client):
+    """A cluster's client that also looks at groups."""
+
+    def ends(self, partitions: Collection[Key], spec: OffsetSpec) -> dict[Key, int]:
+        """Offsets of partitions; those that do not exist are left out."""
+        return self.at_times(dict.fromkeys(partitions, spec))
+
+    def at_times(self, wanted: Mapping[Key, OffsetSpec]) -> dict[Key, int]:
+        """Offsets by a specification of its own for each partition."""
+        asked = {TopicPartition(*key): spec for key, spec in wanted.items()}
+        futures = self._admin.list_offsets(asked, request_timeout=TIMEOUT) if asked else {}
+        found = {}
+        for at, future in futures.items():
+            try:
+                offset = future.result(TIMEOUT + 1).offset
+            except KafkaException as error:
+                if error.args[0].code() not in _UNKNOWN:
+                    self._forget_leaders()
+                    raise
+            else:
+                if offset >= 0:
+                    found[at.topic, at.partition] = offset
+        return found
+
+    def description(self, group: str) -> Description:
+        """Coordinator, state and members of a group."""
+        (future,) = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT).values()
+        told = future.result(TIMEOUT + 1)
+        node = told.coordinator
+        return Description(
+            state=told.state.name,
+            coordinator="" if node is None else f"{node.id} {node.host}:{node.port}",
+            simple=bool(told.is_simple_consumer_group),
+            members=tuple(sorted((member.client_id, member.host) for member in told.members)),
+        )
+
+    def all_commits(self, group: str, partitions: Collection[Key] | None) -> dict[Key, int]:
+        """What a group has committed. Kafka's -1 for "none" is no offset and never leaves this method."""
+        wanted = None if partitions is None else [TopicPartition(*key) for key in sorted(partitions)]
+        request = ConsumerGroupTopicPartitions(group, wanted)
+        (future,) = self._admin.list_consumer_group_offsets([request], request_timeout=TIMEOUT).values()
+        found = {}
+        for at in future.result(TIMEOUT + 1).topic_partitions:
+            if at.error and at.error.code() not in _UNKNOWN:
+                raise KafkaException(at.error)
+            if not at.error and at.offset >= 0:
+                found[at.topic, at.partition] = at.offset
+        return found
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+@contextmanager
+def _answering(cluster: Cluster) -> Iterator[None]:
+    try:
+        yield
+    except KafkaException as error:
+        reason = error.args[0]
+        words = reason.str() if isinstance(reason, KafkaError) else str(reason)
+        raise Away(f"{cluster.servers}: {words}") from error
+    except TimeoutError as error:
+        raise Away(f"{cluster.servers} did not answer within {TIMEOUT:g} s.") from error
+
+
+def _bounded(method: Method) -> Method:
+    @wraps(method)
+    def call(self: KafkaBrokers, cluster: Cluster, *args: Any) -> Any:
+        with _answering(cluster):
+            return method(self, cluster, *args)
+
+    return call  # type: ignore[return-value]
+
+
+class KafkaBrokers:
+    """`workers.supervisor.brokers.Brokers` with librdkafka."""
+
+    def __init__(self) -> None:
+        self._clients: dict[tuple[tuple[str, str], ...], _Client] = {}
+        self._lock = threading.Lock()
+
+    def _client(self, cluster: Cluster) -> _Client:
+        settings = librdkafka_options(cluster.servers, cluster.options)
+        key = tuple(sorted((name, str(value)) for name, value in settings.items()))
+        with self._lock:
+            if key not in self._clients and len(self._clients) >= _MOST_CLIENTS:
+                self._clients.clear()
+            return self._clients.setdefault(key, _Client(settings))
+
+    @_bounded
+    def ranges(self, cluster: Cluster, partitions: Collection[Key]) -> Mapping[Key, tuple[int, int]]:
+        """First offset and end of each partition; those that do not exist are left out. Raises Away."""
+        client = self._client(cluster)
+        starts = client.ends(partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        ends = client.ends(starts.keys(), OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        return {key: (starts[key], end) for key, end in ends.items()}
+
+    @_bounded
+    def offsets_at(self, cluster: Cluster, times: Mapping[Key, float]) -> Mapping[Key, int]:
+        """The first offset of a time or later; partitions without one are left out. Raises Away."""
+        specs = {key: OffsetSpec.for_timestamp(max(0, int(at * 1000))) for key, at in times.items()}
+        return self._client(cluster).at_times(specs)
+
+    @_bounded
+    def describe(self, cluster: Cluster, group: str) -> Description:
+        """A group's coordinator, state and members. Raises Away."""
+        return self._client(cluster).description(group)
+
+    @_bounded
+    def commits(self, cluster: Cluster, group: str, partitions: Collection[Key] | None) -> Mapping[Key, int]:
+        """What a group has committed, in one answer. Raises Away."""
+        return self._client(cluster).all_commits(group, partitions)

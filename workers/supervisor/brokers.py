@@ -1,0 +1,37 @@
+"""What watching asks of Kafka clusters. Every call is bounded; a cluster that does not answer raises Away."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pipelines.domain.watching import Description
+
+Key = tuple[str, int]
+"""(topic, partition)."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """How a cluster is reached, with every reference resolved."""
+
+    servers: str
+    options: Mapping[str, Any]
+
+
+class Brokers(Protocol):
+    """Kafka, for looks. All of them raise Away."""
+
+    def ranges(self, cluster: Cluster, partitions: Collection[Key]) -> Mapping[Key, tuple[int, int]]:
+        """First offset and end of each partition; those that do not exist are left out."""
+
+    def offsets_at(self, cluster: Cluster, times: Mapping[Key, float]) -> Mapping[Key, int]:
+        """The first offset whose record is of that time (seconds) or later; partitions without one are left out."""
+
+    def describe(self, cluster: Cluster, group: str) -> Description:
+        """A group's coordinator, state and members."""
+
+    def commits(self, cluster: Cluster, group: str, partitions: Collection[Key] | None) -> Mapping[Key, int]:
+        """What a group has committed, of some partitions or all. One answer, which may be wrong while the coordinator
+        moves: a partition that is missing here need not be missing."""

@@ -16,6 +16,7 @@ class Action(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     STOP = "stop"
+    FORCE_STOP = "force-stop"
     RESTART = "restart"
     EDIT = "edit"
     DELETE = "delete"
@@ -55,6 +56,11 @@ class Situation:
 
 
 DO = Verdict(Outcome.DO)
+CONSEQUENCES = {
+    Action.FORCE_STOP: "Its processes are killed at once, and a batch in hand is given up. No record is lost: the next "
+    "run reads that batch again, so that sinks without a commit of their own may hold its records twice.",
+}
+"""What a person should know before asking for it."""
 REQUIRED_ROLES = {Action.DELETE: Role.ADMIN}
 STARTING = frozenset({Action.START, Action.RESUME, Action.RESTART})
 """Actions that make the definition's components run."""
@@ -108,6 +114,16 @@ def _stop(now: Situation) -> Verdict:
     return DO
 
 
+def _force_stop(now: Situation) -> Verdict:
+    if now.stopped:
+        return Verdict(Outcome.DONE, "It is already stopped.")
+    if now.operation == OperationKind.FORCE_STOP:
+        return Verdict(Outcome.AWAIT, "It is already being stopped by force.")
+    if not now.has_live_run:
+        return _refuse("No process exists that could be killed; stop it.")
+    return DO
+
+
 def _restart(now: Situation) -> Verdict:
     if now.desired == DesiredState.STOPPED:
         return _refuse("It is stopped; start it." if now.stopped else "It is being stopped.")
@@ -133,6 +149,7 @@ _VERDICTS = {
     Action.PAUSE: _pause,
     Action.RESUME: _resume,
     Action.STOP: _stop,
+    Action.FORCE_STOP: _force_stop,
     Action.RESTART: _restart,
     Action.EDIT: _edit,
     Action.DELETE: _delete,
@@ -146,11 +163,13 @@ def judge(action: Action, now: Situation) -> Verdict:
 
 @dataclass(frozen=True)
 class AllowedAction:
-    """One action for a page or a program; `reason` says why it is not allowed."""
+    """One action for a page or a program; `reason` says why it is not allowed, `consequence` what comes of it where
+    that is more than its name says."""
 
     name: Action
     allowed: bool
     reason: str = ""
+    consequence: str = ""
 
 
 def allowed_actions(now: Situation, role: Role) -> list[AllowedAction]:
@@ -162,6 +181,7 @@ def _allowed(action: Action, now: Situation, role: Role) -> AllowedAction:
     needed = now.starter if action in STARTING else REQUIRED_ROLES.get(action, Role.OPERATOR)
     if role < needed:
         what = "What it runs" if needed > Role.OPERATOR and action in STARTING else "This"
-        return AllowedAction(action, False, f"{what} needs the role {needed.word}; yours is {role.word}.")
+        words = f"{what} needs the role {needed.word}; yours is {role.word}."
+        return AllowedAction(action, False, words, CONSEQUENCES.get(action, ""))
     verdict = judge(action, now)
-    return AllowedAction(action, verdict.outcome == Outcome.DO, verdict.reason)
+    return AllowedAction(action, verdict.outcome == Outcome.DO, verdict.reason, CONSEQUENCES.get(action, ""))

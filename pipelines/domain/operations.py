@@ -26,6 +26,7 @@ STEPS: dict[OperationKind, tuple[str, ...]] = {
     OperationKind.PAUSE: ("requested", "batch_in_hand", "proven"),
     OperationKind.RESUME: ("requested", "first_batch_or_idle"),
     OperationKind.STOP: _STOP,
+    OperationKind.FORCE_STOP: ("requested", "process_exit"),
     OperationKind.RESTART: (*_STOP, *_START),
     OperationKind.REPLAY: ("requested", "sending"),
 }
@@ -77,6 +78,7 @@ def _set(step: dict[str, Any], state: StepState, message: str, at: str) -> dict[
 START_MARGIN_SECONDS = 60.0
 END_MARGIN_SECONDS = 30.0
 UNWATCHED_STOP_SECONDS = 600.0
+FORCED_SECONDS = 60.0
 
 
 REPLAY_MARGIN_SECONDS = 300.0
@@ -97,5 +99,6 @@ def seconds_allowed(kind: OperationKind, limits: Lifecycle, drain: bool) -> floa
         OperationKind.PAUSE: limits.drain_timeout + END_MARGIN_SECONDS,
         OperationKind.RESUME: START_MARGIN_SECONDS,
         OperationKind.STOP: stop,
+        OperationKind.FORCE_STOP: FORCED_SECONDS,
         OperationKind.RESTART: stop + start,
     }[kind]

@@ -155,9 +155,13 @@ class OperationKind(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     STOP = "stop"
+    FORCE_STOP = "force-stop"
     RESTART = "restart"
     REPLAY = "replay"
 
+
+ENDING_OPERATIONS = frozenset({OperationKind.STOP, OperationKind.FORCE_STOP})
+"""Operations after which there is no process."""
 
 SIDE_OPERATIONS = frozenset({OperationKind.REPLAY})
 """Operations that do not change what the pipeline does, and go on beside the one that does."""

@@ -37,6 +37,7 @@ class Pipeline(models.Model):
     generation = models.PositiveBigIntegerField(default=1)
     observed_generation = models.PositiveBigIntegerField(default=0)
     drain_on_stop = models.BooleanField(default=True)
+    force_stop = models.BooleanField(default=False, help_text="The present run is to be killed at once.")
     restart_run = models.PositiveBigIntegerField(
         null=True,
         blank=True,

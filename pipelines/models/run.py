@@ -78,6 +78,8 @@ class Run(models.Model):
     in_hand = models.JSONField(
         default=list, help_text="crashes.InHand of each batch that it left when it ended by itself."
     )
+    dumps = models.JSONField(default=list, help_text="protocol.Dump of each dump of its stacks that was recorded.")
+    dumped_at = models.FloatField(default=0.0, help_text="Wall seconds of the last of them.")
     journal_seq = models.PositiveBigIntegerField(default=0)
     journal_offset = models.PositiveBigIntegerField(default=0)
 

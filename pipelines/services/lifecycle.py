@@ -1,4 +1,4 @@
-"""Requests of people: start, pause, resume, stop, restart.
+"""Requests of people: start, pause, resume, stop, force-stop, restart.
 
 A request writes what is wanted and returns an operation that can be awaited; the supervisor of the pipeline's host
 makes it so.
@@ -13,10 +13,10 @@ from django.db import IntegrityError, transaction
 
 from controlplane.shared import clock, dispatch
 from controlplane.shared.errors import Conflict
-from pipelines.domain.actions import Action, Outcome, Verdict, judge
+from pipelines.domain.actions import CONSEQUENCES, Action, Outcome, Verdict, judge
 from pipelines.domain.operations import seconds_allowed, steps_of
 from pipelines.domain.spec import Lifecycle
-from pipelines.domain.states import SIDE_OPERATIONS, DesiredState, OperationKind, OperationState
+from pipelines.domain.states import ENDING_OPERATIONS, SIDE_OPERATIONS, DesiredState, OperationKind, OperationState
 from pipelines.models import Operation, Pipeline
 from pipelines.selectors.situations import live_run, open_operation, situation
 from pipelines.services import audit, events, operations, placement
@@ -28,6 +28,7 @@ TARGETS = {
     OperationKind.PAUSE: DesiredState.PAUSED,
     OperationKind.RESUME: DesiredState.RUNNING,
     OperationKind.STOP: DesiredState.STOPPED,
+    OperationKind.FORCE_STOP: DesiredState.STOPPED,
     OperationKind.RESTART: DesiredState.RUNNING,
 }
 
@@ -119,7 +120,7 @@ def _change(
 
 def _unplaced(operation: Operation) -> Operation:
     """Without a host there is no supervisor: nothing exists that could be stopped, and all else waits for a worker."""
-    if operation.kind == OperationKind.STOP:
+    if operation.kind in ENDING_OPERATIONS:
         Pipeline.objects.filter(id=operation.pipeline_id).update(observed_generation=operation.generation)
         operations.finish(operation_id=operation.id, state=OperationState.SUCCEEDED, now=clock.now())
     else:
@@ -133,9 +134,12 @@ def _wanted(pipeline: Pipeline, kind: OperationKind, drain: bool) -> dict[str, A
         "desired_state": TARGETS[kind],
         "generation": pipeline.generation + 1,
         "updated_at": clock.now(),
+        "force_stop": kind == OperationKind.FORCE_STOP,
     }
     if kind in {OperationKind.STOP, OperationKind.RESTART}:
         wanted["drain_on_stop"] = drain
+    if kind == OperationKind.FORCE_STOP:
+        wanted["drain_on_stop"] = False
     if kind == OperationKind.RESTART:
         run = live_run(pipeline)
         wanted["restart_run"] = run.number if run else None
@@ -151,6 +155,7 @@ def _open(pipeline: Pipeline, kind: OperationKind, actor: Actor, drain: bool) ->
         kind=kind,
         generation=pipeline.generation,
         steps=steps_of(kind),
+        message=CONSEQUENCES.get(Action(kind.value), ""),
         created_by=actor.name,
         deadline=now + timedelta(seconds=seconds_allowed(kind, _limits(pipeline), drain)),
     )

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from pipelines.domain.crashes import Crash
-from pipelines.domain.protocol import Identity, run_dir
+from pipelines.domain.protocol import Dump, Identity, run_dir
 from pipelines.domain.states import (
     DesiredState,
     OperationKind,
@@ -26,6 +26,8 @@ from pipelines.services import events, operations
 from pipelines.services.fencing import fenced
 from pipelines.services.transitions import set_phase
 
+MOST_DUMPS = 20
+"""So many of a run are kept, the last ones, as the keeper does."""
 _STARTS = (OperationKind.START, OperationKind.RESTART)
 _NO_RESTART: dict[str, Any] = {"restart_boot_id": "", "restart_boottime": None, "restart_at": None}
 
@@ -143,6 +145,30 @@ def record_stop_request(*, run: Run, now: datetime) -> None:
 @dataclass(frozen=True)
 class RunEnd:
     """How a run ended; `in_hand`: what it left, where it ended by itself."""
+@fenced
+def record_dumps(*, pipeline: Pipeline, run: Run, dumps: Sequence[Dump]) -> bool:
+    """Dumps of the run's stacks that were taken since the last one recorded, each with one event; False where somebody
+    else has recorded them."""
+    same = Run.objects.filter(pk=run.pk, dumped_at=run.dumped_at)
+    kept = [*run.dumps, *(dump.model_dump(mode="json") for dump in dumps)][-MOST_DUMPS:]
+    if not same.update(dumps=kept, dumped_at=dumps[-1].at):
+        return False
+    for dump in dumps:
+        kind = "run.interrupted" if dump.number else "run.dumped"
+        events.record(
+            kind=kind, message=_told(run, dump), pipeline=pipeline, run=run, data=dump.model_dump(mode="json")
+        )
+    run.dumps, run.dumped_at = kept, dumps[-1].at
+    return True
+
+
+def _told(run: Run, dump: Dump) -> str:
+    at_work = f"at work: {', '.join(dump.stuck)}" if dump.stuck else "no component is at work"
+    if dump.number:
+        return f"The stop of run {run.number} was not obeyed; interrupt {dump.number}; {at_work}."
+    return f"The stacks of run {run.number} were dumped ({dump.rung}); {at_work}."
+
+
 
     outcome: RunOutcome
     exit_code: int | None

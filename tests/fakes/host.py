@@ -17,7 +17,18 @@ from typing import Any, TypeVar
 
 from pipelines.domain import protocol
 from pipelines.domain.positions import PartitionPosition
-from pipelines.domain.protocol import Control, Document, ExitRecord, Handover, Identity, Launch, ProcessIdentity, Status
+from pipelines.domain.protocol import (
+    Control,
+    Document,
+    DumpOrder,
+    Dumps,
+    ExitRecord,
+    Handover,
+    Identity,
+    Launch,
+    ProcessIdentity,
+    Status,
+)
 from workers.ports import JournalChunk, Now, TokenHolders
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -155,6 +166,13 @@ class FakeHost:
 
     def exit_record(self, run_dir: Path) -> ExitRecord | None:
         return self._document(run_dir, protocol.EXIT, ExitRecord)
+
+    def dumps(self, run_dir: Path) -> Dumps | None:
+        return self._document(run_dir, protocol.DUMPS, Dumps)
+
+    def ask_for_dump(self, run_dir: Path, order: DumpOrder) -> None:
+        with self._at("ask_for_dump"):
+            self.directories[run_dir].documents[protocol.DUMP_ORDER] = order
 
     def traced(self, run_dir: Path) -> list[PartitionPosition]:
         return self.directories[run_dir].traced if run_dir in self.directories else []

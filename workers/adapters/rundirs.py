@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pipelines.domain import protocol
 from pipelines.domain.positions import PartitionPosition
-from pipelines.domain.protocol import Control, Document, ExitRecord, Identity, Launch, Status
+from pipelines.domain.protocol import Control, Document, DumpOrder, Dumps, ExitRecord, Identity, Launch, Status
 from workers.ports import JournalChunk
 
 _PRIVATE = 0o700
@@ -61,6 +61,12 @@ class LocalRunDirs:
 
     def exit_record(self, run_dir: Path) -> ExitRecord | None:
         return self._document(run_dir, protocol.EXIT, ExitRecord)
+
+    def dumps(self, run_dir: Path) -> Dumps | None:
+        return self._document(run_dir, protocol.DUMPS, Dumps)
+
+    def ask_for_dump(self, run_dir: Path, order: DumpOrder) -> None:
+        order.store(run_dir / protocol.DUMP_ORDER)
 
     def traced(self, run_dir: Path) -> list[PartitionPosition]:
         files = sorted((run_dir / protocol.TRACES).glob("*"))

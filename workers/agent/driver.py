@@ -52,6 +52,8 @@ _JOBS_GO_ON = 0.5
 """Seconds that an interrupt waits for the queries to stop before it cancels their jobs."""
 _GRACE, _GRACE_SHARE = 2.0, 0.05
 """The watchdog leaves the kill to the keeper: it comes so many seconds later, at most this share of the whole time."""
+_LEAST_LEFT = 2.0
+"""Seconds that the keeper gets for a kill that is due at once."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,7 @@ class Driver:
         faulthandler.cancel_dump_traceback_later()
         if kill_at is not None:
             grace = min(_GRACE, _GRACE_SHARE * max(0.0, kill_at - since))
-            left = max(0.1, kill_at + grace - protocol.boottime())
+            left = max(_LEAST_LEFT, kill_at + grace - protocol.boottime())
             faulthandler.dump_traceback_later(left, exit=True, file=self._stacks)
 
     def _interrupt(self) -> None:

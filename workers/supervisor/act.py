@@ -133,6 +133,10 @@ class _Deed:
         crash_points.reach("worker.recorded")
 
     @do.register
+    def _(self, action: actions.RecordDumps) -> None:
+        runs.record_dumps(pipeline=self.pipeline, run=self.living_run, dumps=action.dumps)
+
+    @do.register
     def _(self, action: actions.WriteControl) -> None:
         run = self.living_run
         if action.control.command in STOP_COMMANDS:

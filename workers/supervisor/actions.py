@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from pipelines.domain.crashes import Crash
-from pipelines.domain.protocol import Control, Identity, ProcessIdentity
+from pipelines.domain.protocol import Control, Dump, Identity, ProcessIdentity
 from pipelines.domain.states import OperationState, Phase, RunOutcome, StopReason
 
 
@@ -36,6 +36,13 @@ class RecordProcesses:
     """The run's processes were seen."""
 
     identity: Identity
+
+
+@dataclass(frozen=True)
+class RecordDumps:
+    """The keeper has dumped the run's stacks."""
+
+    dumps: tuple[Dump, ...]
 
 
 @dataclass(frozen=True)
@@ -139,6 +146,7 @@ Action = (
     | Spawn
     | Revoke
     | RecordProcesses
+    | RecordDumps
     | WriteControl
     | SetPhase
     | EndRun

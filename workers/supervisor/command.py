@@ -16,6 +16,7 @@ from workers.supervisor.actions import AbortPause, Action, KillProcesses, WriteC
 from workers.supervisor.view import PipelineView, RunView
 
 INIT_TIMEOUT = "init_timeout"
+FORCE_STOP = "force-stop"
 KEEPER_GRACE = 5.0
 """Seconds after kill_at in which the keeper may still do its work."""
 KEEPER_LOST_GRACE = 10.0
@@ -56,6 +57,8 @@ def next_control(view: PipelineView, run: RunView, now: Now) -> Control | None:
 
 
 def _wanted(view: PipelineView, run: RunView, now: Now) -> _Wanted:
+    if view.end_wanted and view.force_stop:
+        return _Wanted(Command.STOP, FORCE_STOP)
     if view.end_wanted:
         reason = "stop" if view.desired is DesiredState.STOPPED else "restart"
         return _Wanted(Command.DRAIN_AND_STOP if view.drain_on_stop else Command.STOP, reason)
@@ -67,9 +70,10 @@ def _wanted(view: PipelineView, run: RunView, now: Now) -> _Wanted:
 
 
 def _replaces(wanted: _Wanted, last: Control, pause_needs_deadline: bool) -> bool:
-    """A stop is never taken back and its clock never begins again; a drain can become a stop at once."""
+    """A stop is never taken back and its clock never begins again; a drain can become a stop, and both a stop by force,
+    at once."""
     if last.command is Command.STOP:
-        return False
+        return wanted.reason == FORCE_STOP != last.reason
     if last.command is Command.DRAIN_AND_STOP:
         return wanted.command is Command.STOP
     if wanted.command is Command.PAUSE and last.command is Command.PAUSE:
@@ -79,6 +83,8 @@ def _replaces(wanted: _Wanted, last: Control, pause_needs_deadline: bool) -> boo
 
 def _deadlines(view: PipelineView, run: RunView, wanted: _Wanted, now: Now) -> dict[str, float | None]:
     life = view.lifecycle
+    if wanted.reason == FORCE_STOP:
+        return {"term_at": now.boottime, "kill_at": now.boottime}
     if wanted.reason == INIT_TIMEOUT:
         return {
             "term_at": now.boottime, "term_every": life.cancel_interval, "kill_at": now.boottime + life.cancel_interval,

@@ -15,6 +15,7 @@ from workers.supervisor.actions import (
     Action,
     CreateRun,
     ObserveGeneration,
+    RecordDumps,
     RecordProcesses,
     ResetRestarts,
     Revoke,
@@ -91,7 +92,7 @@ def _without_process(view: PipelineView, run: RunView, now: Now) -> list[Action]
             return [Spawn()]
         reason = "It was stopped before its process was started."
         return [Revoke(reason)] if run.exit is None else [never_started(run, reason)]
-    return [ending(view, run, now)]
+    return [*_dumped(run), ending(view, run, now)]
 
 
 def _never_spawned(run: RunView) -> bool:
@@ -104,12 +105,17 @@ def _with_process(view: PipelineView, run: RunView, now: Now) -> list[Action]:
     commands = command_actions(view, run, now)
     return [
         *_record(run),
+        *_dumped(run),
         *led(view, run, commands, now),
         *kill_actions(run, now),
         *phase_actions(view, run, now),
         *_forgive(view, run, now),
         *([] if commands else _observe(view)),
     ]
+
+
+def _dumped(run: RunView) -> list[Action]:
+    return [RecordDumps(run.new_dumps)] if run.new_dumps else []
 
 
 def _record(run: RunView) -> list[Action]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pipelines.domain.crashes import CRASH_LOOP, SAME_CRASHES, recognised
-from pipelines.domain.protocol import Exit
+from pipelines.domain.protocol import Exit, ExitRecord
 from pipelines.domain.states import DesiredState, Phase, RunOutcome, StopReason
 from workers.ports import Now
 from workers.supervisor.actions import EndRun, Restart
@@ -34,6 +34,9 @@ _OUTCOMES = {
     Exit.FENCED: RunOutcome.FAILED,
     Exit.BAD_LAUNCH: RunOutcome.BLOCKED,
 }
+
+_LADDER = {"sigterm", "sigkill"}
+"""Rungs of dumps that a stop has taken."""
 
 Findings = tuple[Mapping[str, Any], ...]
 
@@ -82,12 +85,24 @@ def _how(run: RunView, now: Now) -> _Ended:
     if record is None:
         return _without_record(run, now)
     rung = record.rung or ""
+    if record.killed_by is not None:
+        return _Ended(RunOutcome.KILLED, None, _killed(run, record), rung)
     if record.signal is not None:
-        outcome = RunOutcome.KILLED if record.killed_by else RunOutcome.CRASHED
-        return _Ended(outcome, None, record.reason or f"The driver was ended by signal {record.signal}.", rung)
+        words = record.reason or f"The driver was ended by signal {record.signal}."
+        return _Ended(RunOutcome.CRASHED, None, words, rung)
     code = record.exit_code if record.exit_code is not None else -1
     said = run.last_word[1] if run.last_word and run.last_word[0] == code else ""
     return _by_code(run, code, record.reason or said, rung)
+
+
+def _killed(run: RunView, record: ExitRecord) -> str:
+    """Why a run was killed, how long after it was told to stop, and what was at work."""
+    if run.control is None or not run.stopping:
+        return record.reason or f"ended by the {record.killed_by}"
+    seconds = record.boottime - run.control.issued_at
+    stuck = sorted({path for dump in run.dumps if dump.rung in _LADDER for path in dump.stuck})
+    at_work = f"; at work: {', '.join(stuck)}" if stuck else ""
+    return f"it had not ended {seconds:.1f} s after the order ({run.control.reason}){at_work}"
 
 
 def _without_record(run: RunView, now: Now) -> _Ended:
@@ -96,7 +111,7 @@ def _without_record(run: RunView, now: Now) -> _Ended:
     control = run.control
     kill_at = control.kill_at if run.stopping and control and control.boot_id == now.boot_id else None
     if kill_at is not None and now.boottime >= kill_at:
-        return _Ended(RunOutcome.KILLED, None, "Killed at the stop's deadline.", "sigkill")
+        return _Ended(RunOutcome.KILLED, None, "it had not ended at the stop's deadline", "sigkill")
     if run.identity is not None and run.identity.keeper.boot_id != now.boot_id:
         return _Ended(RunOutcome.LOST, None, "The host was started anew.")
     if run.spawned_here and run.identity is None:
@@ -132,7 +147,7 @@ def _init_finding(run: RunView) -> Mapping[str, Any]:
     hanging = next((component for component in components if component.state == "initialising"), None)
     what = f"{hanging.kind} {hanging.name} ({hanging.type})" if hanging else "The agent"
     finding = _finding(
-        f"{hanging.kind}s.{hanging.name}" if hanging else "",
+        hanging.name if hanging else "",
         "INIT_TIMEOUT",
         f"{what} did not finish initialising within init_timeout.",
         "Look at the run's log; raise lifecycle.init_timeout if it only needs longer.",
@@ -172,10 +187,10 @@ def _finding(path: str, code: str, message: str, suggestion: str = "") -> Mappin
 
 def _stopped(view: PipelineView, run: RunView, ended: _Ended) -> EndRun:
     killed = ended.outcome is RunOutcome.KILLED
-    reason = StopReason.WATCHDOG if killed else StopReason.USER
+    reason = StopReason.WATCHDOG if killed and not view.force_stop else StopReason.USER
     if view.desired is not DesiredState.STOPPED:
         return _end(ended, Phase.STOPPED, "restarting", "The run has ended; the next one follows.", reason)
-    words = f"Killed: {ended.reason}" if killed else "Stopped as asked." if run.stopping else f"Ended: {ended.reason}"
+    words = f"Killed: {ended.reason}." if killed else "Stopped as asked." if run.stopping else f"Ended: {ended.reason}"
     return _end(ended, Phase.STOPPED, "killed" if killed else "stopped", words, reason)
 
 

@@ -81,6 +81,7 @@ class Observer:
             lifecycle=self._lifecycle(row),
             fence=self.memory.fences.get(_revision(row) or 0),
             drain_on_stop=pipeline.drain_on_stop,
+            force_stop=pipeline.force_stop,
             restart_run=pipeline.restart_run,
             restart_count=pipeline.restart_count,
             restart_deadline=_restart_deadline(pipeline),
@@ -125,6 +126,10 @@ class Observer:
             spawned_here=memory.spawned,
             crashes=() if holders or not memory.drained else self._crashes(run, run_dir),
         )
+        ending = view.stopping or not holders or pipeline.phase == Phase.STALLED
+        found = self.rundirs.dumps(run_dir) if ending else None
+        if found is not None and found.token == run.token:
+            view = replace(view, dumps=tuple(found.taken), dumped_at=run.dumped_at)
         return _remember(view, pipeline, memory, now)
 
     def _crashes(self, run: Run, run_dir: Path) -> tuple[Crash, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.domain.states import RUNNING_PHASES, AgentPhase, OperationKind, OperationState, Phase
+from pipelines.domain.states import ENDING_OPERATIONS, RUNNING_PHASES, AgentPhase, OperationKind, OperationState, Phase
 from workers.ports import Now
 from workers.supervisor.actions import Action, AdvanceOperation, FinishOperation
 from workers.supervisor.command import pause_proven
@@ -15,6 +15,7 @@ _WORDS = {
     OperationKind.RESTART: "Running again.",
     OperationKind.PAUSE: "Paused; proven by the agent.",
     OperationKind.STOP: "Stopped; proven by the exit of its process.",
+    OperationKind.FORCE_STOP: "Stopped by force; proven by the exit of its process.",
 }
 _ENDED_AGENT = {AgentPhase.STOPPED, AgentPhase.FAILED}
 
@@ -28,16 +29,16 @@ def operation_actions(view: PipelineView, now: Now) -> list[Action]:
         return [_late(view, operation)] if _expired(operation, now) else []
     if _succeeded(view, operation):
         return [FinishOperation(operation.id, OperationState.SUCCEEDED, _WORDS[operation.kind])]
-    if view.run is None and view.phase in _REFUSED and operation.kind is not OperationKind.STOP:
+    if view.run is None and view.phase in _REFUSED and operation.kind not in ENDING_OPERATIONS:
         return [_refused(view, operation)]
     if _expired(operation, now) and view.phase is not Phase.PAUSING:
         return [_late(view, operation)]
     step = _step(view, operation)
-    return [AdvanceOperation(operation.id, step, view.phase_message)]
+    return [AdvanceOperation(operation.id, step, _waits_for(view))]
 
 
 def _succeeded(view: PipelineView, operation: OperationView) -> bool:
-    if operation.kind is OperationKind.STOP:
+    if operation.kind in ENDING_OPERATIONS:
         return view.phase is Phase.STOPPED and view.run is None
     if operation.kind is OperationKind.PAUSE:
         return view.phase is Phase.PAUSED and view.run is not None and pause_proven(view.run)
@@ -68,6 +69,8 @@ def _failed(operation: OperationView, code: str, message: str, hint: str) -> Fin
 
 def _step(view: PipelineView, operation: OperationView) -> str:
     """Names of `pipelines.domain.operations.STEPS`."""
+    if operation.kind is OperationKind.FORCE_STOP:
+        return "process_exit" if view.phase is Phase.STOPPING else "requested"
     if operation.kind is OperationKind.STOP or (operation.kind is OperationKind.RESTART and view.restart_wanted):
         return _stop_step(view)
     if operation.kind is OperationKind.PAUSE:
@@ -75,6 +78,20 @@ def _step(view: PipelineView, operation: OperationView) -> str:
     if operation.kind is OperationKind.RESUME:
         return "first_batch_or_idle" if view.phase is Phase.STARTING else "requested"
     return "starting" if view.phase is Phase.STARTING else "preflight"
+
+
+def _waits_for(view: PipelineView) -> str:
+    """What is seen; of a stop that was not obeyed also who is at work, and what ends it."""
+    run = view.run
+    if run is None or not run.stopping or run.control is None or not run.interrupts:
+        return view.phase_message
+    last = run.interrupts[-1]
+    at_work = ", ".join(last.stuck) or "no component"
+    if run.control.kill_at is None:
+        end = "Nothing kills it, since lifecycle.cancel_timeout is 0: wait, or stop it by force."
+    else:
+        end = f"It is killed {run.control.kill_at - run.control.issued_at:g} s after it was told to stop."
+    return f"Interrupted {last.number} times; at work: {at_work}. {end}"
 
 
 def _stop_step(view: PipelineView) -> str:

@@ -11,7 +11,7 @@ from uuid import UUID
 from pipelines.domain.crashes import Crash
 from pipelines.domain.leases import Fence
 from pipelines.domain.ledger import Books
-from pipelines.domain.protocol import Control, ExitRecord, Identity, ProcessIdentity, Status
+from pipelines.domain.protocol import Control, Dump, ExitRecord, Identity, ProcessIdentity, Status
 from pipelines.domain.spec import Lifecycle
 from pipelines.domain.states import STOP_COMMANDS, DesiredState, OperationKind, Phase, RunState
 
@@ -36,7 +36,8 @@ class RunView:
     `journal_fault`: why it cannot be. `last_word`: code and reason of the journal's exit entry. The rest is what this
     supervisor process remembers: `spawned_here`: it has started a keeper for the run; `half_dead_since` and
     `healthy_since`: CLOCK_BOOTTIME at which it first saw that. `crashes`, of a run without processes: what it left in
-    hand, and the runs directly before it where they crashed, newest first.
+    hand, and the runs directly before it where they crashed, newest first. `dumps`: of the stacks, of a run that is to
+    end, has ended or is stalled, oldest first; those up to `dumped_at` (wall time) are recorded.
     """
 
     number: int
@@ -56,6 +57,8 @@ class RunView:
     half_dead_since: float | None = None
     healthy_since: float | None = None
     crashes: tuple[Crash, ...] = ()
+    dumps: tuple[Dump, ...] = ()
+    dumped_at: float = 0.0
 
     @property
     def keeper_alive(self) -> bool:
@@ -76,6 +79,16 @@ class RunView:
     def started(self) -> float | None:
         """CLOCK_BOOTTIME at which the oldest living process of the run began."""
         return min((holder.start_time / _TICKS_PER_SECOND for holder in self.holders), default=None)
+
+    @property
+    def new_dumps(self) -> tuple[Dump, ...]:
+        """Dumps that are not recorded yet."""
+        return tuple(dump for dump in self.dumps if dump.at > self.dumped_at)
+
+    @property
+    def interrupts(self) -> tuple[Dump, ...]:
+        """Those that interrupts of a stop have taken."""
+        return tuple(dump for dump in self.dumps if dump.number)
 
     @property
     def stopping(self) -> bool:
@@ -109,6 +122,7 @@ class PipelineView:
     phase_message: str
     lifecycle: Lifecycle
     drain_on_stop: bool = True
+    force_stop: bool = False
     restart_run: int | None = None
     restart_count: int = 0
     restart_deadline: tuple[str, float] | None = None

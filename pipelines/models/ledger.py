@@ -40,12 +40,14 @@ class LedgerBatch(models.Model):
     planned = models.JSONField(null=True, blank=True, help_text="journal.Planned of an open batch.")
     planned_at = models.DateTimeField(null=True, blank=True)
     done_at = models.DateTimeField(null=True, blank=True)
+    rolled = models.PositiveSmallIntegerField(default=0, help_text="How often it was merged with its neighbours.")
 
     class Meta:
         indexes = [
             models.Index(fields=["pipeline", "-id"]),
             models.Index(fields=["pipeline", "source", "channel", "-id"]),
             models.Index(fields=["pipeline"], condition=Q(state=LedgerState.PLANNED), name="open_batches"),
+            models.Index(fields=["rolled", "done_at"]),
         ]
 
     def __str__(self) -> str:
@@ -77,15 +79,16 @@ class Position(models.Model):
 
 
 class Sample(models.Model):
-    """One point of a pipeline's rate and lag."""
+    """One point of a pipeline's rate and lag. `step`: seconds that it is the mean of; 0 for a single look."""
 
     pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="samples")
     at = models.DateTimeField()
     records_per_second = models.FloatField()
     lag_records = models.PositiveBigIntegerField(null=True, blank=True)
+    step = models.PositiveIntegerField(default=0)
 
     class Meta:
-        indexes = [models.Index(fields=["pipeline", "at"])]
+        indexes = [models.Index(fields=["pipeline", "at"]), models.Index(fields=["step", "at"])]
 
     def __str__(self) -> str:
         return f"{self.pipeline_id} {self.at}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, F, Q, QuerySet, Sum
 
 from controlplane.shared import clock
 from pipelines.domain.ledger import COUNTERS, Counts
@@ -23,6 +23,8 @@ from pipelines.selectors.views import (
 
 MAX_POINTS = 1_000
 SUMS = (*COUNTERS, "duplicates_max", "gaps", "overlaps")
+_NUMBER = F("last_batch") - F("first_batch") + 1
+"""Batches of a row."""
 
 
 def batches(*, pipeline: Pipeline, channel: str | None, run: int | None) -> QuerySet[LedgerBatch]:
@@ -72,7 +74,8 @@ def _sums(pipeline: Pipeline) -> list[dict[str, Any]]:
     planned = Q(state=LedgerState.PLANNED)
     rows = LedgerBatch.objects.filter(pipeline=pipeline).values("source", "channel").order_by("source", "channel")
     sums = {f"sum_{name}": Sum(name, default=0) for name in SUMS}
-    counted = rows.annotate(**sums, batches=Count("id", filter=~planned), open_batches=Count("id", filter=planned))
+    finished = Sum(_NUMBER, filter=~planned, default=0)
+    counted = rows.annotate(**sums, batches=finished, open_batches=Count("id", filter=planned))
     return [dict(row) for row in counted]
 
 

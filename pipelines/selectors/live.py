@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from pipelines.domain.protocol import ComponentStatus, QueryStatus, Status
+from pipelines.domain.protocol import ComponentStatus, QueryStatus
 from pipelines.models import Pipeline, Run
 from pipelines.selectors.views import (
     ComponentStateView,
@@ -107,10 +107,12 @@ def component_views(run: Run | None) -> list[ComponentStateView]:
     return [ComponentStateView(**state.model_dump()) for state in states]
 
 
-def live_frame(pipeline: Pipeline, status: Status | None) -> dict[str, Any]:
-    """What an open page is told about a moving pipeline, about once a second: the payload of a `live` frame."""
-    queries = status.queries if status else []
-    live = _figures(queries, status.at) if status else LiveView()
+def live_frame(pipeline: Pipeline, queries: Sequence[QueryStatus], at: float | None) -> dict[str, Any]:
+    """What an open page is told about a moving pipeline, about once a second: the payload of a `live` frame.
+
+    `at`: wall seconds of the agent's report; None without one.
+    """
+    live = _figures(queries, at) if at is not None else LiveView()
     return {
         "pipeline": pipeline.name,
         "phase": pipeline.phase,
@@ -123,6 +125,6 @@ def live_frame(pipeline: Pipeline, status: Status | None) -> dict[str, Any]:
     }
 
 
-def last_status(run: Run | None) -> Status | None:
-    """What the agent of a living run reported last, as it was recorded."""
-    return Status.model_validate(run.observed) if run and run.observed else None
+def recorded_frame(pipeline: Pipeline, run: Run | None) -> dict[str, Any]:
+    """The same, from what was recorded last."""
+    return live_frame(pipeline, query_statuses(run), ((run.observed if run else None) or {}).get("at"))

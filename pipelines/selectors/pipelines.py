@@ -18,7 +18,7 @@ from pipelines.domain.roles import Role
 from pipelines.domain.states import LIVE_PHASES, DesiredState, Phase, RunState, StopReason
 from pipelines.models import Operation, Pipeline, Run
 from pipelines.selectors.hosts import supervised
-from pipelines.selectors.live import component_views, last_status, live_frame, live_view, query_views
+from pipelines.selectors.live import component_views, live_view, query_views, recorded_frame
 from pipelines.selectors.operations import short_view
 from pipelines.selectors.runs import run_view, runs
 from pipelines.selectors.situations import open_operations, situation
@@ -195,7 +195,7 @@ def live_frames(name: str | None) -> list[dict[str, Any]]:
         found = found.filter(name=name)
     moving = list(found.order_by("name")[:MAX_MOVING])
     around = Surroundings(moving)
-    return [live_frame(pipeline, last_status(around.runs.get(pipeline.id))) for pipeline in moving]
+    return [recorded_frame(pipeline, around.runs.get(pipeline.id)) for pipeline in moving]
 
 
 def archived() -> QuerySet[Pipeline]:

@@ -9,7 +9,7 @@ from functools import reduce
 from operator import add
 from uuid import UUID
 
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, Sum
+from django.db.models import Exists, F, Max, OuterRef, Q, Sum
 
 from pipelines.domain.journal import Planned, SinkSwitched
 from pipelines.domain.ledger import COUNTERS, Books
@@ -89,7 +89,7 @@ def books(pipeline_ids: Iterable[UUID]) -> dict[UUID, Books]:
     done = LedgerBatch.objects.filter(pipeline_id__in=set(pipeline_ids), state=LedgerState.DONE)
     verdicts = [Sum(name) for name in COUNTERS[2:]]
     rows = done.values("pipeline_id").annotate(
-        batches=Count("id"),
+        batches=Sum(F("last_batch") - F("first_batch") + 1),
         skipped=Sum("gaps"),
         repeated=Sum("overlaps"),
         difference=Sum("read") + Sum("added") - reduce(add, verdicts),

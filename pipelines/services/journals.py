@@ -75,9 +75,9 @@ def ingest_all(portions: Sequence[Portion]) -> dict[int, Taken]:
         seen=["journal_seq"],
     )
     ours = [portion for portion in portions if portion.run.pk in same]
-    positions, planned = _positions(ours), _planned(ours)
+    known, planned = _positions(ours), _planned(ours)
     intakes = [
-        _Intake(p.run, positions.get(p.run.pipeline_id, {}), planned.get((p.run.pipeline_id, p.run.lineage), {}))
+        _Intake(p.run, known.get(p.run.pipeline_id, {}), planned.get((p.run.pipeline_id, p.run.lineage), {}))
         for p in ours
     ]
     for intake, portion in zip(intakes, ours, strict=True):
@@ -114,11 +114,13 @@ class _Intake:
     run: Run
     positions: Positions
     planned: dict[tuple[Query, int], LedgerBatch]
+    begun: dict[tuple[Query, int], tuple[journal.Planned, datetime]] = field(default_factory=dict)
     moved: set[tuple[Query, Partition]] = field(default_factory=set)
     touched: set[tuple[Query, int]] = field(default_factory=set)
     superseded: list[int] = field(default_factory=list)
     done: list[LedgerBatch] = field(default_factory=list)
     tails: dict[Query, LedgerBatch] = field(default_factory=dict)
+    ranges: dict[Query, list[PartitionRange]] = field(default_factory=dict)
     failures: dict[tuple[Query, int, str], journal.SinkFailed] = field(default_factory=dict)
     switches: dict[tuple[object, ...], journal.SinkSwitched] = field(default_factory=dict)
     letters: list[journal.DeadLetters] = field(default_factory=list)
@@ -130,48 +132,78 @@ class _Intake:
         """Apply the entries in order."""
         for kind, payload, at in portion.entries:
             _HANDLERS[kind](self, payload, at)
+        for key in list(self.begun):
+            self._open_row(key)
+        for query in self.tails:
+            self._keep_ranges(query)
 
     def on_planned(self, planned: journal.Planned, at: datetime) -> None:
-        """A batch planned again, by a later run of the lineage, keeps its one row."""
+        """Nearly every batch is done in the same portion, so a row is made of it only where it is not. A batch planned
+        again, by a later run of the lineage, keeps its one row."""
         key = ((planned.source, planned.channel), planned.batch)
-        row = self.planned.setdefault(key, self._row(planned, LedgerState.PLANNED))
-        row.run = self.run
-        row.planned = planned.model_dump(mode="json")
-        row.ranges = row.planned["ranges"]
-        row.planned_at = at
-        self.touched.add(key)
+        self.begun[key] = (planned, at)
+        if key in self.planned:
+            self._open_row(key)
+
+    def _open_row(self, key: tuple[Query, int]) -> LedgerBatch | None:
+        """The row of an open batch, as it is planned now; None where it is not planned."""
+        if key in self.begun:
+            planned, at = self.begun.pop(key)
+            row = self.planned.get(key) or self._row(planned, LedgerState.PLANNED)
+            row.run = self.run
+            row.planned = planned.model_dump(mode="json")
+            row.ranges = row.planned["ranges"]
+            row.planned_at = at
+            self.planned[key] = row
+            self.touched.add(key)
+        return self.planned.get(key)
 
     def on_done(self, done: journal.Done, at: datetime) -> None:
         query = (done.source, done.channel)
-        plan = self.planned.pop((query, done.batch), None)
-        if plan is not None and plan.pk is not None:
-            self.superseded.append(plan.pk)
+        planned_at = self._close((query, done.batch))
         broken = discontinuities(self.positions.get(query, {}), done.ranges)
-        row = None if broken else self._extend(self.tails.get(query), done)
+        row = None if broken else self._extend(query, done)
         if row is None:
             row = self._row(done, LedgerState.DONE)
-            row.ranges = _plain(done.ranges)
-            row.planned_at = plan.planned_at if plan else at
+            row.planned_at = planned_at or at
+            self._keep_ranges(query)
+            self.ranges[query] = done.ranges
             self.done.append(row)
         self.tails[query] = row
         _count(row, done, at)
         self._note_broken(row, broken)
         self._move(query, {r.key: r.end for r in done.ranges})
-        self.books += Books(batches=1, difference=done.counts.difference)
-        if not done.counts.balanced:
-            message = f"Batch {done.batch} of {'.'.join(query)}: {done.counts.difference} records have no verdict."
+        difference = done.counts.difference
+        self.books += Books(batches=1, difference=difference)
+        if difference:
+            message = f"Batch {done.batch} of {'.'.join(query)}: {difference} records have no verdict."
             self._event("ledger.unbalanced", message, done)
 
-    def _extend(self, tail: LedgerBatch | None, done: journal.Done) -> LedgerBatch | None:
+    def _close(self, key: tuple[Query, int]) -> datetime | None:
+        """The batch is open no more; when it was planned, if that is known."""
+        row, begun = self.planned.pop(key, None), self.begun.pop(key, None)
+        if row is not None and row.pk is not None:
+            self.superseded.append(row.pk)
+        if begun is not None:
+            return begun[1]
+        return row.planned_at if row else None
+
+    def _extend(self, query: Query, done: journal.Done) -> LedgerBatch | None:
         """The row of the batches before, grown by this one; None where they do not adjoin."""
+        tail = self.tails.get(query)
         if tail is None or tail.last_batch + 1 != done.batch or tail.sink != done.sink:
             return None
-        ranges = merge_ranges([PartitionRange.model_validate(r) for r in tail.ranges], done.ranges)
+        ranges = merge_ranges(self.ranges[query], done.ranges)
         if ranges is None:
             return None
-        tail.ranges = _plain(ranges)
+        self.ranges[query] = ranges
         tail.last_batch = done.batch
         return tail
+
+    def _keep_ranges(self, query: Query) -> None:
+        """The row that is not extended any more gets the ranges of all its batches."""
+        if query in self.tails:
+            self.tails[query].ranges = _plain(self.ranges[query])
 
     def _note_broken(self, row: LedgerBatch, broken: list[Discontinuity]) -> None:
         for each in broken:
@@ -188,12 +220,12 @@ class _Intake:
         """What the sink said of an open batch; the bound stands until the batch is done and counted. A batch without a
         fixed end of which the sink holds nothing was never begun."""
         key = ((resolved.source, resolved.channel), resolved.batch)
-        row = self.planned.get(key)
+        row = self._open_row(key)
         if row is not None and (row.planned or {}).get("open_ended") and _is_nothing(resolved):
             self._forget(key)
             return
-        if key in self.planned:
-            self.planned[key].duplicates_max = resolved.delivered_before
+        if row is not None:
+            row.duplicates_max = resolved.delivered_before
             self.touched.add(key)
         known = "holds" if resolved.complete else "may hold up to"
         batch = f"{resolved.source}.{resolved.channel} {resolved.batch}"
@@ -267,7 +299,7 @@ class _Intake:
         ]
 
     def tell(self) -> None:
-        """Dead letters and events, in the transaction of everything else."""
+        """Dead letters, what the guard saw, and events, in the transaction of everything else."""
         if self.letters:
             dead_letters.take_in(run=self.run, found=self.letters)
         for failed in self.failures.values():

@@ -93,7 +93,7 @@ def record_statuses(reports: Sequence[Report]) -> None:
         for each in reports
     ]
     bulk.update(Run, observed)
-    frames = [live_frame(each.pipeline, each.status) for each in reports]
+    frames = [live_frame(each.pipeline, each.status.queries, each.status.at) for each in reports]
     bulk.insert([_sample(each, frame) for each, frame in zip(reports, frames, strict=True) if each.sample])
     transaction.on_commit(lambda: dispatch.publish_all("live", frames))
 

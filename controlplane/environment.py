@@ -43,7 +43,9 @@ class Environment(BaseSettings):
     `lag_minute_days`, `lag_five_minute_days`, `lag_hour_days`: how long points of lag are kept minute by minute, and
     rolled up.
     `sample_days`, `event_days`, `dead_letter_days`: how long points of charts, events and dead letters are kept;
-    `dead_letters_kept`: the most dead letters of one pipeline. `secret_key` signs sessions;
+    `dead_letters_kept`: the most dead letters of one pipeline. `run_days`, `run_bytes`: how long directories of runs
+    that are over are kept on a host, and how many bytes all of them may take; `checkpoint_days`: checkpoints of
+    lineages that have ended. `secret_key` signs sessions;
     `secret_keys`, or else the lines of `secret_key_file`, are the Fernet keys of the secret store, current one first.
     """
 
@@ -67,6 +69,9 @@ class Environment(BaseSettings):
     lag_hour_days: float = Field(default=90, gt=0)
     dead_letter_days: float = Field(default=30, gt=0)
     dead_letters_kept: int = Field(default=100_000, ge=1)
+    run_days: float = Field(default=30, gt=0)
+    run_bytes: int = Field(default=10 * 1024**3, ge=0)
+    checkpoint_days: float = Field(default=7, gt=0)
     debug: bool = False
     https: bool = False
     web_port: int = Field(default=8000, ge=1, le=65535)

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -29,13 +30,16 @@ from workers.adapters.filelock import FileLock
 from workers.adapters.processes import HostProcesses
 from workers.adapters.rundirs import LocalRunDirs
 from workers.adapters.secrets import StoredSecrets
+from workers.adapters.storeroom import LocalStoreroom
 from workers.ports import Now
 from workers.supervisor.act import Actor
 from workers.supervisor.hearing import EXIT_DEAF, Canary, Hearing
+from workers.supervisor.janitor import Janitor
 from workers.supervisor.launch import Launcher, NotProvisioned
 from workers.supervisor.lease import HostLease
 from workers.supervisor.memory import Memory
 from workers.supervisor.observe import Observer
+from workers.supervisor.pruning import Limits
 from workers.supervisor.references import References
 from workers.supervisor.replay import Replayer, Way
 from workers.supervisor.tick import Supervisor, Ticker
@@ -44,6 +48,7 @@ from workers.wake import CANARY_SECONDS, HEARD, WAKE
 
 LOCK = "supervisor.lock"
 REPLAY_LOCK = "replays.lock"
+JANITOR_LOCK = "janitor.lock"
 WATCH_LOCK = "watch.lock"
 STOP_TIMEOUT = 15.0
 
@@ -61,6 +66,7 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
         self._replayer: Replayer | None = None
         self._watcher: Watcher | None = None
         self._canary: Canary | None = None
+        self._janitor: Janitor | None = None
 
     def start(self, parent: Any) -> None:
         """Begin to tick. What a launch needs is looked up beside it, so that hardly a tick has to wait for it."""
@@ -71,6 +77,8 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
         self._replayer.start()
         self._watcher = watcher()
         self._watcher.start()
+        self._janitor = janitor()
+        self._janitor.start()
         self._canary = canary(parent, self._end_deaf)
         HEARD.listener = self._canary.heard
         self._canary.start()
@@ -90,6 +98,8 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
             self._ticker.stop(STOP_TIMEOUT)
         if self._replayer is not None:
             self._replayer.stop(STOP_TIMEOUT)
+        if self._janitor is not None:
+            self._janitor.stop(STOP_TIMEOUT)
         if self._watcher is not None:
             self._watcher.stop(STOP_TIMEOUT)
 
@@ -131,6 +141,18 @@ def replayer() -> Replayer:
     environment = settings.HEADGATE
     way = Way(environment.host, KafkaClusters(), references())
     return Replayer(way, FileLock(environment.state / REPLAY_LOCK))
+
+
+def janitor() -> Janitor:
+    """What removes files of this host that nobody needs any more."""
+    environment = settings.HEADGATE
+    limits = Limits(
+        runs=timedelta(days=environment.run_days),
+        run_bytes=environment.run_bytes,
+        checkpoints=timedelta(days=environment.checkpoint_days),
+    )
+    lock = FileLock(environment.state / JANITOR_LOCK)
+    return Janitor(environment.host, LocalStoreroom(environment.state), limits, SystemClock(), lock)
 
 
 def canary(worker: Any, deaf: Callable[[str], None]) -> Canary:

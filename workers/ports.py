@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
+from uuid import UUID
 
 from pipelines.domain.dead_letters import TopicLocation
 from pipelines.domain.positions import PartitionPosition
@@ -115,6 +116,50 @@ class RunDirs(Protocol):
 
     def journal(self, run_dir: Path, offset: int, limit: int) -> JournalChunk:
         """Up to `limit` bytes of the journal from `offset` on."""
+
+
+@dataclass(frozen=True)
+class RunDir:
+    """A run directory on disk. `journal`: bytes of its journal."""
+
+    path: Path
+    name: str
+    number: int
+    size: int
+    journal: int
+    changed: datetime
+
+
+@dataclass(frozen=True)
+class CheckpointDir:
+    """The checkpoints of one lineage on disk."""
+
+    path: Path
+    name: str
+    lineage: int
+    changed: datetime
+
+
+class Storeroom(Protocol):
+    """What runs, checkpoints and stores have left on the host's disk, and on storages beside it."""
+
+    def runs(self) -> list[RunDir]:
+        """Every run directory."""
+
+    def checkpoints(self, storages: Sequence[str] = ()) -> list[CheckpointDir]:
+        """The checkpoints of every lineage."""
+
+    def dumps(self, run: RunDir) -> list[tuple[Path, int, datetime]]:
+        """Stack dumps of a run: path, bytes, time of change."""
+
+    def leftovers(self, run: RunDir) -> Path | None:
+        """Temporary files that a run has left, if it has."""
+
+    def stores(self, name: str, pipeline_id: UUID, storages: Sequence[str] = ()) -> list[Path]:
+        """What is kept of one pipeline beside its runs and checkpoints, on disk and in shared memory."""
+
+    def remove(self, path: Path, storages: Sequence[str] = ()) -> int:
+        """Remove it with all in it; returns the bytes. Raises ValueError for a path that is not below ours."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from pipelines.models.dead_letter import DeadLetter
 from pipelines.models.definition import Pipeline
 from pipelines.models.event import AuditRow, Event, IdempotencyKey
 from pipelines.models.ledger import LedgerBatch, Position, Sample
+from pipelines.models.purged import Purged
 from pipelines.models.quarantine import Quarantine
 from pipelines.models.revision import Revision
 from pipelines.models.run import Host, Run, RunNumber
@@ -29,6 +30,7 @@ __all__ = [
     "Operation",
     "Pipeline",
     "Position",
+    "Purged",
     "Quarantine",
     "Revision",
     "Run",

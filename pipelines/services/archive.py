@@ -7,7 +7,7 @@ from django.db import transaction
 from controlplane.shared import clock
 from controlplane.shared.errors import Conflict, Invalid
 from pipelines.domain.actions import Action, Outcome, judge
-from pipelines.models import Pipeline, Run, RunNumber
+from pipelines.models import Pipeline, Purged, Revision, Run, RunNumber
 from pipelines.selectors.situations import situation_of
 from pipelines.services import audit, events
 from pipelines.services.audit import Actor
@@ -36,22 +36,34 @@ def archive(*, pipeline: Pipeline, version: int | None, actor: Actor) -> None:
 
 @transaction.atomic
 def purge(*, pipeline: Pipeline, confirm: str, actor: Actor) -> None:
-    """Remove an archived pipeline with its books for ever. Raises Invalid where `confirm` is not its name."""
+    """Remove an archived pipeline with its books for ever; its hosts then remove its files. Raises Invalid where
+    `confirm` is not its name."""
     if confirm != pipeline.name:
         raise Invalid(
             "The typed name is not that of the pipeline; nothing was removed.",
             code="confirmation_differs",
             hint=f"Repeat the request with ?confirm={pipeline.name} to remove its books for ever.",
         )
-    _keep_last_number(pipeline)
+    last = _keep_last_number(pipeline)
+    storages = _storages(pipeline)
     Run.objects.filter(pipeline=pipeline).delete()
     Pipeline.objects.filter(id=pipeline.id).update(current_revision=None)
     Pipeline.objects.filter(id=pipeline.id).delete()
+    Purged.objects.create(pipeline_id=pipeline.id, name=pipeline.name, last_run=last, storages=storages, at=clock.now())
     audit.record(actor=actor, action="pipeline.purge", pipeline_name=pipeline.name, before={"id": str(pipeline.id)})
 
 
-def _keep_last_number(pipeline: Pipeline) -> None:
+def _storages(pipeline: Pipeline) -> list[str]:
+    """Directories beside the hosts' own in which its launchers kept files."""
+    rows = Revision.objects.filter(pipeline=pipeline)
+    found = rows.values_list("definition__placement__launcher__storage", flat=True)
+    return sorted({str(each) for each in found if each})
+
+
+def _keep_last_number(pipeline: Pipeline) -> int:
+    """Keep the number of its last run, and return it; 0 where there was none."""
     last = Run.objects.filter(pipeline_name=pipeline.name).order_by("-number").values_list("number", flat=True).first()
     kept, _ = RunNumber.objects.get_or_create(pipeline_name=pipeline.name, defaults={"last": last or 0})
     if last is not None and last > kept.last:
         RunNumber.objects.filter(pipeline_name=pipeline.name).update(last=last)
+    return last or 0

@@ -192,7 +192,7 @@ def test_a_worker_hears_again_after_every_restart_of_redis_or_is_restarted(bench
 
 def test_a_deaf_worker_ends_itself_with_a_code_of_its_own_and_its_beat_ends_with_it(bench: Bench) -> None:
     """Celery itself is told to stop listening to the host's queue: the worker lives, ticks, and hears nothing there."""
-    assert hears(bench, STARTS_WITHIN)
+    wait_for(lambda: bench.messages().get("state") == "HEARS", STARTS_WITHIN, "the worker hears")
     worker = bench.worker
     assert worker is not None
     Celery("probe", broker=redis_url(bench.port)).control.cancel_consumer(f"host.{HOST}")
@@ -216,7 +216,7 @@ def _session(pid: int) -> list[int]:
 
 def test_a_full_redis_is_an_error_that_can_be_seen(bench: Bench) -> None:
     """Row 10: messages are refused; the host says so, and hears again when there is room."""
-    assert hears(bench, STARTS_WITHIN)
+    wait_for(lambda: bench.messages().get("state") == "HEARS", STARTS_WITHIN, "the worker hears")
     bench.client.config_set("maxmemory", "1")
     try:
         wait_for(lambda: bench.messages().get("state") == "FULL", 40, "the host says that Redis is full")

@@ -101,7 +101,7 @@ class Ear:
         if self._refused_since is not None:
             return self._refused(now)
         for queue in self._queues.values():
-            if queue.unanswered_since is not None:
+            if queue.unanswered_since is not None and now - queue.unanswered_since >= INTERVAL / 2:
                 queue.silent += 0.0 if busy else passed
                 queue.busy += passed if busy else 0.0
         return self._worst()
@@ -109,7 +109,7 @@ class Ear:
     def _refused(self, now: float) -> tuple[Hearing, str]:
         if now - (self._refused_since or now) < REFUSED_AFTER:
             return Hearing.WAITING, ""
-        if "OOM" in self._refusal:
+        if "OOM" in self._refusal or "maxmemory" in self._refusal:
             return Hearing.FULL, f"Redis takes no messages, its memory is full: {self._refusal}"
         return Hearing.AWAY, f"Redis does not answer: {self._refusal}"
 

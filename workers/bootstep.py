@@ -27,6 +27,7 @@ from workers.adapters.brokers import KafkaBrokers
 from workers.adapters.clock import SystemClock
 from workers.adapters.clusters import KafkaClusters
 from workers.adapters.filelock import FileLock
+from workers.adapters.intakes import HttpIntakes
 from workers.adapters.processes import HostProcesses
 from workers.adapters.rundirs import LocalRunDirs
 from workers.adapters.secrets import StoredSecrets
@@ -139,7 +140,7 @@ def supervisor(keeper: tuple[str, ...] | None = None) -> Supervisor:
 def replayer() -> Replayer:
     """What sends dead letters of this host's pipelines back."""
     environment = settings.HEADGATE
-    way = Way(environment.host, KafkaClusters(), references())
+    way = Way(environment.host, KafkaClusters(), HttpIntakes(), references())
     return Replayer(way, FileLock(environment.state / REPLAY_LOCK))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from uuid import UUID
 
-from pipelines.domain.dead_letters import TopicLocation
+from pipelines.domain.dead_letters import HttpTarget, TopicLocation
 from pipelines.domain.positions import PartitionPosition
 from pipelines.domain.protocol import (
     Control,
@@ -233,7 +233,7 @@ class Exclusive(Protocol):
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A record on its way to a topic."""
+    """A letter on its way to a topic, or to the port of a source, which takes headers and body alone."""
 
     topic: str
     partition: int
@@ -243,7 +243,7 @@ class Outgoing:
 
 
 class Away(Exception):
-    """The cluster does not answer; what was sent may have arrived. The text says what it said last; `acknowledged`:
+    """The source does not answer; what was sent may have arrived. The text says what it said last; `acknowledged`:
     numbers of the records that did arrive."""
 
     def __init__(self, message: str, acknowledged: Sequence[int] = ()) -> None:
@@ -252,7 +252,7 @@ class Away(Exception):
 
 
 class Closed(Exception):
-    """The cluster refuses us whatever is sent; `hint` what to do."""
+    """The source refuses us whatever is sent; `hint` what to do."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -264,10 +264,10 @@ class Gone(Exception):
 
 
 class Outlet(Protocol):
-    """A producer for one cluster."""
+    """A producer for one cluster, or a client of one port."""
 
     def send(self, records: Sequence[Outgoing]) -> list[str | None]:
-        """Send all of them and wait for every answer, bounded: None, or why the cluster never takes that one.
+        """Send all of them and wait for every answer, bounded: None, or why the source never takes that one.
 
         Raises Away or Closed.
         """
@@ -284,3 +284,10 @@ class Clusters(Protocol):
 
     def record(self, servers: str, options: Mapping[str, Any], place: TopicLocation) -> bytes:
         """The value of one record, bounded. Raises Gone, or Away."""
+
+
+class Intakes(Protocol):
+    """HTTP sources of this host, for replays."""
+
+    def outlet(self, to: HttpTarget) -> Outlet:
+        """A client of the source's port. Raises Closed where what it needs cannot be read."""

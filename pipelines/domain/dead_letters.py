@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from pipelines.domain.components.source_http import HttpSource
 from pipelines.domain.components.source_kafka import KafkaSource
 from pipelines.domain.spec import BUFFER, Definition
 
@@ -33,7 +34,7 @@ class NotReplayable(Exception):
 
 
 @dataclass(frozen=True)
-class Target:
+class TopicTarget:
     """The topic that takes a replayed letter, and how its cluster is reached; `options` may hold references. `flume`:
     the source reads its records as Flume events."""
 
@@ -41,6 +42,32 @@ class Target:
     options: Mapping[str, Any]
     topic: str
     flume: bool = False
+
+
+@dataclass(frozen=True)
+class HttpTarget:
+    """The port of an HTTP source on its own host; `token` may be a reference. `certificate`: the file of the chain that
+    it shows, where it speaks TLS. `blob`: a request is one event."""
+
+    address: str
+    port: int
+    path: str
+    token: str | None = field(default=None, repr=False)
+    certificate: str | None = None
+    blob: bool = False
+
+    @property
+    def url(self) -> str:
+        """Where it is reached from its own host."""
+        address = _REACHED_AS.get(self.address, self.address)
+        host = f"[{address}]" if ":" in address else address
+        return f"{'https' if self.certificate else 'http'}://{host}:{self.port}{self.path}"
+
+
+Target = TopicTarget | HttpTarget
+
+_REACHED_AS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound here
+"""Where a port is reached that listens on every address."""
 
 
 def target(definition: Definition, source: str, topic: str) -> Target:
@@ -52,6 +79,10 @@ def target(definition: Definition, source: str, topic: str) -> Target:
             f"The pipeline has no {'source' if name == source else 'channel'} {name} any more.",
             "Discard the letter, or publish a revision that reads its source again.",
         )
+    if isinstance(spec, HttpSource):
+        return HttpTarget(
+            spec.bind, spec.port, spec.path, spec.token, spec.tls_certificate, blob=spec.handler == "blob"
+        )
     if spec.type != "kafka":
         raise NotReplayable(_takes_nothing(name, spec.type), _INSTEAD.get(spec.type, _APPEND))
     if not _reads(spec, topic):
@@ -59,7 +90,7 @@ def target(definition: Definition, source: str, topic: str) -> Target:
             f"{name} does not read the topic {topic} any more.",
             "Publish a revision that reads it, or produce the event to a topic that is read.",
         )
-    return Target(spec.bootstrap_servers, spec.options, topic, getattr(spec, "parse_as_flume_event", False))
+    return TopicTarget(spec.bootstrap_servers, spec.options, topic, getattr(spec, "parse_as_flume_event", False))
 
 
 def _takes_nothing(name: str, kind: str) -> str:
@@ -68,7 +99,6 @@ def _takes_nothing(name: str, kind: str) -> str:
 
 _APPEND = "Put the repaired event where the source reads, as its producer does, and discard the letter."
 _INSTEAD = {
-    "http": "POST the repaired event to the source's port, and discard the letter.",
     "taildir": "Append the repaired line to a file of the source, and discard the letter.",
     "spooldir": "Put a file with the repaired event into the source's directory, and discard the letter.",
     "file": "Repair what refused it: a file channel takes events from its source alone.",

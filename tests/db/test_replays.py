@@ -17,7 +17,7 @@ from pipelines.services import lifecycle, replays
 from pipelines.services.audit import Actor
 from pipelines.services.replays import Repair, Wanted
 from tests.factories import DeadLetterFactory, PipelineFactory, RevisionFactory, RunFactory, definition
-from tests.fakes.clusters import FakeClusters
+from tests.fakes.clusters import FakeClusters, FakeIntakes
 from workers.ports import Closed, Exclusive, Secrets, Unreadable
 from workers.supervisor.references import References
 from workers.supervisor.replay import Replayer, Way
@@ -47,12 +47,13 @@ class Host:
 
     def __init__(self) -> None:
         self.clusters = FakeClusters()
+        self.intakes = FakeIntakes(self.clusters)
         self.seconds = 0.0
         self.replayer = self.worker()
 
     def worker(self) -> Replayer:
         secrets: Secrets = FakeSecrets()
-        way = Way("alpha", self.clusters, References({}, None, secrets), lambda: self.seconds)
+        way = Way("alpha", self.clusters, self.intakes, References({}, None, secrets), lambda: self.seconds)
         lock: Exclusive = Free()
         return Replayer(way, lock)
 
@@ -270,3 +271,21 @@ def test_letters_of_a_flume_source_are_flume_events_again_and_only_unread_ones_g
     assert [name for name, _ in read.headers] == ["headgate.replay"]
     assert raw.body == b"\xff raw"
     assert [name for name, _ in raw.headers] == ["h", "headgate.replay"]
+
+
+def test_letters_of_an_http_source_are_posted_with_its_token(host: Host) -> None:
+    pipeline = PipelineFactory.create(name="orders")
+    plain = definition("orders").plain()
+    selector = plain["sources"]["shop"]["selector"]
+    plain["sources"]["shop"] = {"type": "http", "port": 5140, "token": "${secret:shop}", "selector": selector}
+    pipeline.current_revision = RevisionFactory.create(pipeline=pipeline, number=2, definition=plain)
+    pipeline.save()
+    run = RunFactory.create(pipeline=pipeline)
+    letters_of(run, 3, topic="shop")
+    host.clusters.away = 1
+    operation = host.until_over(replay(run))
+    assert operation.state == OperationState.SUCCEEDED
+    assert len(set(host.bodies())) == len(host.bodies()) == 3
+    assert [(to.port, to.token) for to in host.intakes.asked] == [(5140, "hunter2")]
+    assert all(name != "headgate.origin" for record in host.clusters.sent for name, _ in record.headers)
+    assert "hunter2" not in json.dumps(operation.progress) + operation.message

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.domain.dead_letters import TopicLocation
+from pipelines.domain.dead_letters import HttpTarget, TopicLocation
 from workers.ports import Away, Gone, Outgoing
 
 
@@ -47,3 +47,15 @@ class FakeClusters:
         if place not in self.stored:
             raise Gone(f"{place.topic} is empty.")
         return self.stored[place]
+
+
+@dataclass
+class FakeIntakes:
+    """`workers.ports.Intakes`: what is posted goes where records go."""
+
+    answers: FakeClusters
+    asked: list[HttpTarget] = field(default_factory=list)
+
+    def outlet(self, to: HttpTarget) -> FakeClusters:
+        self.asked.append(to)
+        return self.answers

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from pipelines.domain.dead_letters import (
     FileLocation,
+    HttpTarget,
     NotReplayable,
     TopicLocation,
+    TopicTarget,
     flume_event,
     location,
     neighbours,
@@ -50,15 +52,26 @@ def test_a_letter_goes_to_its_topic_while_the_source_reads_it() -> None:
         "start_from": "earliest",
     }  # fmt: skip
     found = definition("orders", sources={"shop": shop})
-    assert target(found, "shop", "orders.cz").topic == "orders.cz"
+    assert target(found, "shop", "orders.cz") == TopicTarget("b:9092", {}, "orders.cz")
     with pytest.raises(NotReplayable, match="does not read the topic bills"):
         target(found, "shop", "bills")
+
+
+def test_a_letter_of_an_http_source_goes_to_its_port() -> None:
+    shop = {"type": "http", "port": 5140, "bind": "10.0.0.5", "path": "/in", "token": "${secret:shop}"}
+    found = target(definition("orders", sources={"shop": shop}), "shop", "shop")
+    assert isinstance(found, HttpTarget)
+    assert (found.url, found.token, found.blob) == ("http://10.0.0.5:5140/in", "${secret:shop}", False)
+    tls = shop | {"bind": "::", "tls_certificate": "/chain.pem", "tls_key": "/key.pem", "handler": "blob"}
+    found = target(definition("orders", sources={"shop": tls}), "shop", "shop")
+    assert isinstance(found, HttpTarget)
+    assert (found.url, found.certificate, found.blob) == ("https://[::1]:5140/in", "/chain.pem", True)
 
 
 def test_a_letter_of_a_kafka_channel_goes_to_the_channels_topic_alone() -> None:
     channel = {"type": "kafka", "bootstrap_servers": "c:9092", "topic": "orders.copies"}
     found = definition("orders", channels={"main": channel})
-    assert target(found, "channels.main", "orders.copies").servers == "c:9092"
+    assert target(found, "channels.main", "orders.copies") == TopicTarget("c:9092", {}, "orders.copies")
     assert neighbours(found, "channels.main", "main") == []
 
 

@@ -13,9 +13,9 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import structlog
@@ -24,8 +24,10 @@ from django.db import close_old_connections, connections
 from controlplane.shared import clock
 from pipelines.domain.dead_letters import (
     FileLocation,
+    HttpTarget,
     NotReplayable,
     Target,
+    TopicTarget,
     flume_event,
     location,
     replay_headers,
@@ -37,7 +39,7 @@ from pipelines.domain.states import OperationState
 from pipelines.models import DeadLetter, Operation
 from pipelines.selectors.dead_letters import next_letters, open_replays, replayed
 from pipelines.services import operations, replays
-from workers.ports import Away, Closed, Clusters, Exclusive, Gone, Outgoing, Outlet
+from workers.ports import Away, Closed, Clusters, Exclusive, Gone, Intakes, Outgoing, Outlet
 from workers.supervisor.references import References
 
 IDLE_SECONDS = 1.0
@@ -51,6 +53,7 @@ _LARGEST_LINE = 256 * 1024 * 1024
 _REASONS_SHOWN = 10
 
 log = structlog.get_logger(__name__)
+T = TypeVar("T", TopicTarget, HttpTarget)
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Way:
 
     host: str
     clusters: Clusters
+    intakes: Intakes
     references: References
     monotonic: Callable[[], float] = time.monotonic
 
@@ -82,7 +86,7 @@ class Replay:
         self._rate = float(operation.parameters["rate"])
         self._progress: dict[str, Any] = {"reasons": [], **operation.progress, "done": replayed(operation.id)}
         self._way = way
-        self._outlets: dict[tuple[str, str], Outlet] = {}
+        self._outlets: dict[str, Outlet] = {}
         self.due = way.monotonic()
         left = (operation.deadline - clock.now()).total_seconds() if operation.deadline else 0.0
         self._expires = self.due + left
@@ -99,7 +103,7 @@ class Replay:
         except Failed as failed:
             self._finish(OperationState.FAILED, failed)
         except Away as away:
-            self._say(f"The cluster is away and is tried again: {away}")
+            self._say(f"The source is away and is tried again: {away}")
             self.due = self._way.monotonic() + AWAY_SECONDS
 
     def close(self) -> None:
@@ -133,10 +137,10 @@ class Replay:
     def _deliver(self, ready: Sequence[tuple[DeadLetter, Target, Outgoing]]) -> None:
         in_doubt = replays.mark_sending(letters=[letter for letter, *_ in ready], now=clock.now())
         self._progress["possible_duplicates"] += in_doubt
-        by_cluster: dict[tuple[str, str], list[tuple[DeadLetter, Target, Outgoing]]] = {}
+        by_place: dict[str, list[tuple[DeadLetter, Target, Outgoing]]] = {}
         for each in ready:
-            by_cluster.setdefault(_cluster(each[1]), []).append(each)
-        for group in by_cluster.values():
+            by_place.setdefault(_place(each[1]), []).append(each)
+        for group in by_place.values():
             try:
                 answers = self._ask(group)
             except Away as away:
@@ -153,14 +157,18 @@ class Replay:
 
     def _ask(self, group: Sequence[tuple[DeadLetter, Target, Outgoing]]) -> list[str | None]:
         to = group[0][1]
-        outlet = self._outlets.get(_cluster(to))
-        if outlet is None:
-            outlet = self._way.clusters.outlet(to.servers, to.options, self._pipeline)
-            self._outlets[_cluster(to)] = outlet
         try:
+            outlet = self._outlets.get(_place(to))
+            if outlet is None:
+                outlet = self._outlets[_place(to)] = self._outlet(to)
             return outlet.send([record for *_, record in group])
         except Closed as closed:
             raise Failed("source_closed", str(closed), closed.hint) from closed
+
+    def _outlet(self, to: Target) -> Outlet:
+        if isinstance(to, HttpTarget):
+            return self._way.intakes.outlet(to)
+        return self._way.clusters.outlet(to.servers, to.options, self._pipeline)
 
     def _refuse(self, letter: DeadLetter, reason: str, *, sent: bool) -> None:
         replays.put_back(ids=[letter.pk], operation_id=self._id, sent=sent)
@@ -175,24 +183,23 @@ class Replay:
         found = target(Definition.model_validate(self._revision.definition), letter.source, letter.topic)
         return self._resolved(found)
 
-    def _resolved(self, found: Target) -> Target:
-        plain = {"servers": found.servers, "options": dict(found.options)}
+    def _resolved(self, found: T) -> T:
+        plain = asdict(found)
         resolved = self._way.references.resolve(plain)
         if resolved.findings:
             first = resolved.findings[0]
             raise Failed("unresolved_reference", first.message, first.suggestion or "")
-        known = substituted(plain, resolved.values)
-        return replace(found, servers=known["servers"], options=known["options"])
+        return replace(found, **substituted(plain, resolved.values))
 
     def _outgoing(self, letter: DeadLetter, way: Target) -> Outgoing:
         repair = letter.repair or {}
         own = [(name, base64.b64decode(value)) for name, value in repair.get("headers", letter.headers)]
         headers = replay_headers(letter.letter_id, own)
         body = base64.b64decode(repair["body"]) if "body" in repair else self._body(letter)
-        if way.flume and (repair or not _undecoded(letter)):
+        if isinstance(way, TopicTarget) and way.flume and (repair or not _undecoded(letter)):
             headers, body = headers[-1:], flume_event(headers[:-1], body)
         key = None if letter.key is None else bytes(letter.key)
-        return Outgoing(way.topic, letter.partition, key, headers, body)
+        return Outgoing(letter.topic, letter.partition, key, headers, body)
 
     def _body(self, letter: DeadLetter) -> bytes:
         """The whole body; of a truncated letter from where the whole event was put."""
@@ -204,7 +211,7 @@ class Replay:
         if place is None:
             raise Gone(f"Nobody knows where its whole body lies: {letter.location!r}.")
         spec: Any = Definition.model_validate(letter.run.revision.definition).dead_letter()
-        way = self._resolved(Target(str(getattr(spec, "bootstrap_servers", "")), getattr(spec, "options", {}), ""))
+        way = self._resolved(TopicTarget(str(getattr(spec, "bootstrap_servers", "")), getattr(spec, "options", {}), ""))
         return self._whole(letter, self._way.clusters.record(way.servers, way.options, place))
 
     def _line(self, letter: DeadLetter, place: FileLocation) -> bytes:
@@ -257,8 +264,11 @@ def _of_bounded_size(letters: Sequence[DeadLetter]) -> Sequence[DeadLetter]:
     return letters[: max(1, sum(size <= MOST_BYTES for size in sizes))]
 
 
-def _cluster(to: Target) -> tuple[str, str]:
-    return to.servers, json.dumps(dict(to.options), sort_keys=True, default=str)
+def _place(to: Target) -> str:
+    """The same for letters that one outlet can send."""
+    if isinstance(to, HttpTarget):
+        return to.url
+    return f"{to.servers} {json.dumps(dict(to.options), sort_keys=True, default=str)}"
 
 
 class Replayer(threading.Thread):

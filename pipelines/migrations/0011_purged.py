@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("pipelines", "0009_dumps_and_force"),
+        ("pipelines", "0010_roll_up"),
     ]
 
     operations = [

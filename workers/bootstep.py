@@ -32,6 +32,7 @@ from workers.adapters.processes import HostProcesses
 from workers.adapters.rundirs import LocalRunDirs
 from workers.adapters.secrets import StoredSecrets
 from workers.adapters.storeroom import LocalStoreroom
+from workers.adapters.surveys import ChildSurveys
 from workers.ports import Now
 from workers.supervisor.act import Actor
 from workers.supervisor.hearing import EXIT_DEAF, Canary, Hearing
@@ -43,13 +44,15 @@ from workers.supervisor.observe import Observer
 from workers.supervisor.pruning import Limits
 from workers.supervisor.references import References
 from workers.supervisor.replay import Replayer, Way
+from workers.supervisor.surveyor import Sight, Surveyor
 from workers.supervisor.tick import Supervisor, Ticker
 from workers.supervisor.watch import Watcher, watch
-from workers.wake import CANARY_SECONDS, HEARD, WAKE
+from workers.wake import CANARY_SECONDS, HEARD, LOOK, WAKE
 
 LOCK = "supervisor.lock"
 REPLAY_LOCK = "replays.lock"
 JANITOR_LOCK = "janitor.lock"
+LOOK_LOCK = "looks.lock"
 WATCH_LOCK = "watch.lock"
 STOP_TIMEOUT = 15.0
 
@@ -65,6 +68,7 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
         super().__init__(parent, **options)
         self._ticker: Ticker | None = None
         self._replayer: Replayer | None = None
+        self._surveyor: Surveyor | None = None
         self._watcher: Watcher | None = None
         self._canary: Canary | None = None
         self._janitor: Janitor | None = None
@@ -76,6 +80,8 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
         self._ticker.start()
         self._replayer = replayer()
         self._replayer.start()
+        self._surveyor = surveyor()
+        self._surveyor.start()
         self._watcher = watcher()
         self._watcher.start()
         self._janitor = janitor()
@@ -101,6 +107,8 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
             self._replayer.stop(STOP_TIMEOUT)
         if self._janitor is not None:
             self._janitor.stop(STOP_TIMEOUT)
+        if self._surveyor is not None:
+            self._surveyor.stop(STOP_TIMEOUT)
         if self._watcher is not None:
             self._watcher.stop(STOP_TIMEOUT)
 
@@ -120,21 +128,33 @@ def supervisor(keeper: tuple[str, ...] | None = None) -> Supervisor:
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         owner=processes.current().model_dump(),
     )
-    launcher = Launcher(
-        host=environment.host,
-        state_dir=environment.state,
-        references=references(),
-        spark=spark_settings,
-        interceptors=allowed_interceptors(environment.interceptors),
-    )
     return Supervisor(
         host=environment.host,
         clock=clock,
         processes=processes,
         lease=HostLease(facts, FileLock(environment.state / LOCK), processes),
         observer=Observer(processes, rundirs, memory),
-        actor=Actor(processes, rundirs, launcher, memory),
+        actor=Actor(processes, rundirs, launcher(), memory),
     )
+
+
+def launcher() -> Launcher:
+    """What makes launches of this host's pipelines."""
+    environment = settings.HEADGATE
+    return Launcher(
+        host=environment.host,
+        state_dir=environment.state,
+        references=references(),
+        spark=spark_settings,
+        interceptors=allowed_interceptors(environment.interceptors),
+    )
+
+
+def surveyor() -> Surveyor:
+    """What looks at the positions of this host's pipelines."""
+    environment = settings.HEADGATE
+    sight = Sight(environment.host, launcher(), ChildSurveys())
+    return Surveyor(sight, FileLock(environment.state / LOOK_LOCK), LOOK)
 
 
 def replayer() -> Replayer:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from pipelines.domain.dead_letters import HttpTarget, TopicLocation
+from pipelines.domain.position_plan import Answer, Question
 from pipelines.domain.positions import PartitionPosition
 from pipelines.domain.protocol import (
     Control,
@@ -102,14 +103,14 @@ class RunDirs(Protocol):
     def traced(self, run_dir: Path) -> list[PartitionPosition]:
         """The records that interceptors were looking at when their processes ended, as far as that was written down."""
 
-    def write_control(self, run_dir: Path, control: Control) -> None:
-        """Replace control.json."""
     def dumps(self, run_dir: Path) -> Dumps | None:
         """The last dumps of the run's stacks."""
 
     def ask_for_dump(self, run_dir: Path, order: DumpOrder) -> None:
         """Have the keeper take one now."""
 
+    def write_control(self, run_dir: Path, control: Control) -> None:
+        """Replace control.json."""
 
     def revoke(self, run_dir: Path, record: ExitRecord) -> None:
         """Write exit.json of a run that never began, so that no keeper begins it."""
@@ -164,50 +165,6 @@ class Storeroom(Protocol):
 
 @dataclass(frozen=True)
 class Unreadable:
-@dataclass(frozen=True)
-class RunDir:
-    """A run directory on disk. `journal`: bytes of its journal."""
-
-    path: Path
-    name: str
-    number: int
-    size: int
-    journal: int
-    changed: datetime
-
-
-@dataclass(frozen=True)
-class CheckpointDir:
-    """The checkpoints of one lineage on disk."""
-
-    path: Path
-    name: str
-    lineage: int
-    changed: datetime
-
-
-class Storeroom(Protocol):
-    """What runs, checkpoints and stores have left on the host's disk, and on storages beside it."""
-
-    def runs(self) -> list[RunDir]:
-        """Every run directory."""
-
-    def checkpoints(self, storages: Sequence[str] = ()) -> list[CheckpointDir]:
-        """The checkpoints of every lineage."""
-
-    def dumps(self, run: RunDir) -> list[tuple[Path, int, datetime]]:
-        """Stack dumps of a run: path, bytes, time of change."""
-
-    def leftovers(self, run: RunDir) -> Path | None:
-        """Temporary files that a run has left, if it has."""
-
-    def stores(self, name: str, pipeline_id: UUID, storages: Sequence[str] = ()) -> list[Path]:
-        """What is kept of one pipeline beside its runs and checkpoints, on disk and in shared memory."""
-
-    def remove(self, path: Path, storages: Sequence[str] = ()) -> int:
-        """Remove it with all in it; returns the bytes. Raises ValueError for a path that is not below ours."""
-
-
     """A secret that this host cannot have: why, and what to do. Never a value."""
 
     reason: str
@@ -261,6 +218,21 @@ class Closed(Exception):
 
 class Gone(Exception):
     """The whole of a truncated letter is not where it was put; the text says where it was looked for."""
+
+
+class LookFailed(Exception):
+    """Nobody could look at the positions; `code` and `hint` say why and what to do."""
+
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.code, self.hint = code, hint
+
+
+class Surveys(Protocol):
+    """Looks at positions on this host."""
+
+    def look(self, question: Question) -> Answer:
+        """Ask the disk and the clusters, bounded. Raises LookFailed."""
 
 
 class Outlet(Protocol):

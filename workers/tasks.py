@@ -11,13 +11,14 @@ from controlplane.shared import clock, dispatch
 from pipelines.services import alerts, lag, operations
 from pipelines.services.lag import LagRetention
 from pipelines.services.observations import Retention, prune
-from workers.wake import CANARY_SECONDS, HEARD, WAKE
+from workers.wake import CANARY_SECONDS, HEARD, LOOK, WAKE
 
 
 @shared_task(name="workers.wake")  # type: ignore[untyped-decorator]
 def wake() -> None:
-    """Tick now instead of within a second."""
+    """Tick and look now instead of within a second."""
     WAKE.set()
+    LOOK.set()
 
 
 @shared_task(name="workers.canary")  # type: ignore[untyped-decorator]

@@ -8,6 +8,9 @@ from collections.abc import Callable
 WAKE = threading.Event()
 """Rung by the task that says "look now"."""
 
+LOOK = threading.Event()
+"""The same for whoever looks at positions."""
+
 CANARY_SECONDS = 5.0
 """How long a canary waits in a queue before it is dropped."""
 

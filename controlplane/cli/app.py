@@ -14,6 +14,7 @@ from controlplane.cli import (
     definitions,
     importing,
     lifecycle,
+    positions,
     records,
     rehearsing,
     secrets,
@@ -96,6 +97,7 @@ app.command()(records.events)
 app.add_typer(alerts.app, name="alerts")
 app.add_typer(watching.groups, name="watch-group")
 app.add_typer(dead_letters.app, name="dead-letters")
+app.add_typer(positions.app, name="positions")
 app.command()(quarantine)
 app.command()(rehearsing.rehearse)
 app.command("import-flume")(importing.import_flume)

@@ -202,6 +202,26 @@ class LettersPageQuery(LettersQuery, PageQuery):
     """Which dead letters, page by page."""
 
 
+class PositionsQuery(BaseModel):
+    """How many seconds the host's answer is waited for."""
+
+    wait: float = Field(default=15, ge=0, le=30)
+
+
+class PositionsPlanBody(Shape):
+    """Where to go on: `to` is ledger, checkpoint, group, earliest or latest, `timestamp=-30m`, `timestamp=` and a time,
+    `offsets=TOPIC/PARTITION:OFFSET,…`, or an object with the key timestamp or offsets. `source`: only of this one."""
+
+    to: str | dict[str, Any]
+    source: str | None = Field(default=None, max_length=100)
+
+
+class PositionsApplyBody(Shape):
+    """The hash of the plan that was reviewed."""
+
+    hash: Text = Field(min_length=1, max_length=64)
+
+
 class SeriesQuery(BaseModel):
     """How far back."""
 

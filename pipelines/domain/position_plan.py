@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
 from pydantic import Field
 
@@ -68,6 +69,28 @@ class Survey(Frozen):
     rows: list[PartitionSurvey]
     identities: list[SourceIdentity] = []
     reads: list[list[str]] = []
+
+
+class Question(Frozen):
+    """What a look is about: the launch that the next run would get, and the values of its references.
+
+    `masked`: texts that no answer may show. `live`: a run goes on. `timestamp`: wall milliseconds, where it matters.
+    """
+
+    launch: dict[str, Any]
+    values: dict[str, str] = Field(default={}, repr=False)
+    masked: list[str] = Field(default=[], repr=False)
+    live: bool = False
+    timestamp: int | None = None
+
+
+class Answer(Frozen):
+    """What was found; `survey` is None where a source is away, which is among the findings. `at_time`: by source,
+    topic, partition and the first offset that is not older than the question's timestamp."""
+
+    survey: Survey | None
+    findings: list[dict[str, Any]] = []
+    at_time: dict[str, list[tuple[str, int, int]]] = {}
 
 
 class Goal(StrEnum):

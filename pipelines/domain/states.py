@@ -190,7 +190,18 @@ class LetterState(StrEnum):
 
 
 class LedgerState(StrEnum):
-    """PLANNED: the sink may have been touched. DONE: the sink has acknowledged."""
+    """PLANNED: the sink may have been touched. DONE: the sink has acknowledged. ABANDONED: a person has decided to go
+    on elsewhere; the sink may hold some of it."""
 
     PLANNED = "planned"
     DONE = "done"
+    ABANDONED = "abandoned"
+
+
+class LookState(StrEnum):
+    """A look at positions. PENDING: the worker of the host has not answered. APPLIED: what it planned was decided."""
+
+    PENDING = "PENDING"
+    ANSWERED = "ANSWERED"
+    FAILED = "FAILED"
+    APPLIED = "APPLIED"

@@ -6,6 +6,7 @@ from pipelines.models.dead_letter import DeadLetter
 from pipelines.models.definition import Pipeline
 from pipelines.models.event import AuditRow, Event, IdempotencyKey
 from pipelines.models.ledger import LedgerBatch, Position, Sample
+from pipelines.models.positions import LogIdentity, PositionLook
 from pipelines.models.purged import Purged
 from pipelines.models.quarantine import Quarantine
 from pipelines.models.revision import Revision
@@ -27,9 +28,11 @@ __all__ = [
     "IdempotencyKey",
     "LagPoint",
     "LedgerBatch",
+    "LogIdentity",
     "Operation",
     "Pipeline",
     "Position",
+    "PositionLook",
     "Purged",
     "Quarantine",
     "Revision",

@@ -52,6 +52,11 @@ class Pipeline(models.Model):
     conditions = models.JSONField(default=list)
     findings = models.JSONField(default=list, help_text="Why the last start was refused.")
 
+    closed_lineage = models.PositiveBigIntegerField(
+        default=0,
+        help_text="Checkpoints of this lineage and of older ones are not continued: a decision has ended them.",
+    )
+
     host = models.ForeignKey(
         "pipelines.Host", null=True, blank=True, on_delete=models.PROTECT, related_name="pipelines"
     )

@@ -20,6 +20,7 @@ from pipelines.models import Operation, Pipeline, Run
 from pipelines.selectors.hosts import supervised
 from pipelines.selectors.live import component_views, live_view, query_views, recorded_frame
 from pipelines.selectors.operations import short_view
+from pipelines.selectors.positions import choice_views
 from pipelines.selectors.runs import run_view, runs
 from pipelines.selectors.situations import open_operations, situation
 from pipelines.selectors.views import (
@@ -154,6 +155,7 @@ def status_view(pipeline: Pipeline, role: Role) -> StatusView:
         queries=query_views(run),
         components=component_views(run),
         findings=[_finding(each) for each in pipeline.findings],
+        choices=choice_views(pipeline),
     )
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-from pipelines.domain.actions import Action
+from pipelines.domain.actions import Action, AllowedAction
 from pipelines.domain.conditions import ConditionStatus, ConditionType
 from pipelines.domain.findings import Finding
 from pipelines.domain.operations import StepState
@@ -90,11 +90,19 @@ class OpenOperation(View):
 
 
 class AllowedActionView(View):
-    """An action, and why it is not allowed now."""
+    """An action, why it is not allowed now, and what comes of it where that is more than its name says."""
 
     name: Action
     allowed: bool
     reason: str
+    consequence: str
+
+
+def allowed_action_view(action: AllowedAction) -> AllowedActionView:
+    """One action as the API shows it."""
+    return AllowedActionView(
+        name=action.name, allowed=action.allowed, reason=action.reason, consequence=action.consequence
+    )
 
 
 class LiveView(View):
@@ -228,7 +236,8 @@ class ConditionView(View):
 
 
 class RunView(View):
-    """One life of an agent."""
+    """One life of an agent. `rung`: how far its stop had to climb; `stuck`: the components that the stop found at work;
+    `dumps`: files of its stacks, at /runs/{id}/stacks."""
 
     id: int
     number: int
@@ -242,6 +251,8 @@ class RunView(View):
     exit_code: int | None
     exit_reason: str
     rung: str
+    stuck: list[str]
+    dumps: list[str]
     started_at: datetime
     first_record_at: datetime | None
     ended_at: datetime | None
@@ -318,8 +329,8 @@ class ComponentStateView(View):
 class StatusView(PipelineView):
     """Everything that is known of a pipeline now. `lag`: records waiting, null where nobody reports it.
 
-    `run`: the living one; `runs`: the last five, newest first. `choices`: where a position asks for a decision, the ways
-    on from it with what each would skip or replay.
+    `run`: the living one; `runs`: the last five, newest first. `choices`: where a position asks for a decision, the
+    ways on from it with what each would skip or replay.
     """
 
     conditions: list[ConditionView]

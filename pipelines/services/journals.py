@@ -21,7 +21,7 @@ from pipelines.domain.ledger import COUNTERS, Books
 from pipelines.domain.positions import Discontinuity, Frozen, PartitionRange, discontinuities, merge_ranges
 from pipelines.domain.states import LedgerState
 from pipelines.models import LedgerBatch, Position, Run
-from pipelines.services import bulk, dead_letters, events
+from pipelines.services import bulk, dead_letters, events, positions
 from pipelines.services.fencing import fenced
 
 Query = tuple[str, str]
@@ -124,6 +124,7 @@ class _Intake:
     failures: dict[tuple[Query, int, str], journal.SinkFailed] = field(default_factory=dict)
     switches: dict[tuple[object, ...], journal.SinkSwitched] = field(default_factory=dict)
     letters: list[journal.DeadLetters] = field(default_factory=list)
+    guarded: list[journal.Identified | journal.Repaired | journal.Noticed] = field(default_factory=list)
     news: list[tuple[str, str, Frozen]] = field(default_factory=list)
     exited: journal.Exited | None = None
     books: Books = field(default_factory=Books)
@@ -255,6 +256,9 @@ class _Intake:
     def on_dead_letters(self, found: journal.DeadLetters, _at: datetime) -> None:
         self.letters.append(found)
 
+    def on_guarded(self, entry: journal.Identified | journal.Repaired | journal.Noticed, _at: datetime) -> None:
+        self.guarded.append(entry)
+
     def on_exit(self, exited: journal.Exited, _at: datetime) -> None:
         self.exited = exited
 
@@ -302,6 +306,8 @@ class _Intake:
         """Dead letters, what the guard saw, and events, in the transaction of everything else."""
         if self.letters:
             dead_letters.take_in(run=self.run, found=self.letters)
+        if self.guarded:
+            positions.take_in(run=self.run, entries=self.guarded)
         for failed in self.failures.values():
             sink = f"Sink {failed.sink} of {failed.source}.{failed.channel}"
             self._event("sink.failed", f"{sink} failed (attempt {failed.attempt}): {failed.cause}", failed)
@@ -374,4 +380,7 @@ _HANDLERS: dict[EntryKind, Callable[[_Intake, Any, datetime], None]] = {
     EntryKind.SINK_SWITCHED: _Intake.on_switched,
     EntryKind.DEAD_LETTERS: _Intake.on_dead_letters,
     EntryKind.EXIT: _Intake.on_exit,
+    EntryKind.IDENTIFIED: _Intake.on_guarded,
+    EntryKind.REPAIRED: _Intake.on_guarded,
+    EntryKind.NOTICED: _Intake.on_guarded,
 }

@@ -111,6 +111,10 @@ class SourceBuilder(Builder, ABC):
         way. Raises Refused."""
         return None
 
+    def at_time(self, partitions: list[Key], milliseconds: int) -> Offsets | None:
+        """The first offset of each partition that is not older, its end where all are; None where that is not known."""
+        return None
+
     def expiring(self, positions: list[PartitionPosition]) -> dict[Key, float]:
         """Positions whose records may be deleted soon, unread, with the seconds in which."""
         return {}
@@ -140,7 +144,12 @@ class SourceBuilder(Builder, ABC):
 
 
 class InterceptorBuilder(Builder):
-    """Looks at each event: most of them by `apply`, those that leave the JVM by `through`."""
+    """Looks at each event: most of them by `apply`, those that change the frame itself by `through`."""
+
+    @property
+    def changes_frame(self) -> bool:
+        """Whether it does more than to add expressions to the event."""
+        return type(self).through is not InterceptorBuilder.through
 
     def apply(self, event: Event) -> Event:
         """The event with this interceptor's expressions added."""

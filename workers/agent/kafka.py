@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +25,12 @@ from workers.agent.findings import Refused, refuse
 
 TIMEOUT = 10.0
 """Seconds that one look-up may take."""
+
+_RETRY = 0.2
+NOT_COORDINATED = {
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR,
+}  # fmt: skip
+"""Nobody can say at the moment what a group has committed."""
 
 _LIBRDKAFKA_NAMES = {
     "security.protocol": "security.protocol",
@@ -225,7 +232,20 @@ class Cluster:
                     raise KafkaException(answer.error)
 
     def commits(self, group: str, partitions: Iterable[Key]) -> dict[Key, Commit]:
-        """What a group has committed. Kafka's -1 for "none" is no offset and never leaves this method."""
+        """What a group has committed. Kafka's -1 for "none" is no offset and never leaves this method.
+
+        A coordinator that is not ready is waited for.
+        """
+        deadline, wanted = time.monotonic() + TIMEOUT, list(partitions)
+        while True:
+            try:
+                return self._commits(group, wanted)
+            except KafkaException as error:
+                if error.args[0].code() not in NOT_COORDINATED or time.monotonic() > deadline:
+                    raise
+                time.sleep(_RETRY)
+
+    def _commits(self, group: str, partitions: Iterable[Key]) -> dict[Key, Commit]:
         wanted = [TopicPartition(topic, number) for topic, number in partitions]
         request = ConsumerGroupTopicPartitions(group, wanted)
         (future,) = self._admin.list_consumer_group_offsets([request], request_timeout=TIMEOUT).values()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from pipelines.domain.findings import Finding
 from pipelines.domain.interceptors import interceptors_not_allowed
@@ -13,7 +14,7 @@ from pipelines.domain.protocol import Handover, Launch, QueryHead, SparkSettings
 from pipelines.domain.spec import Definition
 from pipelines.domain.validate import validate_data
 from pipelines.models import Pipeline, Run
-from pipelines.selectors import crashes, supervision
+from pipelines.selectors import crashes, positions, supervision
 from workers.supervisor.lineage import Before, Lineage, continue_from
 from workers.supervisor.references import References, Unresolved
 
@@ -66,6 +67,41 @@ class Launcher:
             return [_finding("", "NOT_PROVISIONED", str(error), error.hint)]
         return []
 
+    def to_look(self, pipeline: Pipeline) -> tuple[Launch, Handover]:
+        """What the next run of a pipeline would be told, for a look at its positions; nothing is recorded.
+
+        Raises Unresolved, or LookupError where it has no valid definition.
+        """
+        revision = pipeline.current_revision
+        validation = validate_data(revision.definition) if revision else None
+        if revision is None or validation is None or validation.definition is None:
+            raise LookupError(f"{pipeline.name} has no valid definition")
+        resolved = self.references.resolve(revision.definition)
+        if resolved.findings:
+            raise Unresolved(resolved.findings[0].message)
+        before = supervision.last_run(pipeline.id)
+        number = before.number if before else 0
+        found = continue_from(_before(pipeline), validation.definition, self.host)
+        lineage = found.number if isinstance(found, Lineage) else before.lineage if before else None
+        lineage = lineage or number + 1
+        launch = Launch(
+            pipeline=pipeline.name,
+            pipeline_id=str(pipeline.id),
+            run=number + 1,
+            epoch=number + 1,
+            token="look",  # noqa: S106 - of no process
+            host=self.host,
+            revision=revision.number,
+            revision_digest=revision.digest,
+            definition=revision.definition,
+            lineage=lineage,
+            checkpoint_root=str(checkpoint_root(self._storage(validation.definition), pipeline.name, lineage)),
+            heads=_heads(pipeline.id, lineage, validation.definition),
+            identities=positions.identities(pipeline.id),
+            spark=SparkSettings(classpath=[]),
+        )
+        return launch, resolved.handover()
+
     def launch(self, run: Run) -> tuple[Launch, Handover]:
         """launch.json of a run whose intent is recorded, and the values of its references, which no file may hold.
 
@@ -76,7 +112,6 @@ class Launcher:
         resolved = self.references.resolve(data)
         if resolved.findings:
             raise Unresolved(resolved.findings[0].message)
-        heads = supervision.ledger_heads(run.pipeline_id, run.lineage, definition.queries())
         launch = Launch(
             pipeline=run.pipeline_name,
             pipeline_id=str(run.pipeline_id),
@@ -89,7 +124,8 @@ class Launcher:
             definition=data,
             lineage=run.lineage,
             checkpoint_root=str(checkpoint_root(self._storage(definition), run.pipeline_name, run.lineage)),
-            heads=[_of_present_topics(head, definition) for head in heads],
+            heads=_heads(run.pipeline_id, run.lineage, definition),
+            identities=positions.identities(run.pipeline_id),
             spark=self.spark(),
             handover=bool(resolved.values),
             interceptors=sorted(self.interceptors),
@@ -97,6 +133,11 @@ class Launcher:
             trace=crashes.crashed_in_hand(run.pipeline_id),
         )
         return launch, resolved.handover()
+
+
+def _heads(pipeline_id: UUID, lineage: int, definition: Definition) -> list[QueryHead]:
+    heads = supervision.ledger_heads(pipeline_id, lineage, definition.queries())
+    return [_of_present_topics(head, definition) for head in heads]
 
 
 def _of_present_topics(head: QueryHead, definition: Definition) -> QueryHead:
@@ -116,6 +157,8 @@ def _before(pipeline: Pipeline) -> Before | None:
         host=run.host_id,
         has_read=supervision.has_positions(pipeline.id),
         open_batches=supervision.open_batches(pipeline.id),
+        closed=run.lineage <= pipeline.closed_lineage,
+        identified=frozenset(each.source for each in positions.identities(pipeline.id)),
     )
 
 

@@ -19,7 +19,7 @@ from workers.agent.component import Place, SourceBuilder
 from workers.agent.event import Event
 from workers.agent.findings import refuse
 from workers.agent.guard import LogRange, Mirrored
-from workers.agent.kafka import TIMEOUT, Cluster, jvm_options
+from workers.agent.kafka import NOT_COORDINATED, TIMEOUT, Cluster, jvm_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,7 +32,8 @@ _READER = {
     # A broker that is away is waited for here, interruptibly, instead of ending the query.
     "fetchOffset.numRetries": "1000000",
     "fetchOffset.retryIntervalMs": "1000",
-    "kafka.fetch.max.wait.ms": "20",
+    # A consumer that asked for more than there was has to hear of it before it can look elsewhere.
+    "kafka.fetch.max.wait.ms": "1",
     # Records of a transaction that was given up were never meant to be seen.
     "kafka.isolation.level": "read_committed",
 }
@@ -159,7 +160,7 @@ class Builder(SourceBuilder):
         return self._cluster.topic_ids(topics, _LOOK_TIMEOUT)
 
     def mirrored(self, partitions: list[Key], *, surely: bool) -> dict[Key, Mirrored] | None:
-        """What the declared group says, and whether it was us who wrote it; None where we have no right to the group.
+        """What the declared group says, and whether it was us who wrote it; None where nobody can or may say.
 
         Raises Refused where nobody answers.
         """
@@ -167,10 +168,16 @@ class Builder(SourceBuilder):
         try:
             found = look(self.spec.group_id, partitions)
         except KafkaException as error:
-            if error.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            if error.args[0].code() in {KafkaError.GROUP_AUTHORIZATION_FAILED, *NOT_COORDINATED}:
                 return None
             raise self._cluster.refusal(self.place.path, self.spec.group_id, error) from error
         return {key: Mirrored(commit.offset, commit.metadata == self._mark) for key, commit in found.items()}
+
+    def at_time(self, partitions: list[Key], milliseconds: int) -> Offsets:
+        """By the records' timestamps."""
+        found = self._cluster.at(partitions, milliseconds)
+        missing = [key for key in partitions if key not in found]
+        return {**found, **self._ends(missing)}
 
     def expiring(self, positions: list[PartitionPosition]) -> dict[Key, float]:
         """Positions that retention by time may pass, with the seconds in which: an eighth of it or less."""

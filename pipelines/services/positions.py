@@ -1,0 +1,262 @@
+"""Looks at positions, plans, and decisions about them.
+
+A look is asked for here and answered by the worker of the pipeline's host, which alone can see its disk and its
+clusters. A plan is a look with a target; it is applied by its hash, in one transaction, and begins a new lineage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from controlplane.shared import clock, dispatch
+from controlplane.shared.errors import Conflict
+from pipelines.domain import journal
+from pipelines.domain.position_plan import STALE_AFTER, Plan, PlannedMove, Survey, Target, digest
+from pipelines.domain.positions import SourceIdentity
+from pipelines.domain.states import LedgerState, LookState, Phase
+from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionLook, Run
+from pipelines.selectors.positions import basis, latest_survey
+from pipelines.selectors.situations import live_run
+from pipelines.services import alerts, audit, events
+from pipelines.services.audit import Actor
+
+ANSWER_SECONDS = 60.0
+"""How long the worker of the host may take."""
+FRESH_SECONDS = 5.0
+KEPT = 50
+"""Looks of one pipeline that are kept."""
+MOVABLE = frozenset({Phase.STOPPED, Phase.BLOCKED})
+
+
+def take_in(*, run: Run, entries: Sequence[journal.Identified | journal.Repaired | journal.Noticed]) -> None:
+    """What a journal tells of logs, checkpoints and groups. Call it in the transaction of the journal's number."""
+    for entry in entries:
+        if isinstance(entry, journal.Identified):
+            identify(run.pipeline_id, [entry])
+        elif isinstance(entry, journal.Repaired):
+            message = f"The checkpoint of {entry.query} was torn: {entry.file} was {entry.action}."
+            _tell(run, "checkpoint.repaired", message, entry)
+        else:
+            _take_notice(run, entry)
+
+
+def _take_notice(run: Run, notice: journal.Noticed) -> None:
+    rule, key = notice.code.lower(), f"{run.pipeline_id}/{notice.source}/{notice.topic}/{notice.partition}"
+    if notice.over:
+        alerts.clear_alert(rule=rule, key=key)
+        return
+    data = notice.model_dump(mode="json")
+    _tell(run, f"guard.{rule}", notice.message, notice)
+    alerts.raise_alert(rule=rule, key=key, message=notice.message, pipeline=run.pipeline, data=data)
+
+
+def _tell(run: Run, kind: str, message: str, entry: journal.Repaired | journal.Noticed) -> None:
+    events.record(kind=kind, message=message, pipeline=run.pipeline, run=run, data=entry.model_dump(mode="json"))
+
+
+def identify(pipeline_id: UUID, identities: Collection[SourceIdentity]) -> None:
+    """Remember which logs the positions are offsets of."""
+    rows = [
+        LogIdentity(
+            pipeline_id=pipeline_id, source=each.source, topic=topic, topic_id=topic_id, cluster_id=each.cluster_id
+        )
+        for each in identities
+        for topic, topic_id in each.topics.items()
+    ]
+    LogIdentity.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["pipeline", "source", "topic"],
+        update_fields=["topic_id", "cluster_id"],
+    )
+
+
+def look(*, pipeline: Pipeline, actor: Actor, now: datetime, max_age: float = FRESH_SECONDS) -> PositionLook:
+    """A look that is not older than `max_age` seconds, or one that is under way, or a new one."""
+    looks = PositionLook.objects.filter(pipeline=pipeline, target=None)
+    recent = looks.filter(answered_at__gte=now - timedelta(seconds=max_age))
+    pending = looks.filter(state=LookState.PENDING, deadline__gt=now)
+    return recent.first() or pending.first() or _ask(pipeline, None, actor, now)
+
+
+def plan(*, pipeline: Pipeline, target: Target, actor: Actor) -> PositionLook:
+    """Ask what a choice would do. Raises Conflict where nobody can look."""
+    if pipeline.host_id is None:
+        raise Conflict(
+            f"{pipeline.name} has no host that could look at its positions.", code="no_host", hint="Start it once."
+        )
+    return _ask(pipeline, target, actor, clock.now())
+
+
+def _ask(pipeline: Pipeline, target: Target | None, actor: Actor, now: datetime) -> PositionLook:
+    asked = PositionLook.objects.create(
+        pipeline=pipeline,
+        target=target.model_dump(mode="json") if target else None,
+        asked_by=actor.name,
+        asked_at=now,
+        deadline=now + timedelta(seconds=ANSWER_SECONDS),
+    )
+    kept = PositionLook.objects.filter(pipeline=pipeline).order_by("-asked_at").values_list("pk", flat=True)[:KEPT]
+    PositionLook.objects.filter(pipeline=pipeline).exclude(pk__in=list(kept)).delete()
+    dispatch.wake(pipeline.host_id)
+    return asked
+
+
+def answer(
+    *,
+    look: PositionLook,
+    survey: Survey,
+    found: Plan | None,
+    findings: Sequence[Mapping[str, Any]],
+    seen: dict[str, Any],
+) -> bool:
+    """The worker has looked; `seen` is the basis that it read before. False where somebody else has answered."""
+    moves = found.moves if found else []
+    named = "" if found is None or found.impossible or not moves else digest(
+        basis=seen, moves=moves, identities=survey.identities
+    )  # fmt: skip
+    return _close(
+        look,
+        LookState.ANSWERED,
+        survey=survey.model_dump(mode="json"),
+        moves=[move.model_dump(mode="json") for move in moves],
+        impossible=[each.model_dump(mode="json") for each in found.impossible] if found else [],
+        findings=list(findings),
+        basis=seen,
+        hash=named,
+    )
+
+
+def fail(*, look: PositionLook, error: Mapping[str, str]) -> bool:
+    """Nobody could look: `error` has code, message and hint."""
+    return _close(look, LookState.FAILED, error=dict(error))
+
+
+def _close(look: PositionLook, state: LookState, **fields: Any) -> bool:
+    pending = PositionLook.objects.filter(pk=look.pk, state=LookState.PENDING)
+    return bool(pending.update(state=state, answered_at=clock.now(), **fields))
+
+
+@transaction.atomic
+def apply(*, pipeline: Pipeline, named: str, actor: Actor) -> PositionLook:
+    """Do what a plan said: set the positions, remember the logs, and end the lineage, so that the next start begins a
+    new one from there.
+
+    Raises Conflict: `plan_stale` for a plan that is unknown, too old, or was made against something else than what is
+    there now; `pipeline_not_stopped` unless it is STOPPED or BLOCKED.
+    """
+    current = Pipeline.objects.select_for_update().get(id=pipeline.id)
+    _require_rest(current)
+    found = PositionLook.objects.filter(pipeline=current, hash=named, state=LookState.ANSWERED).first()
+    if found is None or _is_stale(current, found):
+        raise Conflict(
+            "This plan is not one of the present state of the pipeline; nothing was changed.",
+            code="plan_stale",
+            hint=f"Plan again and review it: headgate positions plan {pipeline.name} --to …",
+        )
+    moves = [PlannedMove.model_validate(move) for move in found.moves]
+    survey = Survey.model_validate(found.survey)
+    _move(current, moves)
+    identify(current.id, survey.identities)
+    abandoned = _abandon(current)
+    _begin_anew(current)
+    PositionLook.objects.filter(pk=found.pk).update(state=LookState.APPLIED)
+    _record(current, found, moves, abandoned, actor)
+    found.state = LookState.APPLIED
+    return found
+
+
+def _require_rest(pipeline: Pipeline) -> None:
+    if pipeline.phase in MOVABLE and live_run(pipeline) is None:
+        return
+    raise Conflict(
+        f"Positions change only while {pipeline.name} is STOPPED or BLOCKED; it is {pipeline.phase}.",
+        code="pipeline_not_stopped",
+        hint=f"Stop it (headgate stop {pipeline.name}), or ask for a migration of the kind `position`.",
+    )
+
+
+def _is_stale(pipeline: Pipeline, found: PositionLook) -> bool:
+    old = found.answered_at is None or (clock.now() - found.answered_at).total_seconds() > STALE_AFTER
+    return old or basis(pipeline) != found.basis
+
+
+def _move(pipeline: Pipeline, moves: Sequence[PlannedMove]) -> None:
+    lineage = _last_lineage(pipeline)
+    rows = [
+        Position(
+            pipeline=pipeline,
+            source=move.source,
+            channel=move.channel,
+            topic=move.topic,
+            partition=move.partition,
+            next_offset=move.new,
+            lineage=lineage,
+        )
+        for move in moves
+    ]
+    planned = {(move.source, move.channel, move.topic, move.partition) for move in moves}
+    gone = [
+        row.pk
+        for row in Position.objects.filter(pipeline=pipeline, topic__in={move.topic for move in moves})
+        if (row.source, row.channel, row.topic, row.partition) not in planned
+    ]
+    Position.objects.filter(pk__in=gone).delete()
+    Position.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["pipeline", "source", "channel", "topic", "partition"],
+        update_fields=["next_offset", "lineage", "updated_at"],
+    )
+
+
+def _last_lineage(pipeline: Pipeline) -> int:
+    last = Run.objects.filter(pipeline=pipeline).order_by("-number").first()
+    return last.lineage if last else 0
+
+
+def _abandon(pipeline: Pipeline) -> int:
+    """Open batches of the lineage that ends; returns the most records of theirs that sinks may hold."""
+    total = 0
+    for batch in LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.PLANNED):
+        bound = batch.duplicates_max or sum(each["end"] - each["start"] for each in batch.ranges)
+        LedgerBatch.objects.filter(pk=batch.pk).update(state=LedgerState.ABANDONED, duplicates_max=bound)
+        total += bound
+    return total
+
+
+def _begin_anew(pipeline: Pipeline) -> None:
+    fields = {"closed_lineage": _last_lineage(pipeline), "findings": [], "updated_at": clock.now()}
+    Pipeline.objects.filter(id=pipeline.id).update(**fields)
+
+
+def _record(
+    pipeline: Pipeline, found: PositionLook, moves: Sequence[PlannedMove], abandoned: int, actor: Actor
+) -> None:
+    goal = (found.target or {}).get("goal")
+    done = {
+        "origin": f"decision: {goal}",
+        "plan": found.hash,
+        "skip": sum(move.skip for move in moves),
+        "replay": sum(move.replay for move in moves),
+        "possible_duplicates": abandoned,
+        "changes": found.moves,
+    }
+    audit.record(
+        actor=actor,
+        action="positions.apply",
+        pipeline_name=pipeline.name,
+        before={"positions": found.basis.get("positions")},
+        after={**done, "target": found.target},
+    )
+    message = f"{actor.name} decided where {pipeline.name} goes on ({goal}): {done['skip']} records are skipped, "
+    message += f"{done['replay']} come again."
+    events.record(kind="position.changed", message=message, pipeline=pipeline, actor=actor.name, data=done)
+
+
+__all__ = ["answer", "apply", "fail", "identify", "latest_survey", "look", "plan", "take_in"]

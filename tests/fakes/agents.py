@@ -96,7 +96,21 @@ class Agent:
         else:
             self._climb()
 
+    def _begun_before(self) -> bool:
+        """Whether the pipeline's lock names this run or a later one, and is not ours, or the run was ended already."""
+        directory, epoch = self.run_dir.parent, self.launch.epoch
+        holder = self.host.last_holder.get(directory)
+        if holder is not None and holder[1] is self.keeper:
+            return False
+        if self.host.exit_record(self.run_dir) is not None or (holder is not None and holder[0] >= epoch):
+            return True
+        self.host.last_holder[directory] = (epoch, self.keeper)
+        return False
+
     def _start_driver(self) -> None:
+        if self._begun_before():
+            self.keeper.alive = False
+            return
         token = self.launch.token
         known = self.host.identity(self.run_dir)
         if known is None:

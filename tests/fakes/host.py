@@ -70,6 +70,7 @@ class FakeHost:
     processes: dict[int, FakeProcess] = field(default_factory=dict)
     directories: dict[Path, FakeDirectory] = field(default_factory=lambda: defaultdict(FakeDirectory))
     handovers: dict[Path, Handover] = field(default_factory=dict)
+    last_holder: dict[Path, tuple[int, FakeProcess]] = field(default_factory=dict)
     signals: list[tuple[ProcessIdentity, str]] = field(default_factory=list)
     point: Callable[[str], None] = lambda _name: None
     spawn_error: OSError | None = None

@@ -109,6 +109,7 @@ class _Deed:
             launch, handover = self.actor.launcher.launch(run)
             fencing.require_time()
             self.actor.rundirs.prepare(run_dir, launch, control)
+            memory.control = control
             crash_points.reach("worker.prepared")
             fencing.require_time()
             self.actor.processes.spawn_keeper(run_dir, run.token, handover)
@@ -144,6 +145,7 @@ class _Deed:
             crash_points.reach("worker.commanding")
         fencing.require_time()
         self.actor.rundirs.write_control(Path(run.run_dir), action.control)
+        self.actor.memory.run(run).control = action.control
         crash_points.reach("worker.commanded")
 
     @do.register

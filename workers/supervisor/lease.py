@@ -16,7 +16,7 @@ from pipelines.models import Host
 from pipelines.services import observations
 from pipelines.services.fencing import Lease
 from pipelines.services.observations import HostFacts
-from workers.ports import Exclusive, Now, Processes
+from workers.ports import Clock, Exclusive, Now, Processes
 
 TTL = 15.0
 
@@ -39,14 +39,16 @@ class HostLease:
         self._seen: tuple[dict[str, Any] | None, datetime | None] | None = None
         self._seen_at = 0.0
 
-    def hold(self, now: Now, tick_ms: float | None) -> Lease | None:
+    def hold(self, clock: Clock, tick_ms: float | None) -> Lease | None:
         """Renew or take the lease, with the host's heartbeat; None while another supervisor has it.
 
-        `now` was read before, so that the lease ends for us before it does for anybody else.
+        Our own lease is counted from before it is written, another's stillness from after it was read: a process that
+        was stopped in between believes too little of both.
         """
+        now = clock.now()
         locked = self._lock.acquire()
         row = observations.lease_of(self._facts.name)
-        right = self._right(row, now)
+        right = self._right(row, clock.now())
         if right is _Right.NONE or not (locked or right is _Right.ENOUGH):
             self._lock.release()
             return None

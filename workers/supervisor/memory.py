@@ -8,18 +8,21 @@ from uuid import UUID
 
 from pipelines.domain.leases import Fence
 from pipelines.domain.ledger import Books
-from pipelines.domain.protocol import Status
+from pipelines.domain.protocol import Control, Status
 from pipelines.domain.spec import Lifecycle
 from pipelines.models import Run
 
 
 @dataclass
 class RunMemory:
-    """`reported`: the status that this tick has read; `recorded`: the one stored last, `lasting`: what of it does
-    not change all the time. `drained`: this tick has read all that the journal holds. Times are CLOCK_BOOTTIME."""
+    """`control`: the order given last. `reported`: the status that this tick has read; `recorded`: the one stored last,
+    `lasting`: what of it does not change all the time. `drained`: this tick has read all that the journal holds. Times
+    are CLOCK_BOOTTIME.
+    """
 
     directory: Path
     spawned: bool = False
+    control: Control | None = None
     half_dead_since: float | None = None
     healthy_since: float | None = None
     journal_fault: str | None = None

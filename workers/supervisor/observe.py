@@ -13,7 +13,7 @@ from uuid import UUID
 from pipelines.domain.crashes import Crash
 from pipelines.domain.leases import fence_of
 from pipelines.domain.ledger import Books
-from pipelines.domain.protocol import ProcessIdentity
+from pipelines.domain.protocol import Control, ProcessIdentity
 from pipelines.domain.spec import Lifecycle
 from pipelines.domain.states import DesiredState, OperationKind, Phase, RunState
 from pipelines.models import Operation, Pipeline, Run
@@ -92,6 +92,14 @@ class Observer:
             run=run,
         )
 
+    def _control(self, run_dir: Path, memory: RunMemory) -> Control | None:
+        """The standing order. Where the file is not ours any more, since a stale supervisor has replaced it or somebody
+        has removed it, ours still stands, and seems to be of nobody, so that it is written again."""
+        found, given = self.rundirs.control(run_dir), memory.control
+        if given is not None and (found is None or found.owner < given.owner):
+            return given.model_copy(update={"owner": 0})
+        return found
+
     def _lifecycle(self, row: Row) -> Lifecycle:
         """Deadlines of the revision that runs, or of the one that would."""
         return self.memory.lifecycles.get(_revision(row) or 0, Lifecycle())
@@ -117,7 +125,7 @@ class Observer:
             holders=holders,
             known_driver=run.driver_pid,
             identity=self.rundirs.identity(run_dir),
-            control=self.rundirs.control(run_dir),
+            control=self._control(run_dir, memory),
             status=memory.reported,
             exit=self.rundirs.exit_record(run_dir),
             journal_drained=memory.drained,

@@ -15,7 +15,7 @@ from pipelines.models import Host, Run
 from pipelines.selectors import supervision
 from pipelines.services import ownership, placement
 from pipelines.services.ownership import Lapsed
-from workers.ports import Now
+from workers.ports import Clock, Now
 
 SILENT_AFTER = 30.0
 """Seconds; supervisors renew their leases every second."""
@@ -42,9 +42,13 @@ class Peers:
     _seen: dict[str, _Seen] = field(default_factory=dict)
     _acted_at: float = -CARE_EVERY
 
-    def look(self, now: Now) -> None:
-        """One query; more, and not with every tick, only where a host is silent or this one is being drained."""
+    def look(self, clock: Clock) -> None:
+        """One query; more, and not with every tick, only where a host is silent or this one is being drained.
+
+        The clock is read after the leases: we may have been stopped in between.
+        """
         hosts = supervision.leases()
+        now = clock.now()
         for row in hosts:
             if row.name != self.host:
                 self._note(row, now)

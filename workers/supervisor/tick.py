@@ -75,7 +75,7 @@ class Supervisor:
         """Look after every pipeline once, unless the host is another's. Raises OperationalError or InterfaceError where
         the database is away."""
         now = self._clock.now()
-        lease = self._lease.hold(now, self._tick_ms)
+        lease = self._lease.hold(self._clock, self._tick_ms)
         if lease is None:
             return Ticked(supervising=False)
         if lease.epoch != self._epoch:
@@ -90,7 +90,7 @@ class Supervisor:
 
     def _look_after(self, now: Now) -> Ticked:
         self._claim_homeless()
-        self._look_around(now)
+        self._look_around()
         rows = supervision.roster(self._host, self._memory.busy)
         self._memory.keep({r.run.token for r in rows if r.run}, {r.operation.id for r in rows if r.operation})
         learn(self._memory, rows)
@@ -109,10 +109,10 @@ class Supervisor:
             if wanted_host(pipeline) in (ANY_HOST, self._host):
                 placement.claim(pipeline=pipeline, host=self._host)
 
-    def _look_around(self, now: Now) -> None:
+    def _look_around(self) -> None:
         """A defect in what concerns other hosts must not keep this one from its own."""
         try:
-            self._peers.look(now)
+            self._peers.look(self._clock)
         except ENDS_THE_TICK:
             raise
         except Exception:

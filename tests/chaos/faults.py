@@ -257,6 +257,7 @@ FAULTS = [
         63,
         "Commit missing while the coordinator moves",
         "agent/test_kafka_as_people_run_it.py::test_a_group_is_taken_over_and_a_missing_commit_is_never_guessed",
+        "db/test_watched_groups.py::test_a_missing_commit_is_not_believed_until_it_is_missing_three_times",
     ),
     _fault(
         64,
@@ -275,7 +276,13 @@ FAULTS = [
         "db/test_journals.py::test_a_gap_is_counted_and_told",
         "chaos/test_data_plane_continuity.py::test_a_checkpoint_that_was_edited_forward_is_a_gap_of_so_many_records_and_nothing_is_read",
     ),
-    _fault(67, "Commit of a watched group jumps forward", reason="not built yet"),
+    _fault(
+        67,
+        "Commit of a watched group jumps forward",
+        "unit/test_watching.py::test_a_commit_goes_on_further_than_can_have_been_consumed",
+        "db/test_watched_groups.py::test_jumps_are_events_with_before_and_after_and_coordinator",
+        "agent/test_watched_groups.py::test_commits_that_vanish_go_back_and_go_on_beyond_the_log_are_seen",
+    ),
     _fault(
         68,
         "One stuck channel behind a push source",

@@ -1,0 +1,110 @@
+"""Alerts, their rules, lag and watched groups over HTTP: roles, answers, and the command line."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from pipelines.domain.lag import PartitionLag
+from pipelines.domain.position_plan import Goal
+from pipelines.models import Alert, Event, LagPoint
+from pipelines.selectors.resets import target_before
+from pipelines.services import alerts
+from pipelines.services.lag import measures
+from tests.db.test_cli_against_the_api import Run, run
+from tests.factories import PipelineFactory
+
+__all__ = ["run"]
+pytestmark = pytest.mark.django_db
+ALERTS, RULES = "/api/v1/alerts", "/api/v1/alert-rules"
+
+
+def raised(**fields: Any) -> Alert:
+    alert = alerts.raise_alert(**{"rule": "blocked", "key": "orders", "message": "Decide.", **fields})
+    assert alert is not None
+    return alert
+
+
+def test_alerts_that_stand_are_listed_and_filtered(viewer: APIClient) -> None:
+    raised(pipeline=PipelineFactory.create(name="orders"))
+    raised(rule="disk", key="alpha")
+    raised(rule="disk", key="beta")
+    alerts.clear_alert(rule="disk", key="beta")
+
+    def keys(query: str) -> list[str]:
+        return [alert["key"] for alert in viewer.get(f"{ALERTS}{query}").json()["results"]]
+
+    assert keys("") == ["alpha", "orders"]
+    assert keys("?state=RESOLVED") == ["beta"]
+    assert keys("?pipeline=orders") == ["orders"]
+    assert keys("?rule=disk") == ["alpha"]
+    assert viewer.get(f"{ALERTS}?state=x").status_code == 400
+
+
+def test_an_operator_acknowledges_and_a_viewer_does_not(viewer: APIClient, operator: APIClient) -> None:
+    address = f"{ALERTS}/{raised().pk}/acknowledge"
+    assert viewer.post(address, {}, format="json").status_code == 403
+    answer = operator.post(address, {}, format="json")
+    assert (answer.status_code, answer.json()["acknowledged_by"]) == (200, "operator")
+    alerts.clear_alert(rule="blocked", key="orders")
+    assert operator.post(address, {}, format="json").json()["code"] == "alert_resolved"
+
+
+def test_rules_are_set_for_labels_and_pipelines_and_unset_again(viewer: APIClient, operator: APIClient) -> None:
+    body = {"label": "team:shop", "records": 10, "seconds": None, "for_seconds": 0}
+    assert viewer.put(f"{RULES}/lag", body, format="json").status_code == 403
+    assert operator.put(f"{RULES}/lag", body, format="json").status_code == 200
+    rule = next(each for each in viewer.get(RULES).json() if each["rule"] == "lag")
+    assert rule["defaults"] == {"enabled": True, "for_seconds": 120.0, "records": None, "seconds": 900.0}
+    (override,) = rule["overrides"]
+    assert (override["label"], override["records"], override["enabled"]) == ("team:shop", 10, None)
+    assert operator.delete(f"{RULES}/lag?label=team:shop").status_code == 204
+    assert operator.delete(f"{RULES}/lag?label=team:shop").status_code == 404
+    assert operator.put(f"{RULES}/nothing", {}, format="json").status_code == 404
+    both = operator.put(f"{RULES}/lag", {"label": "a", "pipeline": "b"}, format="json")
+    assert (both.status_code, both.json()["code"]) == (422, "body_invalid")
+
+
+def seen(pipeline: Any, minutes: float, position: int) -> None:
+    part = PartitionLag("shop", "main", "orders-in", 0, position, 200, 200 - position, 5.0)
+    at = datetime.now(UTC) - timedelta(minutes=minutes)
+    LagPoint.objects.create(pipeline=pipeline, at=at, step=60, **measures([part]))
+
+
+def test_a_pipeline_goes_back_to_where_it_was_seen_before_an_event() -> None:
+    pipeline = PipelineFactory.create(name="orders")
+    seen(pipeline, 40, 100)
+    seen(pipeline, 20, 150)
+    event = Event.objects.create(at=datetime.now(UTC) - timedelta(minutes=5), kind="x", message="y")
+    target = target_before(pipeline, f"before={event.pk}-30m")
+    assert (target.goal, target.offsets) == (Goal.OFFSETS, {"orders-in": {0: 100}})
+    assert target_before(pipeline, f"before={event.pk}").offsets == {"orders-in": {0: 150}}
+    older = target_before(pipeline, f"before={event.pk}-2h")
+    assert older.goal is Goal.TIMESTAMP
+    assert older.at == round((event.at - timedelta(hours=2)).timestamp() * 1000)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_command_line_shows_alerts_lag_and_groups(run: Run) -> None:
+    pipeline = PipelineFactory.create(name="orders")
+    alert = raised(pipeline=pipeline)
+    seen(pipeline, 2, 150)
+    added = run("watch-group", "add", "billing", "--bootstrap-servers", "broker:9092", "--interval", "5")
+    assert added.exit_code == 0, added.output
+    for command, words in (
+        (["alerts"], "Decide."), (["alerts", "rules"], "for_seconds"), (["lag", "orders"], "orders-in/0"),
+        (["watch-group", "list"], "billing"), (["watch-group", "show", "billing"], "broker:9092"),
+        (["alerts", "ack", str(alert.pk)], "Decide."), (["alerts", "set", "lag", "--seconds", "5"], "everything"),
+    ):  # fmt: skip
+        plain, as_json = run(*command), run(*command, "--json")
+        assert plain.exit_code == as_json.exit_code == 0, (command, plain.output, as_json.output)
+        assert words in plain.stdout + as_json.stdout, command
+        json.loads(as_json.stdout)
+    assert run("alerts", "unset", "lag").exit_code == 0
+    assert "not_seen_yet" in run("watch-group", "plan", "billing", "--to", "before=1", "--json").stderr
+    assert run("watch-group", "remove", "billing").exit_code == 0
+    assert run("watch-group", "show", "billing").exit_code == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 from hypothesis import HealthCheck, settings
 from rest_framework.test import APIClient
@@ -11,6 +13,8 @@ from pipelines.domain.roles import Role
 # The machine may be busy, and a run has to be repeatable: no time limits, the same examples every time.
 settings.register_profile("repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
+# Py4J tells of every connection that it closes, also when the interpreter ends and nobody can be told.
+logging.getLogger("py4j").setLevel(logging.WARNING)
 
 
 def _client(role: Role | None) -> APIClient:

@@ -19,6 +19,7 @@ from controlplane.cli import (
     rehearsing,
     secrets,
     watching,
+    stacks,
 )
 from controlplane.cli.errors import MEANINGS, CommandError, ExitCode
 from controlplane.cli.quarantine import quarantine
@@ -88,6 +89,7 @@ app.command()(lifecycle.pause)
 app.command()(lifecycle.resume)
 app.command()(lifecycle.stop)
 app.command()(lifecycle.restart)
+app.command("force-stop")(lifecycle.force_stop)
 app.command()(records.status)
 app.command()(watching.lag)
 app.command()(records.ledger)
@@ -95,6 +97,7 @@ app.command()(records.runs)
 app.command()(records.logs)
 app.command()(records.events)
 app.add_typer(alerts.app, name="alerts")
+app.command()(stacks.stacks)
 app.add_typer(watching.groups, name="watch-group")
 app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(positions.app, name="positions")

@@ -1,4 +1,4 @@
-"""Start, pause, resume, stop, restart, and the operations that they make."""
+"""Start, pause, resume, stop, force-stop, restart, and the operations that they make."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipelines.api.openapi import query_parameters
 from pipelines.api.paging import Page, each, page
 from pipelines.api.requests import ActionBody, PipelineQuery, StopBody, WaitQuery
 from pipelines.api.rights import require_rights
-from pipelines.domain.actions import allowed_actions
+from pipelines.domain.actions import CONSEQUENCES, Action, allowed_actions
 from pipelines.domain.roles import Role
 from pipelines.domain.states import OPEN_OPERATION_STATES, OperationKind
 from pipelines.models import Operation
@@ -52,7 +52,7 @@ class ActionView(PipelineView):
 
     def _allowed(self) -> list[dict[str, Any]]:
         found = allowed_actions(situation_of(self.pipeline), self.role)
-        return [views.AllowedActionView(name=a.name, allowed=a.allowed, reason=a.reason).model_dump() for a in found]
+        return [views.allowed_action_view(a).model_dump() for a in found]
 
 
 def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
@@ -62,7 +62,7 @@ def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
         action = kind
 
         @extend_schema(
-            operation_id=f"{kind}_pipeline",
+            operation_id=f"{kind.replace('-', '_')}_pipeline",
             description=sentence,
             request=ActionBody,
             responses={202: views.OperationView},
@@ -72,7 +72,7 @@ def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
             self.body(ActionBody)
             return self.perform()
 
-    _View.__name__ = f"{kind.capitalize()}Pipeline"
+    _View.__name__ = f"{kind.title().replace('-', '')}Pipeline"
     _View.__doc__ = sentence
     return _View
 
@@ -80,6 +80,9 @@ def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
 StartPipeline = _action(OperationKind.START, "Start the agent: every component is initialised before the first record.")
 PausePipeline = _action(OperationKind.PAUSE, "Pause: consumption stops, the process stays warm. Done when proven.")
 ResumePipeline = _action(OperationKind.RESUME, "Resume a paused pipeline.")
+ForceStopPipeline = _action(
+    OperationKind.FORCE_STOP, f"Stop by force, after a dump of the stacks. {CONSEQUENCES[Action.FORCE_STOP]}"
+)
 RestartPipeline = _action(OperationKind.RESTART, "Drain, end the process and start a new one.")
 
 

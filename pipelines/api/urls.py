@@ -21,6 +21,7 @@ from pipelines.api import (
     secrets,
     session,
     watching,
+    stacks,
 )
 from pipelines.api.docs import Docs
 from pipelines.domain.secrets import NAME
@@ -96,6 +97,7 @@ v1 = [
     path(f"{one}/resume", lifecycle.ResumePipeline.as_view()),
     path(f"{one}/stop", lifecycle.StopPipeline.as_view()),
     path(f"{one}/restart", lifecycle.RestartPipeline.as_view()),
+    path(f"{one}/force-stop", lifecycle.ForceStopPipeline.as_view()),
     path("archived-pipelines", pipelines.ArchivedPipelineList.as_view()),
     path("archived-pipelines/<uuid:pipeline_id>", pipelines.ArchivedPipelineDetail.as_view()),
     path("operations", lifecycle.OperationList.as_view()),
@@ -104,6 +106,7 @@ v1 = [
     path("runs/<number:run_id>/log", records.RunLog.as_view()),
     path("events", events.Events.as_view()),
     path("alerts", alerts.AlertList.as_view()),
+    path("runs/<number:run_id>/stacks", stacks.RunStacks.as_view()),
     path("alerts/<number:alert_id>/acknowledge", alerts.AcknowledgeAlert.as_view()),
     path("alert-rules", alerts.AlertRules.as_view()),
     path("alert-rules/<slug:rule>", alerts.AlertRuleDetail.as_view()),

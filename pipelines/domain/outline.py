@@ -113,3 +113,8 @@ def _is_multiplexing(source: Part) -> bool:
 def error(path: PathParts, code: str, message: str, suggestion: str) -> Finding:
     """A finding that keeps the definition from being accepted."""
     return Finding(path=dotted(path), code=code, message=message, suggestion=suggestion)
+
+
+def warning(path: PathParts, code: str, message: str, suggestion: str) -> Finding:
+    """A finding that a person should know of and may leave as it is."""
+    return Finding(path=dotted(path), code=code, message=message, suggestion=suggestion, severity="warning")

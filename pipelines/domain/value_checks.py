@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from pipelines.domain.client_options import SECRET_OPTIONS, value_problems
 from pipelines.domain.component import Spec
 from pipelines.domain.findings import Finding, PathParts, quote
-from pipelines.domain.outline import Outline, error
+from pipelines.domain.outline import Outline, error, warning
 from pipelines.domain.references import REFERENCE, WRONG_REFERENCE, texts
 from pipelines.domain.spec import Lifecycle
 from pipelines.domain.values import seconds
@@ -109,6 +109,20 @@ def deadlines_agree(outline: Outline) -> Iterator[Finding]:
         yield error(("lifecycle", smaller), "deadlines_disagree", message, f"Lower {smaller}, or raise {larger}.")
 
 
+def the_watchdog_is_on(outline: Outline) -> Iterator[Finding]:
+    """Whoever switches the last rung of a stop off knows what that means."""
+    written = outline.data.get("lifecycle")
+    if duration_at(written if isinstance(written, dict) else {}, "cancel_timeout", Lifecycle) == 0:
+        message = (
+            "The watchdog is switched off: a stop that a component does not obey is interrupted every cancel_interval "
+            "and never killed, so it may take for ever."
+        )
+        yield warning(
+            ("lifecycle", "cancel_timeout"), "watchdog_off", message,
+            "Leave it at 3m, or stop such a pipeline by force (headgate force-stop).",
+        )  # fmt: skip
+
+
 _ORDERED = (
     ("heartbeat_interval", "heartbeat_timeout", "less than"),
     ("cancel_interval", "cancel_timeout", "at most"),
@@ -131,4 +145,5 @@ CHECKS: tuple[Callable[[Outline], Iterator[Finding]], ...] = (
     option_values_are_known,
     start_offsets_cover_the_topics,
     deadlines_agree,
+    the_watchdog_is_on,
 )

@@ -24,12 +24,12 @@ from pipelines.selectors.positions import choice_views
 from pipelines.selectors.runs import run_view, runs
 from pipelines.selectors.situations import open_operations, situation
 from pipelines.selectors.views import (
-    AllowedActionView,
     ArchivedPipelineView,
     ConditionView,
     PipelineDetailView,
     PipelineView,
     StatusView,
+    allowed_action_view,
 )
 
 LAST_RUNS = 5
@@ -125,7 +125,7 @@ def _fields(pipeline: Pipeline, around: Surroundings, role: Role) -> dict[str, A
         "next_restart_at": pipeline.restart_at,
         "supervised": known.supervised,
         "operation": short_view(operation),
-        "allowed_actions": [AllowedActionView(name=a.name, allowed=a.allowed, reason=a.reason) for a in actions],
+        "allowed_actions": [allowed_action_view(a) for a in actions],
     }
 
 

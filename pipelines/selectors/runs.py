@@ -30,6 +30,8 @@ def run_view(run: Run) -> RunView:
         exit_code=run.exit_code,
         exit_reason=run.exit_reason,
         rung=run.rung,
+        stuck=sorted({path for dump in run.dumps if dump["rung"] in {"sigterm", "sigkill"} for path in dump["stuck"]}),
+        dumps=[name for dump in run.dumps for name in dump["files"]],
         started_at=run.started_at,
         first_record_at=run.first_record_at,
         ended_at=run.ended_at,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from pipelines.domain.ledger import total
 from tests.agent.conftest import MakePipeline
 from tests.agent.sinks import Given, numbered, sink
 from tests.agent.topics import Topics
+from tests.vectors import applicable
 from tests.waiting import wait_until
 from workers.agent import flume_avro
 from workers.agent.component import Place, builder
@@ -87,6 +89,24 @@ def test_the_header_chooses_among_allowed_topics_and_existing_partitions(
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("vector", ["KK-013", "KK-014"])
+def test_the_partition_of_a_header_comes_before_the_one_of_the_sink(
+    topics: Topics, to_kafka: Callable[..., Any], vector: str
+) -> None:
+    (fact,) = [each for each in applicable("sink.kafka") if each.id == vector]
+    five, header = f"{topics.name}-five", fact.config.get("partitionIdHeader")
+    made = AdminClient({"bootstrap.servers": topics.servers}).create_topics([NewTopic(five, 5, 1)])
+    made[five].result(20)
+    named = {"partition_header": header} if header else {}
+    sink = to_kafka(topic=five, allowed_topics=[five], partition=fact.config["defaultPartitionId"], **named)
+    chosen = {n: "4" if n % 5 == 0 else "3" for n in range(50) if n % 5 == 0 or n % 3 == 0} if header else {}
+    events = [Given(b"%d" % n, {header: chosen[n]} if n in chosen else None) for n in range(50)]
+    assert sink.write(events).delivered == 50
+    found = Counter(message.partition() for message in records(topics, five, 5))
+    expected = {int(partition): count for partition, count in fact.expected_events_or_error["counts"].items()}
+    assert found == Counter(expected)
+
+
 def test_flume_events_go_out_and_come_in_as_they_were(
     topics: Topics, to_kafka: Callable[..., Any], session: SparkSession
 ) -> None:
@@ -130,7 +150,7 @@ def read(session: SparkSession, source: Source) -> list[Any]:
     frame, event = source.past(
         session, {key: at.start for key, at in log.items()}, {k: at.end for k, at in log.items()}
     )
-    return event.select_from(frame).collect()
+    return frame.select(*event.columns()).collect()
 
 
 def headers_of(row: Any) -> dict[str, bytes]:
@@ -147,6 +167,13 @@ def test_headers_of_a_record_are_set_when_they_are_named(topics: Topics, session
         "own": b"1", "topic": topics.source.encode(), "partition": b"0", "offset": b"0", "key": b"k",
         "timestamp": b"1700000000123",
     }  # fmt: skip
+
+
+def test_a_record_without_a_key_has_no_header_for_it(topics: Topics, session: SparkSession) -> None:
+    topics.produce(1, key=None)  # KS-016
+    (row,) = read(session, kafka_source(topics, key_header="key"))
+    assert headers_of(row) == {}
+    assert row["key"] is None
 
 
 def test_a_group_is_taken_over_and_a_missing_commit_is_never_guessed(topics: Topics) -> None:

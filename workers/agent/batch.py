@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, Observation
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _COUNTS_TIMEOUT = 30.0
 _EVENT = ("key", "body", "headers", *ORIGIN)
 DELIVERED = "delivered"
+_IS_DELIVERED = f"verdict = '{DELIVERED}'"
 _DEAD = ("dead_lettered", "unrouted")
 
 Verdicts = list[tuple[str, Column]]
@@ -62,10 +63,26 @@ class Judge:
     channel: str
     selector: str
     keeps_bad: bool
+    _known: dict[str, Judgement] = field(default_factory=dict, compare=False)
 
-    def verdicts(self, frame: DataFrame, refused: Column | None) -> Verdicts:
-        """The verdicts that are possible at all in a frame with these columns."""
-        return list(self._verdicts(frozenset(frame.columns), refused))
+    def judgement(self, frame: DataFrame, sink: str, refused: Column | None) -> Judgement:
+        """How the events of this judge's frames, which all have the same columns, are judged and counted on their way
+        to the sink at path `sink`. Expressions are made once: making them costs more than a small batch."""
+        known = self._known.get(sink)
+        if known is None or known.refused is not refused:
+            known = self._known[sink] = self._judgement(frame.columns, sink, refused)
+        return known
+
+    def _judgement(self, columns: list[str], sink: str, refused: Column | None) -> Judgement:
+        verdicts = list(self._verdicts(frozenset(columns), refused))
+        return Judgement(
+            verdicts=verdicts,
+            refused=refused,
+            own=[name for name in (*_EVENT, "copy") if name in columns],
+            chosen=verdict(verdicts) if verdicts else None,
+            counters=_counters("copy" in columns, verdicts),
+            reason=self._reason(frozenset(columns), sink, refused),
+        )
 
     def _verdicts(self, columns: frozenset[str], refused: Column | None) -> Iterator[tuple[str, Column]]:
         if "kept" in columns:
@@ -82,21 +99,50 @@ class Judge:
     def _bad(self, verdict: str) -> str:
         return verdict if self.keeps_bad else "routed_elsewhere"
 
-    def cause(self, frame: DataFrame, sink: str, refused: Column | None) -> Column:
-        """Component and cause of a dead or unrouted event."""
+    def _reason(self, columns: frozenset[str], sink: str, refused: Column | None) -> Column | None:
         reasons = []
-        if "problem" in frame.columns:
+        if "problem" in columns:
             reasons.append(f.col("problem"))
-        if "targets" in frame.columns:
+        if "targets" in columns:
             words = "No channel of the selector takes it."
             reasons.append(f.when(f.size("targets") == 0, _reason(self.selector, f.lit(words))))
         if refused is not None:
             reasons.append(f.when(refused.isNotNull(), _reason(sink, refused)))
-        return f.coalesce(*reasons)
+        return f.coalesce(*reasons) if reasons else None
 
 
 def _reason(component: str, cause: Column) -> Column:
     return f.struct(f.lit(component).alias("component"), cause.alias("cause"))
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The expressions of a judge for one sink. `own`: columns that the sink is given; `chosen`: the verdict, None where
+    every event is delivered; `reason`: component and cause of a dead or unrouted event, None where none can be."""
+
+    verdicts: Verdicts
+    refused: Column | None
+    own: list[str]
+    chosen: Column | None
+    counters: list[Column]
+    reason: Column | None
+
+    def delivered(self, frame: DataFrame, counted: Observation | str) -> DataFrame:
+        """The events that are to be delivered, among other columns. All verdicts are counted on the way, under an
+        observation or a name."""
+        if self.chosen is None:
+            return frame.observe(counted, *self.counters)
+        return frame.withColumn("verdict", self.chosen).observe(counted, *self.counters).where(_IS_DELIVERED)
+
+    def dead(self, frame: DataFrame) -> DataFrame | None:
+        """The dead and unrouted events, with `component` and `cause`; None where none can be."""
+        names = {name for name, _ in self.verdicts if name in _DEAD}
+        if not names or self.chosen is None or self.reason is None:
+            return None
+        bad = frame.withColumn("verdict", self.chosen).where(f.col("verdict").isin(*sorted(names)))
+        return bad.select(*_EVENT, "verdict", self.reason.alias("reason")).select(
+            *_EVENT, "verdict", "reason.component", "reason.cause"
+        )
 
 
 @dataclass(frozen=True)
@@ -107,25 +153,33 @@ class Batch:
     planned: Planned
     judge: Judge
 
-    def attempt(self, sink: str, refused: Column | None) -> Attempt:
+    def attempt(self, sink: str = "", refused: Column | None = None) -> Attempt:
         """Try to deliver it to the sink at path `sink`; counts belong to one attempt only."""
-        return Attempt(self, sink, refused)
+        return Attempt(self, self.judge.judgement(self.frame, sink, refused))
 
 
 class Attempt:
-    """One pass over a batch: `events` is what the sink must take; `counts` once that frame was written. `repeats`:
+    """One pass over a batch: what `select` gives must be written, by one action; then there are `counts`. `repeats`:
     tasks of the write that ran more than once, because a cluster lost them."""
 
-    def __init__(self, batch: Batch, sink: str = "", refused: Column | None = None) -> None:
+    def __init__(self, batch: Batch, judgement: Judgement) -> None:
         self.planned = batch.planned
-        self._batch, self._sink, self._refused = batch, sink, refused
+        self._batch, self._judgement = batch, judgement
         self.repeats = 0
         self._refusals: list[Refusal] = []
-        self._read, self._passed = Observation(), Observation()
+        self._counted = Observation()
         self._counts: Counts | None = None
         self._held: Counts | None = None
-        self._verdicts = batch.judge.verdicts(batch.frame, refused)
-        self.events = delivered_events(batch.frame, self._verdicts, read=self._read, passed=self._passed)
+        self._delivered = judgement.delivered(batch.frame, self._counted)
+
+    @property
+    def events(self) -> DataFrame:
+        """What the sink must take: key, body, headers and origin, and `copy` where a record can be several events."""
+        return self.select(*self._judgement.own)
+
+    def select(self, *columns: Column | str) -> DataFrame:
+        """The same in the sink's own columns, at once: each step of a plan costs milliseconds."""
+        return self._delivered.select(*columns)
 
     def refuse(self, refusals: list[Refusal]) -> None:
         """Events that the sink refused for good: they become dead letters instead of delivered."""
@@ -141,7 +195,7 @@ class Attempt:
         if self._held is not None:
             return self._held
         if self._counts is None:
-            self._counts = Counts(**_values(self._read), **_values(self._passed))
+            self._counts = Counts(**_values(self._counted))
         refused = len(self._refusals)
         return self._counts.model_copy(
             update={
@@ -152,32 +206,12 @@ class Attempt:
 
     def dead(self) -> DataFrame | None:
         """The events of this pass that are dead or unrouted, with `component` and `cause`; None where none can be."""
-        names = [name for name, _ in self._verdicts if name in _DEAD]
-        if not names:
-            return None
-        judged = self._batch.frame.withColumn("verdict", verdict(self._verdicts))
-        bad = judged.where(f.col("verdict").isin(*sorted(set(names))))
-        reason = self._batch.judge.cause(self._batch.frame, self._sink, self._refused)
-        return bad.select(*_EVENT, "verdict", reason.alias("reason")).select(
-            *_EVENT, "verdict", "reason.component", "reason.cause"
-        )
+        return self._judgement.dead(self._batch.frame)
 
     @property
     def refusals(self) -> list[Refusal]:
         """What the sink refused in this pass."""
         return list(self._refusals)
-
-
-def delivered_events(
-    frame: DataFrame, verdicts: Verdicts, *, read: Observation | str, passed: Observation | str
-) -> DataFrame:
-    """The events of a frame that are to be delivered. What is read and what passes is counted on the way, under two
-    observations or names."""
-    judged = frame.withColumn("verdict", verdict(verdicts)) if verdicts else frame
-    observed = judged.observe(read, *_counters(frame, verdicts))
-    left = observed.where(f.col("verdict") == DELIVERED) if verdicts else observed
-    own = [name for name in (*_EVENT, "copy") if name in left.columns]
-    return left.select(*own).observe(passed, f.count(f.lit(1)).alias(DELIVERED))
 
 
 def verdict(verdicts: Verdicts) -> Column:
@@ -188,13 +222,14 @@ def verdict(verdicts: Verdicts) -> Column:
     return chosen
 
 
-def _counters(frame: DataFrame, verdicts: Verdicts) -> list[Column]:
-    copies = "copy" in frame.columns
-    read = f.count_if(f.col("copy") == 0) if copies else f.count(f.lit(1))
-    counters = [read.alias("read")]
+def _counters(copies: bool, verdicts: Verdicts) -> list[Column]:
+    every = f.count(f.lit(1))
+    counters = [(f.count_if(f.col("copy") == 0) if copies else every).alias("read")]
     if copies:
         counters.append(f.count_if(f.col("copy") > 0).alias("added"))
-    names = sorted({name for name, _ in verdicts})
+    if not verdicts:
+        return [*counters, every.alias(DELIVERED)]
+    names = sorted({DELIVERED, *(name for name, _ in verdicts)})
     return counters + [f.count_if(f.col("verdict") == name).alias(name) for name in names]
 
 

@@ -23,7 +23,7 @@ from pipelines.domain.positions import PartitionPosition, PartitionRange
 from pipelines.domain.protocol import Cursor, Holding, QueryStatus
 from pipelines.domain.sink_groups import GroupStatus, Switch
 from workers import crash_points
-from workers.agent.batch import Attempt, Batch, Judge
+from workers.agent.batch import Batch, Judge
 from workers.agent.checkpoint import Offsets, ranges
 from workers.agent.dead_letters import Office
 from workers.agent.delivery import Delivery, Failure, Listener, SinkGroup
@@ -183,7 +183,7 @@ class ChannelBooks:
 
     def _dropped(self, batch: Batch, started: float) -> Done:
         """An optional channel whose sinks all failed: its events are counted, and dead ones are kept all the same."""
-        attempt = Attempt(batch)
+        attempt = batch.attempt()
         attempt.events.count()
         counts = attempt.counts
         self._office.take(batch.planned, attempt, "")

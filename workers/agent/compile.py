@@ -27,7 +27,7 @@ from workers.agent.event import Event
 from workers.agent.quarantine import marked, of_read
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 DEAD_LETTER = "errors.dead_letter"
 
@@ -123,18 +123,42 @@ def _interceptors(parts: dict[str, Builder], source: str, definition: Definition
 def intercept(
     frame: DataFrame, event: Event, interceptors: list[InterceptorBuilder], selector: SelectorBuilder | None
 ) -> DataFrame:
-    """Apply interceptors in their order, then the selector; the columns are those of `Event.select_from`."""
+    """Apply interceptors in their order, then the selector; the columns are those of `Event.columns`."""
     for interceptor in interceptors:
         frame, event = interceptor.through(frame, event)
     targets = selector.targets(event) if selector else None
-    return event.select_from(frame, targets)
+    return frame.select(*event.columns(targets))
 
 
-def frame(spark: SparkSession, graph: Graph, read: Read, starts: Offsets, max_events: int) -> DataFrame:
-    """The endless frame of one query: events after interceptors and selector, with their origin."""
+@dataclass(frozen=True)
+class Endless:
+    """What a query streams, and what is still to be selected from each of its batches; None where nothing is.
+
+    Expressions that are evaluated in the batch's own plan know its time as a constant. In the plan of the stream that
+    time is a number in generated code, which Java would compile anew for each batch.
+    """
+
+    frame: DataFrame
+    columns: Sequence[Column] | None = None
+
+    def events(self, batch: DataFrame) -> DataFrame:
+        """The events of a batch, after interceptors and selector, with their origin."""
+        return batch if self.columns is None else batch.select(*self.columns)
+
+
+def endless(spark: SparkSession, graph: Graph, read: Read, starts: Offsets, max_events: int) -> Endless:
+    """What one query reads. Interceptors that change the frame itself stay in the plan of the stream."""
     source = graph.sources[read.source]
     start = source.optional_stream if graph.definition.is_optional(read) else source.stream
-    return _after(graph, read, *start(spark, starts, max_events))
+    found, event = start(spark, starts, max_events)
+    interceptors = [] if read.source.startswith(BUFFER) else graph.interceptors[read.source]
+    if any(interceptor.changes_frame for interceptor in interceptors):
+        return Endless(_after(graph, read, found, event))
+    event = marked(event, of_read(graph.quarantined, read))
+    for interceptor in interceptors:
+        event = interceptor.apply(event)
+    selector = graph.selectors.get(read.source)
+    return Endless(found, event.columns(selector.targets(event) if selector else None))
 
 
 def flow(spark: SparkSession, graph: Graph, read: Read, starts: Offsets) -> DataFrame:
@@ -150,5 +174,5 @@ def past(spark: SparkSession, graph: Graph, read: Read, starts: Offsets, ends: O
 def _after(graph: Graph, read: Read, found: DataFrame, event: Event) -> DataFrame:
     event = marked(event, of_read(graph.quarantined, read))
     if read.source.startswith(BUFFER):
-        return event.select_from(found)
+        return found.select(*event.columns())
     return intercept(found, event, graph.interceptors[read.source], graph.selectors.get(read.source))

@@ -43,7 +43,7 @@ class Event:
 
     @classmethod
     def of(cls, frame: DataFrame) -> Event:
-        """The event in a frame that `select_from` or a Python interceptor has made."""
+        """The event in a frame that `columns` or a Python interceptor has made."""
         kept, problem, copy = (f.col(n) if n in frame.columns else None for n in ("kept", "problem", "copy"))
         return cls(
             key=f.col("key"), body=f.col("body"), carried=f.col("headers"), kept=kept, problem=problem, copy=copy
@@ -119,11 +119,11 @@ class Event:
         own = f.array(*pairs).cast(HEADERS_TYPE)
         return own if self.certain >= set(self.added) else f.array_compact(own)
 
-    def select_from(self, frame: DataFrame, targets: Column | None = None) -> DataFrame:
-        """The event's columns, its origin, and its channels where a selector chooses, out of the frame that they
-        refer to. What is None is no column."""
+    def columns(self, targets: Column | None = None) -> list[Column]:
+        """The event's columns, its origin, and its channels where a selector chooses, to be selected from the frame
+        that they refer to. What is None is no column."""
         optional = {"kept": self.kept, "problem": self.problem, "copy": self.copy, "targets": targets}
-        return frame.select(
-            self.key.alias("key"), self.body.alias("body"), self.headers().alias("headers"), *ORIGIN,
+        return [
+            self.key.alias("key"), self.body.alias("body"), self.headers().alias("headers"), *map(f.col, ORIGIN),
             *[column.alias(name) for name, column in optional.items() if column is not None],
-        )  # fmt: skip
+        ]  # fmt: skip

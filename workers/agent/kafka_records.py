@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as f
@@ -10,9 +10,6 @@ from pyspark.sql import functions as f
 from workers.agent import event_values, flume_avro
 from workers.agent.checkpoint import Key
 from workers.agent.event import HEADERS_TYPE, ORIGIN_HEADER
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 _BATCH_OVERHEAD = 61
 _RECORD_OVERHEAD = 21
@@ -22,19 +19,19 @@ _ORIGIN_OVERHEAD = 400
 _LEGAL_TOPIC = r"^[A-Za-z0-9._-]{1,249}$"
 
 
-def records(spec: Any, events: DataFrame, origin_prefix: str) -> DataFrame:
-    """The frame that Spark's Kafka sink writes. `origin_prefix`: of the header that says where a record came from."""
+def columns(spec: Any, origin_prefix: str) -> list[Column]:
+    """What Spark's Kafka sink writes of events. `origin_prefix`: of the header that says where a record came from."""
     place = f.concat_ws("/", f.lit(origin_prefix), event_values.origin())
     pair = f.struct(f.lit(ORIGIN_HEADER).alias("key"), place.cast("binary").alias("value"))
     own = f.array(pair).cast(HEADERS_TYPE)
     headers = own if spec.use_flume_event_format else f.concat(f.col("headers"), own)
     value = flume_avro.encoded() if spec.use_flume_event_format else f.col("body")
-    columns = [key(spec).alias("key"), value.alias("value"), headers.alias("headers")]
+    found = [key(spec).alias("key"), value.alias("value"), headers.alias("headers")]
     if spec.topic_header:
-        columns.append(topic(spec).alias("topic"))
+        found.append(topic(spec).alias("topic"))
     if _chooses_partition(spec):
-        columns.append(partition(spec).alias("partition"))
-    return events.select(*columns)
+        found.append(partition(spec).alias("partition"))
+    return found
 
 
 def key(spec: Any) -> Column:

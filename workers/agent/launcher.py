@@ -23,7 +23,7 @@ from workers import crash_points
 from workers.agent import cluster as clusters
 from workers.agent import compile as compiler
 from workers.agent import spark as sessions
-from workers.agent.batch import Judge, delivered_events
+from workers.agent.batch import Judge
 from workers.agent.books import ChannelBooks
 from workers.agent.checkpoint import Checkpoint, Offsets, positions
 from workers.agent.cluster import Cluster
@@ -37,7 +37,7 @@ from workers.agent.ledger import Journal
 from workers.agent.mirror import Mirror, SourceWatch
 from workers.agent.preflight import Components, Found, check_all, check_positions, survey
 from workers.agent.query import ReadQuery
-from workers.agent.real_time import PASSED, READ, Flow, Query, RealTimeQuery
+from workers.agent.real_time import COUNTED, Flow, Query, RealTimeQuery
 from workers.agent.sink_processors import processor
 
 if TYPE_CHECKING:
@@ -287,20 +287,24 @@ class Launcher:
             frame = compiler.flow(spark, self._graph, query.read, starts)
             query.start(Flow(self._judged(query, frame), partial(self._recount, spark, query)), on_end)
         else:
-            frame = compiler.frame(spark, self._graph, query.read, starts, self._definition.max_events(query.read))
-            query.start(frame, self._definition.delivery.trigger_interval_ms, on_end)
+            most = self._definition.max_events(query.read)
+            query.start(
+                compiler.endless(spark, self._graph, query.read, starts, most),
+                self._definition.delivery.trigger_interval_ms,
+                on_end,
+            )
 
     def _judged(self, query: RealTimeQuery, frame: DataFrame) -> DataFrame:
-        verdicts = self._judge(query).verdicts(frame, None)
-        return delivered_events(frame, verdicts, read=READ, passed=PASSED)
+        judgement = self._judge(query).judgement(frame, "", None)
+        return judgement.delivered(frame, COUNTED).select(*judgement.own)
 
     def _recount(self, spark: SparkSession, query: RealTimeQuery, starts: Offsets, ends: Offsets) -> Counts:
         frame = compiler.past(spark, self._graph, query.read, starts, ends)
         from pyspark.sql import Observation
 
-        read, passed = Observation(), Observation()
-        delivered_events(frame, self._judge(query).verdicts(frame, None), read=read, passed=passed).count()
-        return Counts(**read.get, **passed.get)
+        counted = Observation()
+        self._judge(query).judgement(frame, "", None).delivered(frame, counted).count()
+        return Counts(**counted.get)
 
     def _judge(self, query: RealTimeQuery) -> Judge:
         return self._graph.judge(query.read.source, query.read.channels[0])

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from workers.agent.compile import Endless
+
+_SMALL = 2_000
+"""Offsets that a batch spans at most to count as small."""
 _PATIENCE = 3.0
 """Seconds that required channels wait at least for optional ones that share their read."""
 
@@ -47,14 +51,17 @@ class ReadQuery:
         self._keep = keep or len(self.channels) > 1
         self._share = share
         self._batch: int | None = None
+        self._compiled: bool | None = None
+        self._events: Callable[[DataFrame], DataFrame] = lambda batch: batch
         self._query: StreamingQuery | None = None
         self._ended = threading.Event()
 
     def start(
-        self, frame: DataFrame, trigger_ms: int, on_end: Callable[[ReadQuery, BaseException | None], None]
+        self, endless: Endless, trigger_ms: int, on_end: Callable[[ReadQuery, BaseException | None], None]
     ) -> None:
         """Start the query; `on_end` hears in a thread of its own how it ended."""
-        writer = frame.writeStream.queryName(self.name).option("checkpointLocation", str(self.checkpoint.path))
+        self._events = endless.events
+        writer = endless.frame.writeStream.queryName(self.name).option("checkpointLocation", str(self.checkpoint.path))
         self._query = writer.trigger(processingTime=f"{trigger_ms} milliseconds").foreachBatch(self.run_batch).start()
         threading.Thread(target=self._await, args=(on_end,), name=f"await {self.name}", daemon=True).start()
 
@@ -128,10 +135,23 @@ class ReadQuery:
         if due:
             self.before_batch()
             ends = self.checkpoint.ends(number)
-            frame = frame.coalesce(self._share) if self._share else frame
-            with _kept(frame) if self._keep else _as_it_is(frame) as kept:
+            self._compile(frame, compiled=self._size(due, ends) > _SMALL)
+            events = self._events(frame.coalesce(self._share) if self._share else frame)
+            with _kept(events) if self._keep else _as_it_is(events) as kept:
                 due.sort(key=lambda books: books.optional)
                 _side_by_side({books: partial(books.deliver, kept, number, ends) for books in due}, self._give_up)
+
+    def _size(self, due: Sequence[ChannelBooks], ends: Offsets) -> int:
+        return max(sum(end - books.positions.get(key, 0) for key, end in ends.items()) for books in due)
+
+    def _compile(self, frame: DataFrame, *, compiled: bool) -> None:
+        """Writing Java for a plan takes longer than a small batch: that one is interpreted."""
+        if compiled is self._compiled:
+            return
+        conf = frame.sparkSession.conf
+        conf.set("spark.sql.codegen.wholeStage", "true" if compiled else "false")
+        conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if compiled else "NO_CODEGEN")
+        self._compiled = compiled
 
     def _give_up(self) -> None:
         """One channel cannot go on, which ends the run: the others do not hold their batches any longer."""

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-READ, PASSED = "read", "passed"
-"""Names of the two observations of a batch."""
+COUNTED = "counted"
+"""Name of the observation of a batch."""
 
 _POLL = 0.01
 _PROGRESS_TIMEOUT = 10.0
@@ -198,7 +198,7 @@ def _counts_of(query: StreamingQuery, number: int) -> Counts:
 
 
 def _counts(observed: dict[str, Any]) -> Counts:
-    return Counts(**observed[READ].asDict(), **observed[PASSED].asDict())
+    return Counts(**observed[COUNTED].asDict())
 
 
 Query = ReadQuery | RealTimeQuery

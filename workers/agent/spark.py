@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STOP_TIMEOUT = 5.0
+_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -39,6 +40,9 @@ _SETTINGS = {
     # The second version of the Kafka sink reports observed counts; the first does not.
     "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
     "spark.sql.ui.retainedExecutions": "1",
+    # Plans are written out for every batch, and nobody reads them.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.maxPlanStringLength": "200",
     "spark.ui.retainedJobs": "1",
     "spark.ui.retainedStages": "1",
     "spark.ui.retainedTasks": "10",
@@ -47,6 +51,8 @@ _SETTINGS = {
     "spark.sql.streaming.numRecentProgressUpdates": "2",
     "spark.sql.streaming.minBatchesToRetain": "20",
     "spark.sql.streaming.schemaInference": "false",
+    # The default asks the file system for links before it renames, which forks a shell twice for each batch.
+    "spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER,
     # Checksums and permission changes of the default local file system fork shells; these do not.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",

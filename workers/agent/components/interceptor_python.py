@@ -81,7 +81,7 @@ class Builder(InterceptorBuilder):
 
     def through(self, frame: DataFrame, event: Event) -> tuple[DataFrame, Event]:
         """The frame that the class makes, with copies and verdicts."""
-        read = event.select_from(frame)
+        read = frame.select(*event.columns())
         partition = read.schema["partition"].dataType.simpleString()
         schema = (
             f"key binary, body binary, headers {HEADERS_TYPE}, topic string, partition {partition}, `offset` bigint, "

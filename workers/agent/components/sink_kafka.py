@@ -39,6 +39,7 @@ class Builder(SinkBuilder):
     def __init__(self, spec: Any, place: Place) -> None:
         super().__init__(spec, place)
         self._cluster = Cluster.of(spec.bootstrap_servers, spec.options)
+        self._made: dict[str, list[Column]] = {}
 
     def probe(self) -> None:
         """Every topic exists and may be written."""
@@ -47,6 +48,12 @@ class Builder(SinkBuilder):
     @cached_property
     def _partitions(self) -> list[Key]:
         return self._look()
+
+    def _look_again(self) -> None:
+        known, self._partitions = self._partitions, self._look()
+        if self._partitions != known:
+            for stale in ("_refused", "_largest"):
+                self.__dict__.pop(stale, None)
 
     def _look(self) -> list[Key]:
         named = {self.spec.topic, *self.spec.allowed_topics}
@@ -68,28 +75,35 @@ class Builder(SinkBuilder):
 
     def refuses(self) -> Column | None:
         """Topics that are not allowed, partitions that do not exist, records that are too large."""
+        return self._refused
+
+    @cached_property
+    def _refused(self) -> Column:
         return kafka_records.refuses(self.spec, self._partitions, self._largest, len(self.place.pipeline))
 
     def ends(self) -> list[PartitionPosition]:
         """End offsets of the topics; those that a prefix allows and that are new are looked for again."""
         if self.spec.allowed_topic_prefix:
-            self._partitions = self._look()
+            self._look_again()
         return positions(self._cluster.latest(self._partitions))
 
     def write(self, attempt: Attempt) -> Counts:
         """Spark writes and waits for all acknowledgements."""
         planned = attempt.planned
-        records = self._records(attempt.events, planned.source, planned.channel)
+        records = attempt.select(*self._columns(planned.source, planned.channel))
         records.write.format("kafka").mode("append").options(**self._options()).save()
         return attempt.counts
 
     def stream(self, events: DataFrame, source: str, channel: str) -> DataStreamWriter:
         """Spark writes each record at once: in real-time mode nothing lingers."""
-        records = self._records(events, source, channel)
+        records = events.select(*self._columns(source, channel))
         return records.writeStream.format("kafka").options(**{**self._options(), "kafka.linger.ms": "0"})
 
-    def _records(self, events: DataFrame, source: str, channel: str) -> DataFrame:
-        return kafka_records.records(self.spec, events, _origin_prefix(self.place.pipeline, source, channel))
+    def _columns(self, source: str, channel: str) -> list[Column]:
+        prefix = _origin_prefix(self.place.pipeline, source, channel)
+        if prefix not in self._made:
+            self._made[prefix] = kafka_records.columns(self.spec, prefix)
+        return self._made[prefix]
 
     def _options(self) -> dict[str, str]:
         timeout = max(1000, round(self.spec.write_timeout * 1000))

@@ -1,4 +1,4 @@
-"""Commands that change what a pipeline does: start, pause, resume, stop, restart."""
+"""Commands that change what a pipeline does: start, pause, resume, stop, force-stop, restart."""
 
 from __future__ import annotations
 
@@ -62,6 +62,17 @@ def stop(
     _act(ctx, "stop", name, {"drain": drain}, wait=wait, timeout=timeout, as_json=as_json)
 
 
+def force_stop(
+    ctx: typer.Context,
+    name: Name,
+    wait: Wait = False,
+    timeout: Timeout = DEFAULT_TIMEOUT_S,
+    as_json: AsJson = False,
+) -> None:
+    """Kill a pipeline's processes at once. No record is lost; a batch in hand comes again, which may double records."""
+    _act(ctx, "force-stop", name, {}, wait=wait, timeout=timeout, as_json=as_json)
+
+
 def restart(
     ctx: typer.Context,
     name: Name,
@@ -100,5 +111,7 @@ def _tell(operation: dict[str, Any]) -> None:
     what = f"{operation['kind']} of {operation['pipeline']}"
     if operation["state"] in waiting.OPEN_STATES:
         output.say(f"The {what} has been requested. Look: headgate status {operation['pipeline']} --watch")
+        if operation["kind"] == "force-stop":
+            output.note(operation.get("message") or "")
     elif operation["state"] == "SUCCEEDED":
         output.say(f"The {what} is done. {operation.get('message') or ''}".rstrip(), style="green")

@@ -3,6 +3,7 @@ import {
   IconPlayerPlay,
   IconPlayerStop,
   IconRefresh,
+  IconSkull,
   IconPlayerTrackNext,
   type Icon,
 } from '@tabler/icons-react'
@@ -13,5 +14,6 @@ export const ACTION_ICONS: Record<ActionKind, Icon> = {
   pause: IconPlayerPause,
   resume: IconPlayerTrackNext,
   stop: IconPlayerStop,
+  'force-stop': IconSkull,
   restart: IconRefresh,
 }

@@ -15,6 +15,7 @@ import structlog
 from celery import bootsteps
 from celery.worker import state as worker_state
 from django.conf import settings
+from django.db import close_old_connections
 
 from controlplane.interceptors import allowed_interceptors
 from controlplane.provision.errors import SetupError
@@ -127,6 +128,8 @@ def supervisor(keeper: tuple[str, ...] | None = None) -> Supervisor:
         cores=os.cpu_count() or 1,
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         owner=processes.current().model_dump(),
+        slots=environment.slots,
+        memory_limit=environment.memory,
     )
     return Supervisor(
         host=environment.host,
@@ -189,7 +192,11 @@ def canary(worker: Any, deaf: Callable[[str], None]) -> Canary:
         return len(worker_state.reserved_requests | worker_state.active_requests) >= int(worker.concurrency)
 
     def report(state: Hearing, words: str, round_trip: float | None, now: Now) -> None:
-        hearing.record(host=environment.host, state=state.value, words=words, round_trip=round_trip, now=now.wall)
+        close_old_connections()
+        try:
+            hearing.record(host=environment.host, state=state.value, words=words, round_trip=round_trip, now=now.wall)
+        finally:
+            close_old_connections()
 
     queues = sorted(worker.app.amqp.queues.consume_from)
     return Canary(queues, clock=SystemClock(), send=send, busy=busy, report=report, deaf=deaf)

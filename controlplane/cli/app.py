@@ -12,14 +12,15 @@ from controlplane.cli import (
     catalogue,
     dead_letters,
     definitions,
+    hosts,
     importing,
     lifecycle,
     positions,
     records,
     rehearsing,
     secrets,
-    watching,
     stacks,
+    watching,
 )
 from controlplane.cli.errors import MEANINGS, CommandError, ExitCode
 from controlplane.cli.quarantine import quarantine
@@ -88,16 +89,17 @@ app.command()(lifecycle.start)
 app.command()(lifecycle.pause)
 app.command()(lifecycle.resume)
 app.command()(lifecycle.stop)
-app.command()(lifecycle.restart)
 app.command("force-stop")(lifecycle.force_stop)
+app.command()(lifecycle.restart)
+app.command("declare-lost")(hosts.declare_lost)
 app.command()(records.status)
 app.command()(watching.lag)
 app.command()(records.ledger)
 app.command()(records.runs)
 app.command()(records.logs)
+app.command()(stacks.stacks)
 app.command()(records.events)
 app.add_typer(alerts.app, name="alerts")
-app.command()(stacks.stacks)
 app.add_typer(watching.groups, name="watch-group")
 app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(positions.app, name="positions")
@@ -105,6 +107,7 @@ app.command()(quarantine)
 app.command()(rehearsing.rehearse)
 app.command("import-flume")(importing.import_flume)
 app.command()(catalogue.components)
+app.add_typer(hosts.app, name="hosts")
 app.add_typer(secrets.app, name="secrets")
 app.command()(version)
 

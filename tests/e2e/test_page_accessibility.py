@@ -29,6 +29,8 @@ PAGES = {
     f"{DEMO}/definition": "demo",
     f"{DEMO}/edit": "New revision of demo",
 }
+ALIKE = {"/", "/events", "/hosts", "/secrets", f"{DEMO}/books", f"{DEMO}/runs", f"{DEMO}/events", f"{DEMO}/revisions"}
+"""Looked at with more on them than this stack has: test_page_with_content."""
 SCHEMES: list[Scheme] = ["light", "dark"]
 
 
@@ -44,9 +46,9 @@ def test_axe_finds_nothing_on_any_page(browser: Browser, stack: Stack, scheme: S
         expect(page.get_by_role("button", name="Log in")).to_be_visible()
         found = {"login": violations(page)}
     with logged_in(browser, stack, "/", scheme) as page:
-        for path, heading in PAGES.items():
+        for path in PAGES.keys() - ALIKE:
             page.goto(path)
-            settle(page, heading)
+            settle(page, PAGES[path])
             found[path] = violations(page)
     assert {path: lines for path, lines in found.items() if lines} == {}
 

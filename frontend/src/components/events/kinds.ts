@@ -6,13 +6,17 @@ import {
   IconCirclePlus,
   IconClick,
   IconFileText,
+  IconKey,
   IconListCheck,
+  IconMailExclamation,
   IconMapPin,
+  IconPencil,
   IconPlayerPlay,
   IconPlugConnected,
   IconPlugConnectedX,
   IconPointFilled,
   IconSquareX,
+  IconTrash,
   type Icon,
 } from '@tabler/icons-react'
 import type { HeadgateEvent, Phase } from '@/api/types'
@@ -37,6 +41,12 @@ const KINDS: Record<string, EventLook> = {
   'sink.failed': { icon: IconPlugConnectedX, tone: 'bad', word: 'Sink failed' },
   'sink.switched': { icon: IconArrowsShuffle, tone: 'bad', word: 'Sink switched' },
   'sink.recovered': { icon: IconPlugConnected, tone: 'ok', word: 'Sink back' },
+  'dead_letters.added': { icon: IconMailExclamation, tone: 'bad', word: 'Dead letters' },
+  'dead_letters.discarded': { icon: IconTrash, tone: 'held', word: 'Discarded' },
+  'pipeline.updated': { icon: IconPencil, tone: 'held', word: 'Changed' },
+  'secret.created': { icon: IconKey, tone: 'held', word: 'Secret stored' },
+  'secret.replaced': { icon: IconKey, tone: 'held', word: 'Secret replaced' },
+  'secret.deleted': { icon: IconKey, tone: 'held', word: 'Secret deleted' },
   'ledger.gap': { icon: IconAlertTriangle, tone: 'bad', word: 'Gap' },
   'ledger.overlap': { icon: IconAlertTriangle, tone: 'bad', word: 'Overlap' },
 }
@@ -46,8 +56,14 @@ export function describeEvent(event: HeadgateEvent): EventLook {
   const look = KINDS[event.kind] ?? {
     icon: IconPointFilled,
     tone: 'idle',
-    word: event.kind.replaceAll('.', ' '),
+    word: sentence(event.kind),
   }
   const phase = event.kind === 'phase.changed' ? PHASES[event.data.new as Phase] : undefined
   return phase ? { ...look, tone: phase.tone } : look
+}
+
+/** `host.drain` as `Host drain`. */
+function sentence(kind: string): string {
+  const words = kind.replaceAll(/[._]/g, ' ')
+  return words.charAt(0).toUpperCase() + words.slice(1)
 }

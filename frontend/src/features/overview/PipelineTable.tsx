@@ -155,7 +155,7 @@ function Spacer({ height }: { height: number }) {
   if (height <= 0) return null
   return (
     <tr aria-hidden="true" className={classes.spacer}>
-      <td colSpan={9} style={{ height }} />
+      <td style={{ height }} />
     </tr>
   )
 }

@@ -27,7 +27,7 @@ export function Causes({
             <th>Component</th>
             <th>Cause</th>
             <th className="num">New letters</th>
-            <th>First</th>
+            <th className={classes.wide}>First</th>
             <th>Last</th>
             <th>List</th>
           </>
@@ -40,7 +40,7 @@ export function Causes({
               {cause.cause}
             </td>
             <td className="num">{count(cause.letters)}</td>
-            <td>
+            <td className={classes.wide}>
               <Moment at={cause.first_at} />
             </td>
             <td>
@@ -50,7 +50,7 @@ export function Causes({
               <Button
                 variant="subtle"
                 size="compact-xs"
-                aria-label={`Letters of ${cause.component}: ${cause.cause}`}
+                aria-label={`Show the letters of ${cause.component}: ${cause.cause}`}
                 onClick={() => onChoose(cause)}
               >
                 Show

@@ -1,4 +1,4 @@
-import { Button, Drawer, Group, Stack, Text } from '@mantine/core'
+import { Drawer, Group, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { deadLetterQuery } from '@/api/deadLetters'
@@ -25,33 +25,32 @@ export function LetterDrawer({ name, id, readOnly, onClose }: DrawerProps) {
   const [dialog, setDialog] = useState<'replay' | 'discard' | null>(null)
   const settled = data && notFree(data)
   return (
-    <Drawer opened onClose={onClose} position="right" size="lg" title="Dead letter">
-      <Stack gap="md">
-        {readOnly && <Text size="sm">The content is data. {readOnly}</Text>}
-        {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
-        {!data && !error && !readOnly && <Loading />}
-        {data && <Facts letter={data} />}
-        {data && (
-          <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={onClose}>
-              Close
-            </Button>
-            <ReasonButton variant="default" reason={settled} onClick={() => setDialog('discard')}>
-              Discard
-            </ReasonButton>
-            <ReasonButton reason={settled} onClick={() => setDialog('replay')}>
-              Replay
-            </ReasonButton>
-          </Group>
-        )}
-      </Stack>
+    <>
+      <Drawer opened={dialog === null} onClose={onClose} position="right" size="lg" title="Dead letter">
+        <Stack gap="md">
+          {readOnly && <Text size="sm">The content is data. {readOnly}</Text>}
+          {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
+          {!data && !error && !readOnly && <Loading />}
+          {data && <Facts letter={data} />}
+          {data && (
+            <Group justify="flex-end" gap="xs">
+              <ReasonButton variant="default" reason={settled} onClick={() => setDialog('discard')}>
+                Discard
+              </ReasonButton>
+              <ReasonButton reason={settled} onClick={() => setDialog('replay')}>
+                Replay
+              </ReasonButton>
+            </Group>
+          )}
+        </Stack>
+      </Drawer>
       {data && dialog === 'replay' && (
         <RepairDialog name={name} letter={data} onDone={onClose} onClose={() => setDialog(null)} />
       )}
       {data && dialog === 'discard' && (
         <DiscardDialog name={name} id={id} onDone={onClose} onClose={() => setDialog(null)} />
       )}
-    </Drawer>
+    </>
   )
 }
 

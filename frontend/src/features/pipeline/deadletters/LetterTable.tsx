@@ -20,8 +20,8 @@ export function LetterTable({ letters, onShow }: { letters: DeadLetter[]; onShow
           <th>State</th>
           <th>Component</th>
           <th>Cause</th>
-          <th>Origin</th>
-          <th className="num">Bytes</th>
+          <th className={classes.wide}>Origin</th>
+          <th className={`num ${classes.wide}`}>Bytes</th>
           <th>Content</th>
         </>
       }
@@ -34,17 +34,17 @@ export function LetterTable({ letters, onShow }: { letters: DeadLetter[]; onShow
           <td>
             <LetterState letter={letter} />
           </td>
-          <td>{letter.component}</td>
+          <td className={classes.component}>{letter.component}</td>
           <td className={classes.cause} title={letter.cause}>
             {letter.cause}
           </td>
-          <td>{originOf(letter)}</td>
-          <td className="num">{count(letter.size)}</td>
+          <td className={classes.wide}>{originOf(letter)}</td>
+          <td className={`num ${classes.wide}`}>{count(letter.size)}</td>
           <td>
             <Button
               variant="subtle"
               size="compact-xs"
-              aria-label={`Dead letter from ${originOf(letter)}`}
+              aria-label={`Open the dead letter from ${originOf(letter)}`}
               onClick={() => onShow(letter.id)}
             >
               Open

@@ -119,7 +119,7 @@ describe('many dead letters', () => {
     const summary = { new: 3, replayed: 1, discarded: 0, causes: [cause], more_causes: false }
     show(<Causes summary={summary} onChoose={onChoose} />)
     expect(screen.getByText('3 new dead letters; 1 replayed, 0 discarded')).toBeInTheDocument()
-    await userEvent.click(screen.getByRole('button', { name: 'Letters of sinks.lake: too large' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Show the letters of sinks.lake: too large' }))
     expect(onChoose).toHaveBeenCalledWith(cause)
   })
 })

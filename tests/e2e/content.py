@@ -1,0 +1,131 @@
+"""What the page has to show, without one agent: `shop` has something of everything, batches, dead letters of each kind,
+runs, findings, events; the other pipelines go through all phases."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import cycle, islice
+
+from django.conf import settings
+from django.core.management import call_command
+
+from controlplane.shared.keyring import add_key
+from pipelines.domain.roles import Role
+from pipelines.domain.states import DesiredState, LetterState, Phase, RunOutcome, RunState
+from pipelines.models import Pipeline, Run
+from pipelines.services import access, secrets
+from pipelines.services.audit import Actor
+from tests import factories
+from tests.factories import (
+    DeadLetterFactory,
+    EventFactory,
+    HostFactory,
+    LedgerBatchFactory,
+    PipelineFactory,
+    PositionFactory,
+    RevisionFactory,
+    RunFactory,
+    SampleFactory,
+    now,
+)
+
+USER, PASSWORD = "admin", "correct horse battery"
+LONG = "a-name-as-long-as-a-name-may-be-which-is-sixty-three-characters"
+SECRETS = ["shop-kafka", "warehouse.dsn", "intake_token", LONG]
+MESSAGES = {
+    Phase.BLOCKED: "orders-in/2: the position 48,210 lies 1,204 records before the start of the log.",
+    Phase.DEGRADED: "sinks.out does not answer: connection refused; batch 812 is held and tried again.",
+    Phase.FAILED: "Ten runs in a row ended by themselves; the last: the JVM ended with 137.",
+    Phase.UNKNOWN: "The host bravo has not been heard of for 2 min.",
+}
+CAUSES = [
+    ("sinks.out", "It has 2,400,112 bytes; the topic takes 1,048,588."),
+    ("sources.shop.interceptors[1]", "java.time.format.DateTimeParseException: Text '2026-13-45' could not be parsed"),
+    ("sources.shop.selector", "No channel of the selector takes it."),
+]
+BODIES = ['{"order": 17, "items": [{"sku": "A-1", "n": 2}], "note": "Grüße"}'.encode(), b"text", b"\x00\xff\x10"]
+
+
+def fill(count: int) -> str:
+    """Everything; returns a token of the administrator."""
+    call_command("migrate", interactive=False, verbosity=0)
+    user = access.create_user(username=USER, password=PASSWORD, role=Role.ADMIN)
+    hosts()
+    if count:
+        shop()
+        others(count - 1)
+        secrets_of(Actor(user.username))
+    return access.create_token(user=user, name="tests", expires=None)
+
+
+def hosts() -> None:
+    soon = now() + timedelta(days=1)  # heard of for as long as a test lasts
+    HostFactory.create(name="alpha", cores=8, memory_bytes=32 << 30, seen_at=soon)
+    HostFactory.create(name="bravo", cores=8, memory_bytes=32 << 30, seen_at=now() - timedelta(hours=2))
+
+
+def secrets_of(actor: Actor) -> None:
+    add_key(settings.HEADGATE.key_file)
+    for name in SECRETS:
+        secrets.put(name=name, value="never shown", keyring=settings.HEADGATE.keyring(), actor=actor)
+
+
+def shop() -> None:
+    """A pipeline that had a life."""
+    pipeline = PipelineFactory.create(
+        name="shop", description="Orders of the shop, cleaned, to the lake", labels={"team": "payments", "tier": "1"},
+        phase=Phase.BLOCKED, desired_state=DesiredState.RUNNING, phase_message=MESSAGES[Phase.BLOCKED],
+        phase_reason="BELOW_LOG_START", findings=[finding()],
+    )  # fmt: skip
+    RevisionFactory.create(pipeline=pipeline, number=2, note="Reads orders of all countries")
+    run = ended(pipeline, 1, RunOutcome.CLEAN)
+    ended(pipeline, 2, RunOutcome.KILLED)
+    for number in range(30):
+        ranges = [{"topic": "orders-in", "partition": 0, "start": number * 10, "end": number * 10 + 10}]
+        LedgerBatchFactory.create(run=run, first_batch=number, ranges=ranges)
+        SampleFactory.create(pipeline=pipeline, at=now() - timedelta(seconds=3 * number))
+        EventFactory.create(pipeline=pipeline, message=f"Run {number} ended: the sink was away.", kind="run.ended")
+    for partition in range(4):
+        PositionFactory.create(pipeline=pipeline, partition=partition, next_offset=48_210 + partition)
+    letters(run)
+
+
+def finding() -> dict[str, object]:
+    return {
+        "path": "sources.shop", "code": "BELOW_LOG_START", "message": MESSAGES[Phase.BLOCKED],
+        "suggestion": "Choose where to go on; every choice says how many records it skips or reads again.",
+        "severity": "error",
+    }  # fmt: skip
+
+
+def ended(pipeline: Pipeline, number: int, outcome: RunOutcome) -> Run:
+    return RunFactory.create(
+        pipeline=pipeline, number=number, state=RunState.ENDED, outcome=outcome, ended_at=now(), exit_code=0,
+        exit_reason="the write did not end within 300 s" if outcome == RunOutcome.KILLED else "",
+    )  # fmt: skip
+
+
+def letters(run: Run) -> None:
+    """New, replayed and given up; text, JSON, bytes, and one that is cut off."""
+    states = cycle([LetterState.NEW, LetterState.NEW, LetterState.NEW, LetterState.REPLAYED, LetterState.DISCARDED])
+    for number, state in enumerate(islice(states, 60)):
+        component, cause = CAUSES[number % len(CAUSES)]
+        settled = {} if state == LetterState.NEW else {"settled_by": USER, "settled_at": now()}
+        DeadLetterFactory.create(
+            run=run, component=component, cause=cause, body=BODIES[number % len(BODIES)], state=state, **settled
+        )
+    DeadLetterFactory.create(run=run, cause="x" * 900, truncated=True, size=3_000_000, body=b"y" * 16_384)
+
+
+def others(count: int) -> None:
+    """One after the other in every phase."""
+    phases = list(islice(cycle(Phase), max(0, count)))
+    for number, phase in enumerate(phases):
+        resting = phase in {Phase.STOPPED, Phase.PAUSED}
+        desired = DesiredState(phase.value) if resting else DesiredState.RUNNING
+        name = LONG if number == 0 else f"{['clicks', 'stock', 'invoices'][number % 3]}-{number}"
+        PipelineFactory.create(
+            name=name, phase=phase, desired_state=desired, phase_message=MESSAGES.get(phase, ""),
+            labels={"team": ["web", "data"][number % 2]}, phase_since=now() - timedelta(minutes=number),
+            host=factories.Host.objects.get(name="bravo" if phase == Phase.UNKNOWN else "alpha"),
+        )  # fmt: skip

@@ -1,0 +1,129 @@
+"""Pages with something on them and with nothing at all, over a database that was filled: no agent runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from controlplane.devstack.child import running
+from controlplane.devstack.ports import free_port
+from controlplane.devstack.services import web_service, web_url
+from tests.e2e import content
+from tests.e2e.conftest import Stack
+from tests.e2e.page import Scheme, logged_in, violations
+from tests.e2e.test_demo_stack import PROJECT, environment
+from tests.e2e.test_page_accessibility import SCHEMES, settle
+
+SHOP = "/pipelines/shop"
+PAGES = {
+    "/": "Pipelines",
+    "/secrets": "Secrets",
+    "/events": "Events",
+    "/hosts": "Hosts",
+    SHOP: "shop",
+    f"{SHOP}/books": "shop",
+    f"{SHOP}/dead-letters": "shop",
+    f"{SHOP}/runs": "shop",
+    f"{SHOP}/events": "shop",
+    f"{SHOP}/revisions": "shop",
+}
+EMPTY = {"/": "Pipelines", "/secrets": "Secrets", "/events": "Events"}
+
+
+@contextmanager
+def filled(directory: Path, count: int) -> Iterator[Stack]:
+    """A web server without workers, over a database with so many pipelines."""
+    own = {"HEADGATE_REDIS_URL": "redis://127.0.0.1:1/0", "DJANGO_SETTINGS_MODULE": "controlplane.settings"}
+    env = environment(directory / "state", **own)
+    argv = [sys.executable, "-m", "tests.e2e.fill", str(count)]
+    done = subprocess.run(argv, cwd=PROJECT, env=env, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
+    port = free_port()
+    with running(web_service(port=port, env=env), directory / "web.log"):
+        yield Stack(web_url(port), content.USER, content.PASSWORD, done.stdout.strip())
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """1,000 pipelines."""
+    with filled(tmp_path_factory.mktemp("shop"), 1000) as stack:
+        yield stack
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_axe_finds_nothing_on_pages_that_are_full(browser: Browser, shop: Stack, scheme: Scheme) -> None:
+    with logged_in(browser, shop, "/", scheme) as page:
+        assert on_every_page(page, PAGES, violations) == {}
+
+
+def test_axe_finds_nothing_on_pages_that_are_empty(browser: Browser, tmp_path: Path) -> None:
+    with filled(tmp_path, 0) as stack, logged_in(browser, stack, scheme="dark") as page:
+        assert on_every_page(page, EMPTY, violations) == {}
+
+
+def on_every_page(page: Page, pages: dict[str, str], look: Callable[[Page], list[str]]) -> dict[str, list[str]]:
+    """What a look finds, by page, without those where it finds nothing."""
+    found = {}
+    for path, heading in pages.items():
+        page.goto(path)
+        settle(page, heading)
+        found[path] = look(page)
+    return {path: lines for path, lines in found.items() if lines}
+
+
+DIALOGS: dict[str, list[str]] = {
+    "/secrets": ["Set a secret", "Replace shop-kafka", "Delete shop-kafka"],
+    f"{SHOP}/dead-letters": ["Replay all new", "Open the dead letter from orders-in/0@57"],
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_axe_finds_nothing_in_dialogs_about_secrets_and_dead_letters(
+    browser: Browser, shop: Stack, scheme: Scheme
+) -> None:
+    with logged_in(browser, shop, "/", scheme) as page:
+        for path, buttons in DIALOGS.items():
+            page.goto(path)
+            for button in buttons:
+                page.get_by_role("button", name=button, exact=True).click()
+                expect(page.get_by_role("dialog")).to_be_visible()
+                assert violations(page) == [], button
+                page.keyboard.press("Escape")
+                expect(page.get_by_role("dialog")).to_have_count(0)
+        page.get_by_role("button", name=DIALOGS[f"{SHOP}/dead-letters"][-1], exact=True).click()
+        for button, title, keep in (
+            ("Replay", "Replay this letter?", "Cancel"),
+            ("Discard", "Discard this letter?", "Keep it"),
+        ):
+            page.get_by_role("dialog", name="Dead letter").get_by_role("button", name=button, exact=True).click()
+            asked = page.get_by_role("dialog", name=title)
+            expect(asked).to_be_visible()
+            assert violations(page) == [], title
+            asked.get_by_role("button", name=keep).click()
+
+
+def test_what_a_row_offers_is_in_sight_on_a_small_window(browser: Browser, shop: Stack) -> None:
+    with logged_in(browser, shop) as page:
+        page.set_viewport_size({"width": 768, "height": 900})
+        for path, button in {
+            "/": "Actions for clicks-3",
+            "/secrets": f"Delete {content.LONG}",
+            f"{SHOP}/dead-letters": "Open the dead letter from orders-in/0@57",
+        }.items():
+            page.goto(path)
+            assert right_edge(page.get_by_role("button", name=button, exact=True)) <= 768, path
+        page.goto("/")
+        name = page.get_by_role("link", name="clicks-3", exact=True)
+        assert name.evaluate("link => link.offsetWidth <= link.closest('td').clientWidth"), "the name is cut off"
+
+
+def right_edge(part: Locator) -> float:
+    expect(part).to_be_visible()
+    box = part.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"]

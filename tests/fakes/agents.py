@@ -261,10 +261,17 @@ class Agents:
         """Find new keepers, then move every agent that is not over."""
         for pid, process in list(self.host.processes.items()):
             if process.run_dir is not None and pid not in self.all and not self._is_driver(process):
-                self.all[pid] = Agent(self.host, process, process.run_dir)
+                self._begin(process, process.run_dir)
         for agent in self.all.values():
             if not agent.over:
                 agent.step()
+
+    def _begin(self, keeper: FakeProcess, run_dir: Path) -> None:
+        """A second keeper of a run leaves it alone."""
+        if any(agent.run_dir == run_dir for agent in self.all.values()):
+            keeper.alive = False
+        else:
+            self.all[keeper.identity.pid] = Agent(self.host, keeper, run_dir)
 
     def _is_driver(self, process: FakeProcess) -> bool:
         return any(agent.driver is process for agent in self.all.values())

@@ -121,10 +121,11 @@ class FakeHost:
                 raise self.spawn_error
             self.start(token, run_dir)
 
-    def start(self, token: str | None = None, run_dir: Path | None = None) -> FakeProcess:
-        """A new process."""
+    def start(self, token: str | None = None, run_dir: Path | None = None, pid: int | None = None) -> FakeProcess:
+        """A new process; `pid`: one that was used before."""
         self.next_pid += 1
-        identity = ProcessIdentity(pid=self.next_pid, start_time=int(self.boottime * TICKS), boot_id=self.boot_id)
+        start_time = int(self.boottime * TICKS)
+        identity = ProcessIdentity(pid=pid or self.next_pid, start_time=start_time, boot_id=self.boot_id)
         process = FakeProcess(identity, token, run_dir)
         self.processes[identity.pid] = process
         return process

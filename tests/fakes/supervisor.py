@@ -19,7 +19,9 @@ from workers.supervisor.tick import Supervisor
 HOST = "alpha"
 
 
-def supervisor(host: FakeHost, lock_holders: list[FakeProcess], name: str = HOST) -> Supervisor:
+def supervisor(
+    host: FakeHost, lock_holders: list[FakeProcess], name: str = HOST, actor: type[Actor] = Actor
+) -> Supervisor:
     """A supervisor in a worker process of its own."""
     memory, owner = Memory(), host.start()
     facts = HostFacts(name, str(host.state_dir), "0", 2, 1024, owner.identity.model_dump())
@@ -36,5 +38,5 @@ def supervisor(host: FakeHost, lock_holders: list[FakeProcess], name: str = HOST
         processes=host,
         lease=HostLease(facts, FakeLock(host, lock_holders, owner), host),
         observer=Observer(host, host, memory),
-        actor=Actor(host, host, launcher, memory),
+        actor=actor(host, host, launcher, memory),
     )

@@ -17,10 +17,13 @@ from hypothesis.stateful import (
 )
 
 from pipelines.domain.states import DesiredState, OperationKind, Phase
-from pipelines.models import Event, Host, LedgerBatch, Operation, Pipeline, Position, Run
+from pipelines.models import Event, Operation, Run
+from tests.chaos.extent import WHOLE
 from tests.fakes.supervisor import supervisor
-from tests.simulation.world import World
-from workers.supervisor import observe
+from tests.simulation.clean import clean
+from tests.simulation.world import Hasty, World
+from workers import crash_points
+from workers.supervisor import intake
 
 KINDS = st.sampled_from([kind for kind in OperationKind if kind is not OperationKind.REPLAY])
 
@@ -30,8 +33,10 @@ class Supervision(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        _clean()
+        clean()
+        Hasty.times = 1
         self.world = World()
+        crash_points.reach = self.world.point
 
     @initialize(seconds=st.integers(0, 12))
     def it_was_started_some_time_ago(self, seconds: int) -> None:
@@ -40,7 +45,7 @@ class Supervision(RuleBasedStateMachine):
         for _ in range(seconds):
             self.world.pass_time()
 
-    @rule(seconds=st.sampled_from([0.2, 1.0, 1.0, 1.0, 4.0]), times=st.integers(1, 6), worker_first=st.booleans())
+    @rule(seconds=st.sampled_from([0.2, 1.0, 1.0, 1.0, 4.0, 60.0]), times=st.integers(1, 6), worker_first=st.booleans())
     def time_passes(self, seconds: float, times: int, worker_first: bool) -> None:
         for _ in range(times):
             self.world.pass_time(seconds, worker_first=worker_first)
@@ -67,6 +72,27 @@ class Supervision(RuleBasedStateMachine):
     def a_tick_comes_twice(self) -> None:
         self.world.tick()
         self.world.tick()
+
+    @rule(times=st.sampled_from([0, 2]), seconds=st.integers(1, 3))
+    def actions_are_lost_or_repeated(self, times: int, seconds: int) -> None:
+        Hasty.times = times
+        for _ in range(seconds):
+            self.world.pass_time()
+            self.world.check()
+        Hasty.times = 1
+
+    @rule(rarely=st.integers(0, 1))
+    def a_second_worker_is_started(self, rarely: int) -> None:
+        if not rarely and len(self.world.workers) < 2:
+            self.world.another_worker()
+
+    @rule(points=st.integers(0, 6), seconds=st.sampled_from([1, 5, 40]))
+    def the_worker_will_be_frozen_in_a_tick(self, points: int, seconds: int) -> None:
+        self.world.freeze_in, self.world.frozen_for = points, seconds
+
+    @rule()
+    def process_ids_are_used_again(self) -> None:
+        self.world.use_pid_again()
 
     @precondition(lambda self: self.world.agents.living)
     @rule(who=st.sampled_from(["keeper", "driver", "both"]))
@@ -96,8 +122,7 @@ class Supervision(RuleBasedStateMachine):
     @rule(rarely=st.integers(0, 4))
     def the_host_is_started_anew(self, rarely: int) -> None:
         if not rarely:
-            self.world.host.reboot()
-            self.world.supervisor = None
+            self.world.reboot()
 
     @invariant()
     def what_must_hold_holds(self) -> None:
@@ -108,7 +133,7 @@ class Supervision(RuleBasedStateMachine):
         for agent in world.agents.living:
             agent.deaf = agent.silent = agent.slow = False
             agent.fate = None
-        world.points_left = None
+        world.points_left = world.freeze_in = None
         world.start_worker()
         world.run_until(world.settled)
         world.check()
@@ -119,18 +144,11 @@ class Supervision(RuleBasedStateMachine):
         world.check_books()
 
 
-def _clean() -> None:
-    for model in (Event, LedgerBatch, Position, Operation, Run):
-        model.objects.all().delete()
-    Pipeline.objects.update(current_revision=None)
-    Pipeline.objects.all().delete()
-    Host.objects.all().delete()
-
-
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A journal takes several ticks to be taken in."""
-    monkeypatch.setattr(observe, "JOURNAL_CHUNK", 1000)
+    """A journal takes several ticks to be taken in. What a world does at crash points ends with the test."""
+    monkeypatch.setattr(intake, "JOURNAL_CHUNK", 1000)
+    monkeypatch.setattr(crash_points, "reach", crash_points.reach)
 
 
 @pytest.mark.django_db
@@ -138,7 +156,10 @@ def test_whatever_happens_there_is_one_agent_at_most_and_the_desired_state_is_re
     run_state_machine_as_test(
         Supervision,
         settings=settings(
-            max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=400 if WHOLE else 40,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
         ),
     )
 
@@ -209,11 +230,12 @@ def test_deadlines_of_a_stop_survive_the_worker(world: World) -> None:
     world.ask(OperationKind.STOP, drain=False)
     world.pass_time()
     before = world.agent.control
+    assert before.kill_at is not None
     for _ in range(5):
         world.kill_worker()
         world.start_worker()
         world.pass_time()
-    assert world.agent.control == before
+    assert (world.agent.control.term_at, world.agent.control.kill_at) == (before.term_at, before.kill_at)
 
 
 def test_a_pause_that_cannot_be_proven_is_given_up_and_the_pipeline_goes_on(world: World) -> None:
@@ -270,10 +292,9 @@ def test_a_damaged_journal_blocks_the_next_start_and_never_a_stop(world: World, 
 
 
 def test_a_second_worker_waits_for_the_first_and_takes_over_when_it_is_dead(world: World) -> None:
-    owner = world.host.worker
+    owner = world.workers[0].process
     second = supervisor(world.host, world.lock)
     assert not second.tick().supervising
-    assert owner is not None
     owner.alive = False
     assert second.tick().supervising
 
@@ -284,7 +305,7 @@ def test_a_pause_asked_for_before_a_reboot_is_the_first_command_after_it(db: Non
     world.points_left = 2  # the worker dies after the run directory, before the keeper
     world.pass_time()
     assert not world.agents.living
-    world.host.reboot()
+    world.reboot()
     world.ask(OperationKind.PAUSE)
     world.start_worker()
     world.run_until(lambda: bool(world.agents.living))

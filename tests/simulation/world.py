@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 from uuid import UUID, uuid4
 
 from django.db.models import Sum
@@ -17,6 +18,7 @@ from tests.factories import HostFactory, PipelineFactory
 from tests.fakes.agents import Agent, Agents
 from tests.fakes.host import FakeHost, FakeProcess, WorkerKilled
 from tests.fakes.supervisor import supervisor
+from workers.supervisor.act import Actor as Hand
 from workers.supervisor.tick import Supervisor, Ticked
 
 QUICK = {
@@ -27,15 +29,40 @@ HEALED_WITHIN = 400
 """Virtual seconds in which everything must come right once nothing fails any more."""
 
 
+class Hasty(Hand):
+    """Carries out each choice as often as `times` says: not at all, or once more with what it saw before."""
+
+    times: ClassVar[int] = 1
+
+    def perform(self, *seen: Any) -> None:
+        for _ in range(self.times):
+            super().perform(*seen)
+
+
+@dataclass
+class Worker:
+    """A worker process and its supervisor."""
+
+    process: FakeProcess
+    supervisor: Supervisor
+
+
 @dataclass
 class World:
-    """The simulated installation."""
+    """The simulated installation. `workers`: those that live; of two, one waits for the other.
+
+    `points_left`: how many points of the supervisor's work are passed before its worker is killed; `freeze_in`: the
+    same before it is stopped, for `frozen_for` seconds, in which another one works."""
 
     host: FakeHost = field(default_factory=FakeHost)
     lock: list[FakeProcess] = field(default_factory=list)
-    supervisor: Supervisor | None = None
+    workers: list[Worker] = field(default_factory=list)
     points_left: int | None = None
-    bystander: FakeProcess = field(init=False)
+    freeze_in: int | None = None
+    frozen_for: int = 0
+    frozen: bool = False
+    bystanders: list[FakeProcess] = field(default_factory=list)
+    positions: dict[tuple[str, str, str, int], int] = field(default_factory=dict)
     agents: Agents = field(init=False)
     pipeline_id: UUID = field(init=False)
 
@@ -48,8 +75,8 @@ class World:
         revision.save()
         self.pipeline_id = pipeline.id
         self.agents = Agents(self.host)
-        self.host.point = self._point
-        self.bystander = self.host.start()
+        self.host.point = self.point
+        self.bystanders.append(self.host.start())
         self.start_worker()
 
     @property
@@ -72,33 +99,71 @@ class World:
     # the worker
 
     def start_worker(self) -> None:
-        """A new worker process."""
-        if self.supervisor is None:
-            self.points_left = None
-            self.supervisor = supervisor(self.host, self.lock)
+        """A new worker process, unless there is one."""
+        if not self.workers:
+            self.points_left = self.freeze_in = None
+            self.another_worker()
+
+    def another_worker(self) -> None:
+        """A worker beside those that live."""
+        made = supervisor(self.host, self.lock, actor=Hasty)
+        assert self.host.worker is not None
+        self.workers.append(Worker(self.host.worker, made))
 
     def kill_worker(self) -> None:
-        """SIGKILL of the worker."""
-        if self.supervisor is not None and self.host.worker is not None:
-            self.host.worker.alive = False
-            self.supervisor = None
+        """SIGKILL of every worker."""
+        for worker in list(self.workers):
+            self._kill(worker)
 
-    def _point(self, _name: str) -> None:
-        if self.points_left is None:
+    def _kill(self, worker: Worker) -> None:
+        worker.process.alive = False
+        self.workers.remove(worker)
+
+    def reboot(self) -> None:
+        """The host is started anew."""
+        self.host.reboot()
+        self.workers.clear()
+
+    def point(self, _name: str) -> None:
+        """The supervisor has come to a point of its work."""
+        if self.frozen:
             return
-        self.points_left -= 1
-        if self.points_left < 0:
-            raise WorkerKilled
+        if self.points_left is not None:
+            self.points_left -= 1
+            if self.points_left < 0:
+                raise WorkerKilled
+        if self.freeze_in is not None:
+            self.freeze_in -= 1
+            if self.freeze_in < 0:
+                self._freeze()
 
-    def tick(self) -> Ticked | None:
-        """One tick, if there is a worker; it may die in it."""
-        if self.supervisor is None:
-            return None
-        try:
-            return self.supervisor.tick()
-        except WorkerKilled:
-            self.kill_worker()
-            return None
+    def _freeze(self) -> None:
+        """SIGSTOP in the middle of a tick; another worker comes, and works, and then SIGCONT."""
+        first, self.freeze_in, self.frozen = list(self.workers), None, True
+        self.workers.clear()
+        self.another_worker()
+        for _ in range(self.frozen_for):
+            self.pass_time()
+            self.check()
+        self.workers = [*first, *self.workers]
+        self.frozen = False
+
+    def tick(self) -> list[Ticked]:
+        """One tick of every worker; it may die in it."""
+        ticked = []
+        for worker in list(self.workers):
+            try:
+                ticked.append(worker.supervisor.tick())
+            except WorkerKilled:
+                self._kill(worker)
+        return ticked
+
+    def use_pid_again(self) -> None:
+        """A stranger gets the process id of a process that has ended."""
+        ours = [process for process in self.host.processes.values() if process.token]
+        for process in ours:
+            if not process.alive:
+                self.bystanders.append(self.host.start(pid=process.identity.pid))
 
     # time
 
@@ -140,11 +205,19 @@ class World:
         """What must hold at every instant."""
         tokens = self.host.holders()
         assert len(tokens) <= 1, self.story()
-        assert self.bystander.alive or self.host.boot_id != "boot-1"
-        assert not [s for s in self.host.signals if s[0] == self.bystander.identity]
+        assert not any(each.killed for each in self.bystanders)
+        assert {token for _, token in self.host.signals} <= {agent.launch.token for agent in self.agents.all.values()}
+        self._check_positions()
         assert not Event.objects.filter(kind__in=["supervisor.error", "journal.corrupt"]).exists(), self.story()
         runs = Run.objects.filter(pipeline_id=self.pipeline_id).exclude(state=RunState.ENDED)
         assert set(tokens) <= {run.token for run in runs}, "a process outlived its run's end"
+
+    def _check_positions(self) -> None:
+        """No position goes back."""
+        for place in Position.objects.filter(pipeline_id=self.pipeline_id):
+            key = (place.source, place.channel, place.topic, place.partition)
+            assert place.next_offset >= self.positions.get(key, 0), self.story()
+            self.positions[key] = place.next_offset
 
     def check_books(self) -> None:
         """What agents wrote down is in the books exactly once, and every batch begins where the last ended."""

@@ -1,0 +1,14 @@
+"""Between two examples of hypothesis, which share one transaction of the database."""
+
+from __future__ import annotations
+
+from pipelines.models import Event, Host, LedgerBatch, Operation, Pipeline, Position, Run
+
+
+def clean() -> None:
+    """Remove what an example may have left."""
+    for model in (Event, LedgerBatch, Position, Operation, Run):
+        model.objects.all().delete()
+    Pipeline.objects.update(current_revision=None)
+    Pipeline.objects.all().delete()
+    Host.objects.all().delete()

@@ -43,6 +43,7 @@ from workers.supervisor.lease import HostLease
 from workers.supervisor.memory import Memory
 from workers.supervisor.observe import Observer
 from workers.supervisor.pruning import Limits
+from workers.supervisor.reconciling import Reconciler
 from workers.supervisor.references import References
 from workers.supervisor.replay import Replayer, Way
 from workers.supervisor.surveyor import Sight, Surveyor
@@ -176,7 +177,9 @@ def janitor() -> Janitor:
         checkpoints=timedelta(days=environment.checkpoint_days),
     )
     lock = FileLock(environment.state / JANITOR_LOCK)
-    return Janitor(environment.host, LocalStoreroom(environment.state), limits, SystemClock(), lock)
+    reconciler = Reconciler(LocalRunDirs(environment.state), HostProcesses())
+    storeroom = LocalStoreroom(environment.state)
+    return Janitor(environment.host, storeroom, limits, SystemClock(), lock, reconciler.notice_all)
 
 
 def canary(worker: Any, deaf: Callable[[str], None]) -> Canary:

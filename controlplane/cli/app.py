@@ -24,6 +24,7 @@ from controlplane.cli import (
 )
 from controlplane.cli.errors import MEANINGS, CommandError, ExitCode
 from controlplane.cli.quarantine import quarantine
+from controlplane.cli.reconciling import reconcile
 from controlplane.cli.session import AsJson, Session
 
 DEFAULT_URL = "http://127.0.0.1:8000"
@@ -104,6 +105,7 @@ app.add_typer(watching.groups, name="watch-group")
 app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(positions.app, name="positions")
 app.command()(quarantine)
+app.command()(reconcile)
 app.command()(rehearsing.rehearse)
 app.command("import-flume")(importing.import_flume)
 app.command()(catalogue.components)

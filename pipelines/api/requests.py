@@ -9,6 +9,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr, Str
 from pipelines.api.paging import PageQuery
 from pipelines.domain.client_options import LONGEST_VALUE
 from pipelines.domain.dead_letters import DEFAULT_RATE, MAX_LETTERS, MAX_RATE, MIN_RATE
+from pipelines.domain.reconciling import Believe
 from pipelines.domain.states import LetterState, Phase
 from pipelines.domain.values import LabelKey, LabelValue
 
@@ -144,6 +145,13 @@ class QuarantineBody(Shape):
     ranges: list[QuarantineRange] = Field(min_length=1, max_length=100)
     reason: Text = Field(default="", max_length=1000)
     start: bool = False
+
+
+class ReconcileBody(Shape):
+    """Whom to believe, and why."""
+
+    believe: Believe
+    reason: Text = Field(default="", max_length=1000)
 
 
 class DiscardBody(Shape):

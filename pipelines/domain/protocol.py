@@ -193,7 +193,8 @@ class Control(Document):
 
     `owner`: the epoch of the supervisor that wrote it; keeper and driver obey no older one any more. `lease_until` and
     `fence_at`: CLOCK_BOOTTIME at which the driver stops at its gate and the keeper kills the run, unless the order is
-    written anew before; None where the run goes on without a supervisor.
+    written anew before; None where the run goes on without a supervisor. `generation`: the request that it follows; a
+    database that knows only earlier ones is older than the order.
     """
 
     seq: int = Field(ge=1)
@@ -208,6 +209,7 @@ class Control(Document):
     lease_until: float | None = None
     fence_at: float | None = None
     reason: str = ""
+    generation: int = Field(default=0, ge=0)
 
 
 class DumpOrder(Document):

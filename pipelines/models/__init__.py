@@ -9,6 +9,7 @@ from pipelines.models.ledger import LedgerBatch, Position, Sample
 from pipelines.models.positions import LogIdentity, PositionLook
 from pipelines.models.purged import Purged
 from pipelines.models.quarantine import Quarantine
+from pipelines.models.reconciliation import Reconciliation
 from pipelines.models.revision import Revision
 from pipelines.models.run import Host, Run, RunNumber
 from pipelines.models.secret import Secret
@@ -35,6 +36,7 @@ __all__ = [
     "PositionLook",
     "Purged",
     "Quarantine",
+    "Reconciliation",
     "Revision",
     "Run",
     "RunNumber",

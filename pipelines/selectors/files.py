@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from pipelines.domain.states import LedgerState, RunState
-from pipelines.models import LedgerBatch, Purged, Revision, Run
+from django.db.models import Max
+
+from pipelines.domain.states import DesiredState, LedgerState, Phase, RunState
+from pipelines.models import LedgerBatch, Pipeline, Purged, Revision, Run, RunNumber
 
 
 def runs_of(host: str) -> list[Run]:
@@ -35,3 +37,16 @@ def storages(host: str) -> list[str]:
 def purged() -> list[Purged]:
     """Pipelines that are gone for ever."""
     return list(Purged.objects.order_by("at"))
+
+
+def last_numbers() -> dict[str, int]:
+    """The last run number of every name that the database knows."""
+    kept = dict(RunNumber.objects.values_list("pipeline_name", "last"))
+    found = Run.objects.order_by().values("pipeline_name").annotate(last=Max("number"))
+    return kept | {row["pipeline_name"]: max(row["last"], kept.get(row["pipeline_name"], 0)) for row in found}
+
+
+def resting(host: str) -> list[Pipeline]:
+    """Pipelines of a host that are stopped, as they were asked to be: no supervisor looks at them by itself."""
+    found = Pipeline.objects.filter(host_id=host, archived_at__isnull=True, desired_state=DesiredState.STOPPED)
+    return list(found.filter(phase=Phase.STOPPED))

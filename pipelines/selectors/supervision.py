@@ -17,7 +17,7 @@ from pipelines.domain.positions import PartitionPosition
 from pipelines.domain.protocol import QueryHead
 from pipelines.domain.sink_groups import Penalty
 from pipelines.domain.states import DesiredState, LedgerState, Phase, RunState
-from pipelines.models import Event, Host, LedgerBatch, Operation, Pipeline, Position, Revision, Run
+from pipelines.models import Event, Host, LedgerBatch, Operation, Pipeline, Position, Reconciliation, Revision, Run
 from pipelines.selectors.situations import open_operations
 
 SWITCH_EVENTS = ("sink.switched", "sink.recovered")
@@ -100,6 +100,11 @@ def books(pipeline_ids: Iterable[UUID]) -> dict[UUID, Books]:
         )
         for row in rows
     }
+
+
+def reconciliation(pipeline_id: UUID) -> bool:
+    """Whether a person has said whom to believe where a host knows more than the database."""
+    return Reconciliation.objects.filter(pipeline_id=pipeline_id).exists()
 
 
 def last_run(pipeline_id: UUID) -> Run | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Literal
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from pipelines.domain.actions import Action, AllowedAction
 from pipelines.domain.conditions import ConditionStatus, ConditionType
 from pipelines.domain.findings import Finding
 from pipelines.domain.operations import StepState
+from pipelines.domain.reconciling import Believe
 from pipelines.domain.states import (
     DesiredState,
     LedgerState,
@@ -527,6 +529,12 @@ class QuarantineView(View):
     operation: OperationView | None = None
 
 
+class ReconciledView(View):
+    """Whom a person believes."""
+
+    believe: Believe
+
+
 class PointView(View):
     """One point of a chart."""
 
@@ -561,6 +569,13 @@ class MessagesView(View):
     round_trip_ms: float | None
 
 
+class HostState(StrEnum):
+    """UP: seen within the last 30 s. LOST: not seen for longer."""
+
+    UP = "UP"
+    LOST = "LOST"
+
+
 class HostView(View):
     """A machine with a worker. LOST: not seen for 30 s; supervised: seen within 5 s. `agents` live there; `promised`
     and `memory_promised` (bytes) also count pipelines that are about to have one. `slots` and `memory_limit` bound
@@ -568,7 +583,7 @@ class HostView(View):
     """
 
     name: str
-    state: Literal["UP", "LOST"]
+    state: HostState
     seen_at: datetime | None
     supervised: bool
     agents: int

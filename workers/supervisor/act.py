@@ -13,11 +13,13 @@ from pathlib import Path
 
 import structlog
 
+from pipelines.domain.journal import JournalCorrupt
 from pipelines.domain.protocol import ExitRecord
+from pipelines.domain.reconciling import Ahead
 from pipelines.domain.states import STOP_COMMANDS, Phase
 from pipelines.models import Pipeline, Run
 from pipelines.selectors.supervision import Row
-from pipelines.services import events, fencing, operations, runs
+from pipelines.services import events, fencing, operations, reconciling, runs
 from pipelines.services.fencing import fenced
 from pipelines.services.runs import Aftermath, NextRun, Overtaken, RunEnd
 from pipelines.services.transitions import set_phase
@@ -25,9 +27,11 @@ from workers import crash_points
 from workers.ports import Now, Processes, RunDirs
 from workers.supervisor import actions
 from workers.supervisor.command import first_control
+from workers.supervisor.ending import journal_finding
 from workers.supervisor.launch import Launcher, NotProvisioned
 from workers.supervisor.leading import leased
 from workers.supervisor.memory import Memory
+from workers.supervisor.reconciling import Reconciler
 from workers.supervisor.references import Unresolved
 from workers.supervisor.view import PipelineView
 
@@ -77,7 +81,27 @@ class _Deed:
         raise NotImplementedError(type(action))
 
     @do.register
+    def _(self, _action: actions.Reconcile) -> None:
+        reconciler = Reconciler(self.actor.rundirs, self.actor.processes)
+        try:
+            self._ask_about(reconciler.carry_out(self.pipeline, self.now))
+        except JournalCorrupt as error:
+            reconciling.give_up(pipeline=self.pipeline)
+            runs.add_findings(pipeline=self.pipeline, findings=[journal_finding(str(error))])
+        self.actor.memory.books.pop(self.pipeline.id, None)
+
+    def _ask_about(self, ahead: Ahead) -> bool:
+        """Ask a person where the host knows more than the database; False where it does not."""
+        if not ahead:
+            return False
+        finding = ahead.finding(self.actor.launcher.host, self.pipeline.generation)
+        runs.refuse_start(pipeline=self.pipeline, findings=[finding.model_dump(mode="json", exclude_none=True)])
+        return True
+
+    @do.register
     def _(self, action: actions.CreateRun) -> None:
+        if self._ask_about(Reconciler(self.actor.rundirs, self.actor.processes).ahead(self.pipeline)):
+            return
         launcher = self.actor.launcher
         lineage = launcher.check(self.pipeline)
         if isinstance(lineage, list):

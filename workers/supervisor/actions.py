@@ -104,6 +104,11 @@ class KillProcesses:
 
 
 @dataclass(frozen=True)
+class Reconcile:
+    """Carry out whom a person believes: the database, or the host that knows more."""
+
+
+@dataclass(frozen=True)
 class ResetRestarts:
     """The run has been well for long enough: the restart budget begins anew."""
 
@@ -152,6 +157,7 @@ Action = (
     | EndRun
     | AbortPause
     | KillProcesses
+    | Reconcile
     | ResetRestarts
     | ObserveGeneration
     | FinishOperation

@@ -43,7 +43,9 @@ def command_actions(view: PipelineView, run: RunView, now: Now) -> list[Action]:
 def first_control(view: PipelineView, now: Now) -> Control:
     """The command that a new run finds when it starts."""
     command = Command.PAUSE if view.desired is DesiredState.PAUSED else Command.RUN
-    return Control(seq=1, command=command, boot_id=now.boot_id, issued_at=now.boottime, reason="start")
+    return Control(
+        seq=1, command=command, boot_id=now.boot_id, issued_at=now.boottime, reason="start", generation=view.generation
+    )
 
 
 def next_control(view: PipelineView, run: RunView, now: Now) -> Control | None:
@@ -52,7 +54,10 @@ def next_control(view: PipelineView, run: RunView, now: Now) -> Control | None:
     if last is not None and not _replaces(wanted, last, _pause_needs_deadline(view, run)):
         return None
     seq = 1 if last is None else last.seq + 1
-    base = Control(seq=seq, command=wanted.command, boot_id=now.boot_id, issued_at=now.boottime, reason=wanted.reason)
+    base = Control(
+        seq=seq, command=wanted.command, boot_id=now.boot_id, issued_at=now.boottime, reason=wanted.reason,
+        generation=view.generation,
+    )  # fmt: skip
     return base.model_copy(update=_deadlines(view, run, wanted, now))
 
 

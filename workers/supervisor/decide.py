@@ -9,12 +9,14 @@ Doing the same actions twice is harmless, and nothing is lost with the memory of
 
 from __future__ import annotations
 
+from pipelines.domain.reconciling import REASON
 from pipelines.domain.states import RESTING_PHASES, DesiredState, Phase, RunState, can
 from workers.ports import Now
 from workers.supervisor.actions import (
     Action,
     CreateRun,
     ObserveGeneration,
+    Reconcile,
     RecordDumps,
     RecordProcesses,
     ResetRestarts,
@@ -55,6 +57,8 @@ def _life(view: PipelineView, now: Now) -> list[Action]:
 
 
 def _without_run(view: PipelineView, now: Now) -> list[Action]:
+    if view.reconcile:
+        return [Reconcile()]
     if view.desired is DesiredState.STOPPED:
         return [*_rest(view), *_observe(view)]
     if not can(view.phase, Phase.PREFLIGHT):
@@ -102,6 +106,8 @@ def _never_spawned(run: RunView) -> bool:
 
 
 def _with_process(view: PipelineView, run: RunView, now: Now) -> list[Action]:
+    if view.behind:
+        return [Reconcile()] if view.reconcile else [*_record(run), *_behind(view)]
     commands = command_actions(view, run, now)
     return [
         *_record(run),
@@ -112,6 +118,14 @@ def _with_process(view: PipelineView, run: RunView, now: Now) -> list[Action]:
         *_forgive(view, run, now),
         *([] if commands else _observe(view)),
     ]
+
+
+def _behind(view: PipelineView) -> list[Action]:
+    """No command is given that could undo what the database has forgotten."""
+    if view.phase_reason == REASON or not can(view.phase, Phase.UNKNOWN):
+        return []
+    words = "The host was told what a later request asked for than the database knows: was a backup restored?"
+    return [SetPhase(Phase.UNKNOWN, REASON, words)]
 
 
 def _dumped(run: RunView) -> list[Action]:

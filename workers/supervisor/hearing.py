@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 import structlog
-from django.db import close_old_connections, connections
+from django.db import connections
 
 from workers.ports import Clock, Now
 
@@ -204,11 +204,8 @@ class Canary(threading.Thread):
             return
         if state is not before:
             log.info("hearing", state=state.value, words=words)
-        close_old_connections()
         try:
             self._report(state, words, round_trip, now)
             self._told = state, now.boottime
         except Exception as error:
             log.warning("hearing_not_recorded", cause=str(error))
-        finally:
-            close_old_connections()

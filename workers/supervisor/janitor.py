@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,15 +58,25 @@ def _known(host: str) -> Known:
 
 
 class Janitor(threading.Thread):
-    """Prunes one host. `lock`: one janitor per state directory, however many workers it has."""
+    """Prunes one host. `lock`: one janitor per state directory, however many workers it has. `notice` is called with
+    the host in each pass, to look for what only its disk remembers."""
 
-    def __init__(self, host: str, storeroom: Storeroom, limits: Limits, clock: Clock, lock: Exclusive) -> None:
+    def __init__(
+        self,
+        host: str,
+        storeroom: Storeroom,
+        limits: Limits,
+        clock: Clock,
+        lock: Exclusive,
+        notice: Callable[[str], None] = lambda _host: None,
+    ) -> None:
         super().__init__(name="janitor", daemon=True)
         self._host = host
         self._storeroom = storeroom
         self._limits = limits
         self._clock = clock
         self._lock = lock
+        self._notice = notice
         self._stopping = threading.Event()
 
     def run(self) -> None:
@@ -112,6 +122,7 @@ class Janitor(threading.Thread):
             for path in self._storeroom.stores(purged.name, purged.pipeline_id, purged.storages):
                 self._remove(path, purged.storages, removed)
         self._tell(removed)
+        self._notice(self._host)
         return removed.paths
 
     def _tidy(self, run: RunDir, over: bool, removed: _Removed) -> None:

@@ -19,7 +19,7 @@ from pipelines.domain.states import DesiredState, OperationKind, Phase, RunState
 from pipelines.models import Operation, Pipeline, Run
 from pipelines.selectors import crashes, supervision
 from pipelines.selectors.supervision import Row
-from pipelines.services import fencing
+from pipelines.services import fencing, reconciling
 from workers.ports import Now, Processes, RunDirs, TokenHolders
 from workers.supervisor.decide import HEALTHY_PHASES
 from workers.supervisor.intake import Intake
@@ -86,6 +86,7 @@ class Observer:
             restart_count=pipeline.restart_count,
             restart_deadline=_restart_deadline(pipeline),
             findings=tuple(pipeline.findings),
+            reconcile=reconciling.in_question(pipeline) and supervision.reconciliation(pipeline.id),
             conditions=tuple(pipeline.conditions),
             books=self.memory.books.get(pipeline.id, Books()),
             operation=self._operation(row.operation, now) if row.operation else None,

@@ -110,6 +110,7 @@ class RunView:
 class PipelineView:
     """One pipeline. `restart_deadline` is (boot id, CLOCK_BOOTTIME) at which the back-off ends. `owner`: the epoch of
     the host's lease, under which this is seen; `fence`: how long its run may go on without a supervisor, None for ever.
+    `reconcile`: a person has said whom to believe, the database or the host.
     """
 
     id: UUID
@@ -127,12 +128,18 @@ class PipelineView:
     restart_count: int = 0
     restart_deadline: tuple[str, float] | None = None
     findings: tuple[Mapping[str, Any], ...] = ()
+    reconcile: bool = False
     conditions: tuple[Mapping[str, Any], ...] = ()
     books: Books = field(default_factory=Books)
     operation: OperationView | None = None
     owner: int = 0
     fence: Fence | None = None
     run: RunView | None = None
+
+    @property
+    def behind(self) -> bool:
+        """Whether the run was told what a later request asked for: the database has forgotten that one."""
+        return self.run is not None and self.run.control is not None and self.run.control.generation > self.generation
 
     @property
     def asked_anew(self) -> bool:

@@ -1,0 +1,20 @@
+"""A person's answer to the question which of two memories is right."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from pipelines.domain.reconciling import Believe
+from pipelines.models.definition import choices
+
+
+class Reconciliation(models.Model):
+    """Whom to believe where a host knows more of a pipeline than the database; gone when that was carried out."""
+
+    pipeline = models.OneToOneField("pipelines.Pipeline", on_delete=models.CASCADE, related_name="reconciliation")
+    believe = models.CharField(max_length=16, choices=choices(Believe))
+    asked_by = models.CharField(max_length=150)
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.pipeline_id}: {self.believe}"

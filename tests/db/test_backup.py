@@ -1,0 +1,152 @@
+"""Backup and restore: everything comes back as it was, on either database, and nothing else is accepted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.core import serializers
+from django.core.management import CommandError, call_command
+
+from controlplane.backup import BackupError, _models, backup, check, restore
+from pipelines.domain.roles import Role
+from pipelines.models import Event, Host, LedgerBatch, Pipeline, Secret
+from pipelines.services import access
+from tests.factories import (
+    DeadLetterFactory,
+    EventFactory,
+    LedgerBatchFactory,
+    PipelineFactory,
+    PositionFactory,
+    UserFactory,
+    now,
+)
+from tests.postgres import running_postgres
+
+pytestmark = pytest.mark.django_db
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def full() -> None:
+    """A database with something of every kind that matters."""
+    pipeline = PipelineFactory.create(name="orders", description="Grüße")
+    LedgerBatchFactory.create_batch(3, run__pipeline=pipeline)
+    PositionFactory.create(pipeline=pipeline, partition=2**63 - 1)
+    DeadLetterFactory.create(run__pipeline=pipeline, body=bytes(range(256)))
+    EventFactory.create(pipeline=pipeline)
+    user = UserFactory.create(username="ana", role=Role.ADMIN)
+    access.create_token(user=user, name="laptop", expires=None)
+    stamped = {"created_at": now(), "updated_at": now(), "created_by": "ana", "updated_by": "ana"}
+    Secret.objects.create(name="db/password", ciphertext="gAAAA", **stamped)
+    Host.objects.update(seen_at=now() - timedelta(hours=1), lease_owner=None)
+
+
+def everything() -> dict[str, list[str]]:
+    """Every row, as text; the event that tells of a restore is left out."""
+    found = {}
+    for model in _models():
+        rows = serializers.serialize("python", model._base_manager.order_by("pk"))
+        found[model._meta.label] = [
+            json.dumps(row, default=str, sort_keys=True)
+            for row in rows
+            if row["fields"].get("kind") != "database.restored"
+        ]
+    return found
+
+
+def test_a_restore_brings_every_row_back_as_it_was(full: None, tmp_path: Path) -> None:
+    before = everything()
+    made = backup(tmp_path / "state.backup")
+    assert made.total == sum(map(len, before.values()))
+    LedgerBatch.objects.all().delete()
+    Pipeline.objects.update(description="spoilt")
+    User.objects.filter(username="ana").update(password="spoilt")
+    PipelineFactory.create(name="later")
+    Host.objects.update(lease_owner=None)
+    restore(tmp_path / "state.backup", replace=True)
+    assert everything() == before
+    assert Event.objects.filter(kind="database.restored").count() == 1
+    assert User.objects.get(username="ana").groups.get().name == Role.ADMIN.word
+
+
+def test_a_full_database_is_replaced_only_when_that_is_said(full: None, tmp_path: Path) -> None:
+    backup(tmp_path / "state.backup")
+    with pytest.raises(BackupError, match="not empty"):
+        restore(tmp_path / "state.backup", replace=False)
+
+
+def test_nothing_is_restored_under_a_running_worker(full: None, tmp_path: Path) -> None:
+    backup(tmp_path / "state.backup")
+    Host.objects.update(seen_at=now(), lease_owner={"pid": 1, "start_time": 1, "boot_id": "b"})
+    before = everything()
+    with pytest.raises(BackupError, match="is running"):
+        restore(tmp_path / "state.backup", replace=True)
+    assert everything() == before
+
+
+@pytest.mark.parametrize("cut", [10, 200, -1, -30])
+def test_a_file_that_is_not_whole_is_refused_before_anything_is_touched(full: None, tmp_path: Path, cut: int) -> None:
+    file = tmp_path / "state.backup"
+    backup(file)
+    before = everything()
+    lines = gzip.decompress(file.read_bytes())
+    file.write_bytes(gzip.compress(lines[:cut]))
+    with pytest.raises(BackupError):
+        restore(file, replace=True)
+    file.write_bytes(file.read_bytes()[: len(file.read_bytes()) // 2])
+    with pytest.raises(BackupError):
+        check(file)
+    assert everything() == before
+
+
+def test_a_changed_row_and_a_newer_headgate_are_refused(full: None, tmp_path: Path) -> None:
+    file = tmp_path / "state.backup"
+    backup(file)
+    text = gzip.decompress(file.read_bytes())
+    file.write_bytes(gzip.compress(text.replace(b'"orders"', b'"0rders"', 1)))
+    with pytest.raises(BackupError, match="damaged"):
+        check(file)
+    (tmp_path / "other.gz").write_bytes(gzip.compress(b'{"format":"other"}\n{"rows":0,"sha256":""}\n'))
+    with pytest.raises(BackupError, match="no backup"):
+        check(tmp_path / "other.gz")
+
+
+def test_the_file_is_its_owners_alone_and_replaces_the_last_one_when_it_is_whole(full: None, tmp_path: Path) -> None:
+    file = tmp_path / "state.backup"
+    file.write_text("the last one")
+    call_command("backup", str(file))
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert check(file)["version"] == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["state.backup"]
+    with pytest.raises(CommandError, match="cannot be written"):
+        call_command("backup", str(tmp_path / "missing" / "state.backup"))
+
+
+def test_a_backup_of_one_database_is_restored_into_the_other(full: None, tmp_path: Path) -> None:
+    """SQLite to PostgreSQL and back, by the commands."""
+    file, returned = tmp_path / "state.backup", tmp_path / "returned.backup"
+    made = backup(file)
+    with running_postgres() as address:
+        env = {**os.environ, "HEADGATE_DATABASE_URL": address, "HEADGATE_SECRET_KEY": "a-key-for-tests-alone"}
+        env |= {"HEADGATE_STATE": str(tmp_path / "state"), "DJANGO_SETTINGS_MODULE": "controlplane.settings"}
+        for command in (["restore", str(file)], ["backup", str(returned)]):
+            subprocess.run(
+                [sys.executable, "manage.py", *command], cwd=PROJECT, env=env, check=True, timeout=120,
+                stdout=subprocess.DEVNULL,
+            )  # fmt: skip
+    assert _rows(returned) >= _rows(file)
+    assert len(_rows(returned)) == made.total + 1  # the event that tells of the restore
+
+
+def _rows(file: Path) -> set[str]:
+    """Rows of a file; what a database adds by itself to times is none of their meaning."""
+    lines = gzip.decompress(file.read_bytes()).decode().splitlines()
+    return {json.dumps(json.loads(line), sort_keys=True) for line in lines if '"model"' in line}

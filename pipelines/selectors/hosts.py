@@ -10,7 +10,7 @@ from controlplane.shared import clock
 from pipelines.domain.capacity import Room
 from pipelines.domain.states import RunState
 from pipelines.models import Host
-from pipelines.selectors.views import HostView, MessagesView
+from pipelines.selectors.views import HostState, HostView, MessagesView
 
 SUPERVISED_WITHIN = timedelta(seconds=5)
 LOST_AFTER = timedelta(seconds=30)
@@ -35,7 +35,7 @@ def host_view(host: Host, room: Room) -> HostView:
     """One host as the API shows it."""
     return HostView(
         name=host.name,
-        state="UP" if seen_within(host.seen_at, LOST_AFTER) else "LOST",
+        state=HostState.UP if seen_within(host.seen_at, LOST_AFTER) else HostState.LOST,
         seen_at=host.seen_at,
         supervised=seen_within(host.seen_at, SUPERVISED_WITHIN),
         agents=host.agents,  # type: ignore[attr-defined]

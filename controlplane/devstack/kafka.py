@@ -5,8 +5,10 @@ Source: the Apache Kafka quick start (format the storage once, then run `kafka.K
 
 from __future__ import annotations
 
+import base64
 import logging
 import subprocess
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +22,6 @@ from controlplane.provision.errors import SetupError
 from controlplane.provision.jars import KAFKA_BROKER, class_path
 from controlplane.provision.java import find_java
 
-CLUSTER_ID = "aGVhZGdhdGUtbG9jYWwtMQ"
 _JVM = ["-Xms256m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]
 # The session timeout is how long a broker that was killed keeps its own next life from registering.
 _CONFIG = """\
@@ -98,7 +99,7 @@ def _configure(data_dir: Path, port: int, extra: str) -> Path:
 
 
 def _format(java: list[str], config: Path, users: Sequence[str]) -> None:
-    command = [*java, "kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID, "--config", str(config)]
+    command = [*java, "kafka.tools.StorageTool", "format", "--cluster-id", _cluster_id(), "--config", str(config)]
     command += [part for user in users for part in ("--add-scram", user)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     if result.returncode != 0:
@@ -106,6 +107,13 @@ def _format(java: list[str], config: Path, users: Sequence[str]) -> None:
             f"Kafka could not format its storage: {(result.stderr or result.stdout).strip()[-500:]}",
             f"If {config.parent} holds nothing that you need, remove it and start again.",
         )
+
+
+def _cluster_id() -> str:
+    """A new one for each storage, as Kafka writes them, so that a cluster that is replaced is seen to be another; one
+    that begins with a dash would be taken for an option."""
+    made = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    return made if not made.startswith("-") else _cluster_id()
 
 
 def _answers(servers: str) -> bool:

@@ -78,7 +78,7 @@ def identify(pipeline_id: UUID, identities: Collection[SourceIdentity]) -> None:
 
 def look(*, pipeline: Pipeline, actor: Actor, now: datetime, max_age: float = FRESH_SECONDS) -> PositionLook:
     """A look that is not older than `max_age` seconds, or one that is under way, or a new one."""
-    looks = PositionLook.objects.filter(pipeline=pipeline, target=None)
+    looks = PositionLook.objects.filter(pipeline=pipeline, target__isnull=True)
     recent = looks.filter(answered_at__gte=now - timedelta(seconds=max_age))
     pending = looks.filter(state=LookState.PENDING, deadline__gt=now)
     return recent.first() or pending.first() or _ask(pipeline, None, actor, now)

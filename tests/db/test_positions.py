@@ -1,0 +1,313 @@
+"""Positions: looked at by the host, planned to the record, decided once, and only where nothing has changed since."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from pipelines.domain import journal
+from pipelines.domain.findings import Finding
+from pipelines.domain.journal import Entry, EntryKind
+from pipelines.domain.positions import Frozen, SourceIdentity
+from pipelines.domain.protocol import SparkSettings
+from pipelines.domain.states import DesiredState, LedgerState, LookState, Phase, RunState
+from pipelines.models import Alert, AuditRow, Event, LedgerBatch, LogIdentity, Pipeline, Position, PositionLook, Run
+from pipelines.selectors.supervision import open_batches
+from pipelines.services.journals import ingest
+from tests.factories import LedgerBatchFactory, PipelineFactory, PositionFactory, RunFactory, now
+from tests.fakes.surveys import FakeSurveys
+from workers.ports import LookFailed
+from workers.supervisor.launch import Launcher
+from workers.supervisor.lineage import Lineage
+from workers.supervisor.references import References
+from workers.supervisor.surveyor import Sight, pending_looks
+
+pytestmark = pytest.mark.django_db
+ORDERS = "/api/v1/pipelines/orders/positions"
+
+
+class NoSecrets:
+    def read(self, names: Any) -> dict[str, Any]:
+        return {}
+
+
+def a_launcher() -> Launcher:
+    return Launcher("alpha", Path("/state"), References({}, None, NoSecrets()), lambda: SparkSettings(classpath=[]))
+
+
+@pytest.fixture
+def surveys(monkeypatch: pytest.MonkeyPatch) -> FakeSurveys:
+    """What the worker of the host sees; it answers as soon as it is woken."""
+    found = FakeSurveys()
+    sight = Sight("alpha", a_launcher(), found)
+
+    def woken(host: str | None) -> None:
+        for look in pending_looks(host or ""):
+            sight.take(look)
+
+    monkeypatch.setattr("pipelines.services.positions.dispatch.wake", woken)
+    return found
+
+
+@pytest.fixture
+def stopped(surveys: FakeSurveys) -> Pipeline:
+    """A stopped pipeline that has read 100 records of partition 0, in lineage 1."""
+    pipeline: Pipeline = PipelineFactory.create(name="orders")
+    RunFactory.create(pipeline=pipeline, number=1, lineage=1, state=RunState.ENDED)
+    PositionFactory.create(pipeline=pipeline, partition=0, next_offset=100)
+    return pipeline
+
+
+def plan(client: APIClient, to: Any, status: int = 200) -> Any:
+    answer = client.post(f"{ORDERS}/plan", {"to": to}, format="json")
+    assert answer.status_code == status, answer.content
+    return answer.json()
+
+
+def apply(client: APIClient, named: str) -> tuple[int, Any]:
+    answer = client.post(f"{ORDERS}/apply", {"hash": named}, format="json")
+    return answer.status_code, answer.json()
+
+
+def next_offsets() -> dict[int, int]:
+    return dict(Position.objects.order_by("partition").values_list("partition", "next_offset"))
+
+
+def test_every_partition_is_shown_by_each_witness(viewer: APIClient, stopped: Pipeline, surveys: FakeSurveys) -> None:
+    surveys.known[0] = {"checkpoint": 100, "group": 90, "codes": ["BELOW_LOG_START"]}
+    surveys.log[0] = (130, 300)
+    found = viewer.get(ORDERS).json()
+    assert found["fresh"] is True
+    assert found["partitions"] == [
+        {
+            "source": "shop", "channel": "main", "topic": "orders-in", "partition": 0, "ledger": 100, "checkpoint": 100,
+            "group": 90, "log_start": 130, "log_end": 300, "verdict": "BELOW_LOG_START", "codes": ["BELOW_LOG_START"],
+        }
+    ]  # fmt: skip
+    again = viewer.get(ORDERS).json()
+    assert again["partitions"] == found["partitions"]
+    assert len(surveys.questions) == 1, "what was found just now is not looked at again"
+
+
+def test_without_an_answer_the_ledger_is_shown_and_the_reason_is_told(
+    viewer: APIClient, stopped: Pipeline, surveys: FakeSurveys
+) -> None:
+    surveys.error = LookFailed("broker_unreachable", "The brokers cannot be reached.", "Check the address.")
+    found = viewer.get(ORDERS).json()
+    assert (found["fresh"], found["error"]["code"]) == (False, "broker_unreachable")
+    assert [(row["ledger"], row["verdict"]) for row in found["partitions"]] == [(100, "UNKNOWN")]
+
+
+def test_a_host_that_does_not_answer_is_not_waited_for_without_end(
+    viewer: APIClient, operator: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    PositionFactory.create(pipeline=PipelineFactory.create(name="orders"), partition=0, next_offset=100)
+    monkeypatch.setattr("pipelines.api.positions.MAX_WAIT", 0.2)
+    found = viewer.get(f"{ORDERS}?wait=0.2").json()
+    assert (found["fresh"], [row["ledger"] for row in found["partitions"]]) == (False, [100])
+    made = plan(operator, "latest", 202)
+    assert (made["state"], made["hash"]) == ("PENDING", None)
+    assert operator.get(f"{ORDERS}/plans/{made['id']}").json()["state"] == "PENDING"
+
+
+@pytest.mark.parametrize(
+    ("to", "new", "skip", "replay"),
+    [
+        ("earliest", 0, 0, 100), ("latest", 300, 200, 0), ("ledger", 100, 0, 0), ("group", 90, 0, 10),
+        ("offsets=orders-in/0:150", 150, 50, 0), ({"offsets": {"orders-in": {"0": 20}}}, 20, 0, 80),
+    ],
+)  # fmt: skip
+def test_a_plan_is_applied_to_the_record_and_begins_a_new_lineage(
+    operator: APIClient, stopped: Pipeline, surveys: FakeSurveys, to: Any, new: int, skip: int, replay: int
+) -> None:
+    surveys.known[0] = {"group": 90}
+    made = plan(operator, to)
+    assert (made["skip"], made["replay"], made["partitions"][0]["new"]) == (skip, replay, new)
+    assert next_offsets() == {0: 100}, "a plan changes nothing"
+    assert apply(operator, made["hash"])[0] == 200
+    assert next_offsets() == {0: new}
+    stopped.refresh_from_db()
+    assert a_launcher().check(stopped) == Lineage(None)
+    row = AuditRow.objects.get(action="positions.apply")
+    assert (row.actor, row.before["positions"], row.after["skip"]) == (
+        "operator",
+        [["shop", "main", "orders-in", 0, 100]],
+        skip,
+    )
+    assert Event.objects.get(kind="position.changed").data["changes"][0]["old"] == 100
+    assert LogIdentity.objects.get().topic_id == "one"
+
+
+def test_a_plan_is_applied_once_and_only_to_what_it_was_made_against(
+    operator: APIClient, stopped: Pipeline, surveys: FakeSurveys
+) -> None:
+    first, second = plan(operator, "earliest"), plan(operator, "latest")
+    assert apply(operator, first["hash"])[0] == 200
+    for named in (first["hash"], second["hash"], "0" * 64):
+        status, problem = apply(operator, named)
+        assert (status, problem["code"]) == (409, "plan_stale")
+    assert next_offsets() == {0: 0}
+
+
+@pytest.mark.parametrize("change", ["position", "run", "revision", "open batch", "time"])
+def test_whatever_changes_makes_a_plan_stale(
+    operator: APIClient, stopped: Pipeline, surveys: FakeSurveys, change: str
+) -> None:
+    made = plan(operator, "latest")
+    if change == "position":
+        Position.objects.update(next_offset=101)
+    elif change == "run":
+        RunFactory.create(pipeline=stopped, number=2, lineage=1, state=RunState.ENDED)
+    elif change == "revision":
+        Pipeline.objects.update(current_revision=None)
+    elif change == "open batch":
+        LedgerBatchFactory.create(run=Run.objects.get(), state=LedgerState.PLANNED)
+    else:
+        PositionLook.objects.update(answered_at=now() - timedelta(hours=2))
+    assert apply(operator, made["hash"])[1]["code"] == "plan_stale"
+
+
+def test_positions_change_only_while_nothing_reads(
+    operator: APIClient, stopped: Pipeline, surveys: FakeSurveys
+) -> None:
+    made = plan(operator, "latest")
+    for phase in set(Phase) - {Phase.STOPPED, Phase.BLOCKED}:
+        Pipeline.objects.update(phase=phase, desired_state=DesiredState.RUNNING)
+        status, problem = apply(operator, made["hash"])
+        assert (status, problem["code"]) == (409, "pipeline_not_stopped")
+        assert "migration" in problem["hint"]
+    assert next_offsets() == {0: 100}
+
+
+def test_a_run_that_is_not_over_keeps_positions_where_they_are(
+    operator: APIClient, stopped: Pipeline, surveys: FakeSurveys
+) -> None:
+    made = plan(operator, "latest")
+    Run.objects.update(state=RunState.LIVE)
+    assert apply(operator, made["hash"])[1]["code"] == "pipeline_not_stopped"
+
+
+def test_open_batches_are_given_up_with_their_bound(
+    operator: APIClient, stopped: Pipeline, surveys: FakeSurveys
+) -> None:
+    LedgerBatchFactory.create(run=Run.objects.get(), state=LedgerState.PLANNED, read=0, delivered=0)
+    made = plan(operator, "ledger")
+    assert made["possible_duplicates"] == 10
+    assert apply(operator, made["hash"])[0] == 200
+    batch = LedgerBatch.objects.get()
+    assert (batch.state, batch.duplicates_max) == (LedgerState.ABANDONED, 10)
+    assert open_batches(stopped.id) == ()
+
+
+def test_partitions_that_are_gone_lose_their_positions_and_new_ones_get_one(
+    operator: APIClient, stopped: Pipeline, surveys: FakeSurveys
+) -> None:
+    PositionFactory.create(pipeline=stopped, partition=7, next_offset=5)
+    surveys.log = {0: (0, 300), 1: (0, 40)}
+    surveys.known[1] = {"codes": ["PARTITION_ADDED"]}
+    assert apply(operator, plan(operator, "ledger")["hash"])[0] == 200
+    assert next_offsets() == {0: 100, 1: 0}
+
+
+@pytest.mark.parametrize(("to", "status"), [("offsets=orders-in/0:301", 422), ("group", 422), ("yesterday", 422)])
+def test_what_is_not_possible_says_why_and_has_no_hash(
+    operator: APIClient, stopped: Pipeline, surveys: FakeSurveys, to: str, status: int
+) -> None:
+    assert plan(operator, to, status)["findings"][0]["message"]
+
+
+def test_only_operators_plan_and_apply(viewer: APIClient, stopped: Pipeline, surveys: FakeSurveys) -> None:
+    assert viewer.post(f"{ORDERS}/plan", {"to": "ledger"}, format="json").status_code == 403
+    assert viewer.post(f"{ORDERS}/apply", {"hash": "0"}, format="json").status_code == 403
+
+
+def test_a_look_of_a_living_run_says_so_and_carries_no_secret_into_the_database(
+    viewer: APIClient, stopped: Pipeline, surveys: FakeSurveys
+) -> None:
+    Run.objects.update(state=RunState.LIVE)
+    viewer.get(ORDERS)
+    assert surveys.questions[0].live
+    assert surveys.questions[0].launch["identities"] == []
+
+
+def test_a_blocked_pipeline_offers_the_ways_on_with_what_they_cost(
+    viewer: APIClient, operator: APIClient, stopped: Pipeline, surveys: FakeSurveys
+) -> None:
+    surveys.log[0], surveys.known[0] = (130, 300), {"checkpoint": 100, "codes": ["BELOW_LOG_START"]}
+    finding = {"path": "sources.shop", "code": "BELOW_LOG_START", "message": "30 records", "suggestion": "Decide."}
+    Pipeline.objects.update(phase=Phase.BLOCKED, desired_state=DesiredState.RUNNING, findings=[finding])
+    viewer.get(ORDERS)
+    status = viewer.get("/api/v1/pipelines/orders/status").json()
+    assert {choice["to"]: (choice["skip"], choice["replay"]) for choice in status["choices"]} == {
+        "ledger": (30, 0), "checkpoint": (30, 0), "earliest": (30, 0), "latest": (200, 0),
+    }  # fmt: skip
+    assert apply(operator, plan(operator, "ledger")["hash"])[0] == 200
+    assert viewer.get("/api/v1/pipelines/orders/status").json()["choices"] == []
+
+
+def test_an_agent_that_ended_blocked_has_told_what_it_found(viewer: APIClient, stopped: Pipeline) -> None:
+    survey = {
+        "at": 5.0,
+        "rows": [
+            {"source": "shop", "channel": "main", "topic": "orders-in", "partition": 0, "ledger": 100, "log_start": 0,
+             "log_end": 40, "codes": ["BEYOND_LOG_END"]}
+        ],
+    }  # fmt: skip
+    Run.objects.update(observed={"survey": survey})
+    Pipeline.objects.update(phase=Phase.BLOCKED, findings=[{"path": "", "code": "BEYOND_LOG_END", "message": "m"}])
+    choices = viewer.get("/api/v1/pipelines/orders/status").json()["choices"]
+    assert {each["to"]: each["partitions"][0]["new"] for each in choices} == {"ledger": 40, "earliest": 0, "latest": 40}
+
+
+def take(run: Run, *payloads: Frozen) -> None:
+    kinds = {payload: kind for kind, payload in journal.PAYLOADS.items()}
+    entries = [
+        Entry(n=run.journal_seq + n, epoch=run.number, at=1.0, kind=EntryKind(kinds[type(p)]), data=p.model_dump())
+        for n, p in enumerate(payloads, 1)
+    ]
+    ingest(run=run, entries=entries, offset=run.journal_offset + 100)
+    run.refresh_from_db()
+
+
+def test_what_the_guard_journals_is_remembered_told_and_raised_as_an_alert_until_it_is_over() -> None:
+    run: Run = RunFactory.create()
+    identity = {"source": "shop", "cluster_id": "c", "topics": {"orders-in": "one"}}
+    lost = journal.Noticed(source="shop", code="GROUP_LOST", topic="orders-in", partition=0, message="gone")
+    mended = journal.Repaired(query="shop.main", file="offsets/3", batch=3, action="removed")
+    take(run, journal.Identified(**identity), lost, mended)
+    take(run, journal.Identified(**{**identity, "topics": {"orders-in": "two"}}))
+    assert a_launcher().to_look(run.pipeline)[0].identities == [
+        SourceIdentity(source="shop", cluster_id="c", topics={"orders-in": "two"})
+    ]
+    assert set(Event.objects.values_list("kind", flat=True)) >= {"guard.group_lost", "checkpoint.repaired"}
+    assert Alert.objects.get().state == "OPEN"
+    take(run, lost.model_copy(update={"over": True}))
+    assert Alert.objects.get().state == "RESOLVED"
+
+
+def test_another_address_is_left_to_the_agent_where_the_cluster_is_known_by_its_id(stopped: Pipeline) -> None:
+    assert stopped.current_revision is not None
+    moved = {**stopped.current_revision.definition}
+    moved["sources"] = {"shop": {**moved["sources"]["shop"], "bootstrap_servers": "elsewhere:9092"}}
+    run = Run.objects.get()
+    stopped.current_revision = stopped.revisions.create(number=2, digest="d", definition=moved, created_by="ana")
+    stopped.save()
+    refused = a_launcher().check(stopped)
+    assert isinstance(refused, list)
+    assert [found.code for found in refused if isinstance(found, Finding)] == ["CLUSTER_CHANGED"]
+    take(run, journal.Identified(source="shop", cluster_id="c", topics={"orders-in": "one"}))
+    assert a_launcher().check(stopped) == Lineage(None)
+
+
+def test_looks_are_answered_once_and_only_the_newest_are_kept(
+    viewer: APIClient, stopped: Pipeline, surveys: FakeSurveys
+) -> None:
+    for _ in range(60):
+        viewer.get(ORDERS)
+        PositionLook.objects.update(answered_at=now() - timedelta(minutes=1))
+    assert PositionLook.objects.count() == 50
+    assert not PositionLook.objects.filter(state=LookState.PENDING).exists()

@@ -1,0 +1,41 @@
+"""Looks at positions in memory: what the log holds and what the guard would find, as a test says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipelines.domain.position_plan import Answer, PartitionSurvey, Question, Survey
+from pipelines.domain.positions import SourceIdentity
+from pipelines.domain.protocol import Launch
+from workers.ports import LookFailed
+
+
+@dataclass
+class FakeSurveys:
+    """`workers.ports.Surveys`. `log`: start and end of each partition of topic orders-in; `known`: of each partition
+    what witnesses beside the ledger say, and its codes."""
+
+    log: dict[int, tuple[int, int]] = field(default_factory=lambda: {0: (0, 300)})
+    known: dict[int, dict[str, Any]] = field(default_factory=dict)
+    topic_id: str = "one"
+    error: LookFailed | None = None
+    questions: list[Question] = field(default_factory=list)
+
+    def look(self, question: Question) -> Answer:
+        self.questions.append(question)
+        if self.error is not None:
+            raise self.error
+        launch = Launch.model_validate(question.launch)
+        ledger = {(h.source, h.channel, at.partition): at.offset for h in launch.heads for at in h.positions}
+        rows = [
+            PartitionSurvey(
+                source=head.source, channel=head.channel, topic="orders-in", partition=partition,
+                ledger=ledger.get((head.source, head.channel, partition)), log_start=start, log_end=end,
+                **self.known.get(partition, {}),
+            )
+            for head in launch.heads
+            for partition, (start, end) in self.log.items()
+        ]  # fmt: skip
+        identity = SourceIdentity(source="shop", cluster_id="c", topics={"orders-in": self.topic_id})
+        return Answer(survey=Survey(at=1.0, rows=rows, identities=[identity]))

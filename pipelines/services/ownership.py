@@ -82,9 +82,33 @@ def take_over(*, run: Run, lapsed: Lapsed, living: Collection[str], now: datetim
     if not _end(pipeline, run, reason, now):
         return None
     Pipeline.objects.filter(id=pipeline.id).update(host_id=new)
-    message = f"It moves from {lapsed.host} to {new}: {reason}"
-    events.record(kind="host.changed", message=message, pipeline=pipeline, data={"old": lapsed.host, "new": new})
+    _tell_move(pipeline, new, reason)
     return new
+
+
+@fenced
+def move(*, pipeline: Pipeline, living: Collection[str], reason: str, lapsed: Lapsed | None = None) -> str | None:
+    """Give a pipeline without a living run another host; None where there is none, or somebody else was faster.
+
+    A batch that was begun and not finished keeps it where its sink can be asked, unless its host is silent.
+    """
+    unfinished = LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.PLANNED).exists()
+    if live_run(pipeline) is not None or (unfinished and lapsed is None) or (lapsed and not lapsed.lasts()):
+        return None
+    new = placement.elsewhere(pipeline, living)
+    same = Pipeline.objects.filter(id=pipeline.id, host_id=pipeline.host_id, generation=pipeline.generation)
+    if new is None or not same.update(host_id=new):
+        return None
+    run = Run.objects.filter(pipeline=pipeline).order_by("-number").first()
+    if run is not None:
+        abandon_open_batches(pipeline=pipeline, run=run)
+    _tell_move(pipeline, new, reason)
+    return new
+
+
+def _tell_move(pipeline: Pipeline, new: str, reason: str) -> None:
+    message = f"It moves from {pipeline.host_id} to {new}: {reason}"
+    events.record(kind="host.changed", message=message, pipeline=pipeline, data={"old": pipeline.host_id, "new": new})
 
 
 @fenced

@@ -16,7 +16,6 @@ from pipelines.domain.spec import ANY_HOST
 from pipelines.models import Host, Pipeline
 from pipelines.selectors.capacity import need_of, rooms, takers, tied, wanted_host
 from pipelines.selectors.situations import live_run
-from pipelines.services import events
 from pipelines.services.fencing import fenced
 
 
@@ -108,16 +107,3 @@ def elsewhere(pipeline: Pipeline, living: Collection[str]) -> str | None:
     found = rooms(_locked(Host.objects.filter(name__in=others, drained_at=None)), beside=pipeline)
     chosen = least_loaded(found, need_of(pipeline))
     return chosen.host if chosen else None
-
-
-@fenced
-def move(*, pipeline: Pipeline, living: Collection[str], reason: str) -> str | None:
-    """Give a pipeline without a living run another host; None where there is none, or somebody else was faster."""
-    if live_run(pipeline) is not None or (new := elsewhere(pipeline, living)) is None:
-        return None
-    same = Pipeline.objects.filter(id=pipeline.id, host_id=pipeline.host_id, generation=pipeline.generation)
-    if not same.update(host_id=new):
-        return None
-    message = f"It moves from {pipeline.host_id} to {new}: {reason}"
-    events.record(kind="host.changed", message=message, pipeline=pipeline, data={"old": pipeline.host_id, "new": new})
-    return new

@@ -13,7 +13,7 @@ from datetime import datetime
 from pipelines.domain.leases import fence_of
 from pipelines.models import Host, Run
 from pipelines.selectors import supervision
-from pipelines.services import ownership, placement
+from pipelines.services import ownership
 from pipelines.services.ownership import Lapsed
 from workers.ports import Clock, Now
 
@@ -54,14 +54,16 @@ class Peers:
                 self._note(row, now)
         silent = sorted(name for name in self._seen if self._silence(name, now) >= SILENT_AFTER)
         drained = any(row.name == self.host and row.drained_at is not None for row in hosts)
+        living = {row.name for row in hosts if self._lives(row.name, now)}
+        if drained:
+            _send_away(self.host, living)
         if not (silent or drained) or now.boottime - self._acted_at < CARE_EVERY:
             return
         self._acted_at = now.boottime
-        living = {row.name for row in hosts if self._lives(row.name, now)}
         for name in silent:
             self._care(self._seen[name].lapsed, self._silence(name, now), living, now.wall)
         if drained:
-            _empty(self.host, living)
+            _evacuate_one(self.host, living)
 
     def _note(self, row: Host, now: Now) -> None:
         lapsed = Lapsed(row.name, row.lease_epoch, row.lease_until)
@@ -85,7 +87,7 @@ class Peers:
                 ownership.mark_unknown(run=run, lapsed=lapsed)
         if silence >= ABANDONED_AFTER:
             for pipeline in supervision.waiting_without_run(lapsed.host):
-                placement.move(pipeline=pipeline, living=living, reason=f"{lapsed.host} is silent.")
+                ownership.move(pipeline=pipeline, living=living, reason=f"{lapsed.host} is silent.", lapsed=lapsed)
 
 
 def _proven_over(run: Run, silence: float) -> bool:
@@ -93,10 +95,14 @@ def _proven_over(run: Run, silence: float) -> bool:
     return fence is not None and silence >= fence.proof
 
 
-def _empty(host: str, living: set[str]) -> None:
-    """Move pipelines off a host that is being drained, one after another, each only while another host has room."""
+def _send_away(host: str, living: set[str]) -> None:
+    """Pipelines of a host that is being drained start their next run elsewhere."""
     for pipeline in supervision.waiting_without_run(host):
-        placement.move(pipeline=pipeline, living=living, reason=f"{host} is being drained.")
+        ownership.move(pipeline=pipeline, living=living, reason=f"{host} is being drained.")
+
+
+def _evacuate_one(host: str, living: set[str]) -> None:
+    """Runs of a host that is being drained end one after another, each only while another host has room."""
     runs = supervision.living_runs(host)
     if any(run.pipeline.restart_run is not None and run.number <= run.pipeline.restart_run for run in runs):
         return

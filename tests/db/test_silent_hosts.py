@@ -1,0 +1,431 @@
+"""Two hosts over one database: where pipelines go, what a silent host's runs are, and what brings them back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from controlplane.shared.errors import Conflict, Invalid
+from pipelines.domain.leases import TAKEOVER_MARGIN
+from pipelines.domain.roles import Role
+from pipelines.domain.states import OperationKind, Phase
+from pipelines.models import AuditRow, Event, Host, LedgerBatch, Operation, Pipeline, Position, Run
+from pipelines.services import hosts, lifecycle, ownership
+from pipelines.services.audit import Actor
+from tests.factories import PipelineFactory, UserFactory
+from tests.fakes.agents import Agents
+from tests.fakes.host import FakeHost, FakeProcess
+from tests.fakes.supervisor import supervisor
+from workers.supervisor.peers import ABANDONED_AFTER, CARE_EVERY, SILENT_AFTER
+from workers.supervisor.tick import Supervisor
+
+pytestmark = pytest.mark.django_db
+
+ANA = Actor("ana")
+FENCED = {"on_supervisor_loss": "fence", "lease": 60.0}
+GRACE = 300.0
+"""The default write_deadline of sinks."""
+
+
+@dataclass
+class Machine:
+    """A machine of its own: boot id, clocks, processes; `cut`: its worker reaches the database no more."""
+
+    name: str
+    host: FakeHost
+    cut: bool = False
+    locks: list[FakeProcess] = field(default_factory=list)
+    worker: Supervisor = field(init=False)
+    agents: Agents = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.worker, self.agents = supervisor(self.host, self.locks, self.name), Agents(self.host)
+
+
+class Site:
+    """Machines a and b; time passes for both alike."""
+
+    def __init__(self, *names: str) -> None:
+        self.machines = {name: self._machine(name) for name in names or ("a", "b")}
+        self.pass_time(2)
+        self.in_the_eyes_of_the_api()
+
+    @staticmethod
+    def _machine(name: str) -> Machine:
+        return Machine(name, FakeHost(state_dir=Path(f"/state-{name}"), boot_id=f"boot-{name}"))
+
+    def pass_time(self, seconds: float, step: float = 1.0) -> None:
+        for _ in range(int(seconds / step)):
+            for machine in self.machines.values():
+                machine.host.advance(step)
+                machine.agents.step()
+                if not machine.cut:
+                    machine.worker.tick()
+
+    def in_the_eyes_of_the_api(self) -> None:
+        """The simulated wall clocks stand in the past; the API compares with its own."""
+        from controlplane.shared import clock
+
+        names = [name for name, machine in self.machines.items() if not machine.cut]
+        Host.objects.filter(name__in=names).update(seen_at=clock.now())
+
+    def pipeline(self, name: str = "orders", on: str | None = "a", **lifecycle_changes: Any) -> Pipeline:
+        pipeline = PipelineFactory.create(name=name, host=Host.objects.get(name=on) if on else None)
+        revision = pipeline.current_revision
+        assert revision is not None
+        revision.definition["lifecycle"] |= {"cancel_interval": 3.0, "cancel_timeout": 10.0, **lifecycle_changes}
+        revision.save()
+        return pipeline
+
+    def running(self, **how: Any) -> Pipeline:
+        pipeline = self.pipeline(**how)
+        self.ask(pipeline, OperationKind.START)
+        self.pass_time(8)
+        assert self.phase(pipeline) == "RUNNING"
+        return pipeline
+
+    def ask(self, pipeline: Pipeline, kind: OperationKind) -> Operation:
+        self.in_the_eyes_of_the_api()
+        return lifecycle.request(pipeline=pipeline, action=kind, actor=ANA)
+
+    @staticmethod
+    def phase(pipeline: Pipeline) -> str:
+        return Pipeline.objects.values_list("phase", flat=True).get(id=pipeline.id)
+
+    @staticmethod
+    def where(pipeline: Pipeline) -> str | None:
+        return Pipeline.objects.values_list("host_id", flat=True).get(id=pipeline.id)
+
+    def living(self) -> dict[str, int]:
+        return {name: len(machine.agents.living) for name, machine in self.machines.items()}
+
+    def cut(self, name: str) -> None:
+        self.machines[name].cut = True
+
+    def heal(self, name: str) -> None:
+        self.machines[name].cut = False
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+class TestContinue:
+    """`on_supervisor_loss: continue`."""
+
+    def test_a_silent_hosts_run_is_unknown_and_never_started_elsewhere(self, site: Site) -> None:
+        pipeline = site.running()
+        site.cut("a")
+        site.pass_time(SILENT_AFTER - 2)
+        assert site.phase(pipeline) == "RUNNING"
+        site.pass_time(2 + CARE_EVERY)
+        assert site.phase(pipeline) == "UNKNOWN"
+        assert "headgate declare-lost orders" in Pipeline.objects.get().phase_message
+        site.pass_time(400, step=5)
+        assert (site.living(), site.where(pipeline)) == ({"a": 1, "b": 0}, "a")
+
+    def test_a_host_that_is_heard_again_goes_on_where_it_was(self, site: Site) -> None:
+        pipeline = site.running()
+        site.cut("a")
+        site.pass_time(SILENT_AFTER + CARE_EVERY + 1)
+        site.heal("a")
+        site.pass_time(3)
+        assert (site.phase(pipeline), Run.objects.count()) == ("RUNNING", 1)
+
+    def test_a_persons_word_starts_it_elsewhere_and_the_old_agent_is_ended_when_its_host_is_heard(
+        self, site: Site
+    ) -> None:
+        pipeline = site.running()
+        site.cut("a")
+        site.pass_time(SILENT_AFTER + CARE_EVERY + 1)
+        run = ownership.declare_lost(pipeline=pipeline, confirm="orders", actor=ANA)
+        assert (run.state, run.outcome) == ("ENDED", "LOST")
+        site.pass_time(10)
+        assert (site.phase(pipeline), site.where(pipeline), site.living()) == ("RUNNING", "b", {"a": 1, "b": 1})
+        site.heal("a")
+        site.pass_time(2)
+        assert site.living() == {"a": 0, "b": 1}
+        assert AuditRow.objects.filter(action="pipeline.declare_lost", actor="ana").count() == 1
+
+    def test_the_next_run_begins_where_the_ledger_stands_and_says_what_may_come_twice(self, site: Site) -> None:
+        pipeline = site.running()
+        site.cut("a")
+        agent = site.machines["a"].agents.living[0]
+        site.machines["a"].worker.tick()
+        taken_in = Position.objects.get().next_offset
+        site.pass_time(SILENT_AFTER + CARE_EVERY + 1)
+        assert agent.position > taken_in, "it goes on without a supervisor"
+        ownership.declare_lost(pipeline=pipeline, confirm="orders", actor=ANA)
+        site.pass_time(2)
+        launch = site.machines["b"].agents.living[0].launch
+        assert launch.heads[0].positions[0].offset == taken_in
+        assert launch.lineage == launch.run
+        assert not LedgerBatch.objects.filter(state="planned", run__host_id="a").exists()
+        for event in Event.objects.filter(kind="batch.abandoned"):
+            assert event.data["duplicates_max"] == 10
+
+    def test_a_host_that_is_heard_is_not_declared_lost(self, site: Site) -> None:
+        pipeline = site.running()
+        site.in_the_eyes_of_the_api()
+        with pytest.raises(Conflict) as refused:
+            ownership.declare_lost(pipeline=pipeline, confirm="orders", actor=ANA)
+        assert refused.value.code == "host_is_up"
+
+    def test_a_pipeline_without_a_run_is_not_declared_lost(self, site: Site) -> None:
+        with pytest.raises(Conflict) as refused:
+            ownership.declare_lost(pipeline=site.pipeline(), confirm="orders", actor=ANA)
+        assert refused.value.code == "no_live_run"
+
+    def test_the_consequence_is_said_before_it_is_done(self, site: Site) -> None:
+        pipeline = site.running()
+        site.cut("a")
+        site.pass_time(SILENT_AFTER + CARE_EVERY + 1)
+        with pytest.raises(Invalid) as asked:
+            ownership.declare_lost(pipeline=pipeline, confirm="", actor=ANA)
+        assert "delivered again" in asked.value.detail
+        assert site.phase(pipeline) == "UNKNOWN"
+
+    def test_a_lost_run_that_was_to_stop_is_stopped(self, site: Site) -> None:
+        pipeline = site.running()
+        site.cut("a")
+        stop = site.ask(pipeline, OperationKind.STOP)
+        site.pass_time(SILENT_AFTER + CARE_EVERY + 1)
+        ownership.declare_lost(pipeline=pipeline, confirm="orders", actor=ANA)
+        stop.refresh_from_db()
+        assert (site.phase(pipeline), stop.state) == ("STOPPED", "SUCCEEDED")
+        site.pass_time(5)
+        assert site.living()["b"] == 0
+
+
+class TestFence:
+    """`on_supervisor_loss: fence`."""
+
+    def test_a_renewed_lease_never_ends(self, site: Site) -> None:
+        pipeline = site.running(**FENCED)
+        site.pass_time(200)
+        assert (site.phase(pipeline), Run.objects.count()) == ("RUNNING", 1)
+
+    def test_an_agent_that_nobody_looks_after_stops_itself_at_the_end_of_its_lease(self, site: Site) -> None:
+        site.running(**FENCED)
+        site.cut("a")
+        site.pass_time(58)
+        assert site.living()["a"] == 1
+        site.pass_time(5)
+        assert site.living()["a"] == 0
+
+    def test_an_agent_that_does_not_stop_is_killed_after_the_grace(self, site: Site) -> None:
+        site.running(**FENCED)
+        site.machines["a"].agents.living[0].deaf = True
+        site.cut("a")
+        site.pass_time(60 + GRACE - 5, step=5)
+        assert site.living()["a"] == 1
+        site.pass_time(15)
+        assert site.living()["a"] == 0
+
+    def test_another_host_takes_over_by_time_alone_and_never_before_nothing_lives(self, site: Site) -> None:
+        pipeline = site.running(**FENCED)
+        site.machines["a"].agents.living[0].deaf = True
+        site.cut("a")
+        for _ in range(int((60 + GRACE + TAKEOVER_MARGIN + CARE_EVERY) / 5) + 6):
+            site.pass_time(5)
+            assert sum(site.living().values()) <= 1
+        site.pass_time(5)
+        assert (site.phase(pipeline), site.where(pipeline), site.living()) == ("RUNNING", "b", {"a": 0, "b": 1})
+        assert [run.outcome for run in Run.objects.order_by("number")] == ["LOST", None]
+
+    def test_a_host_that_returns_before_that_keeps_its_pipeline(self, site: Site) -> None:
+        pipeline = site.running(**FENCED)
+        site.cut("a")
+        site.pass_time(100)
+        site.heal("a")
+        site.pass_time(10)
+        assert (site.phase(pipeline), site.where(pipeline), site.living()) == ("RUNNING", "a", {"a": 1, "b": 0})
+        assert Run.objects.get(number=1).exit_code == 16
+
+    def test_a_pipeline_that_is_tied_to_its_host_waits_for_it(self, site: Site) -> None:
+        pipeline = site.pipeline(**FENCED)
+        assert pipeline.current_revision is not None
+        pipeline.current_revision.definition["placement"]["host"] = "a"
+        pipeline.current_revision.save()
+        site.ask(pipeline, OperationKind.START)
+        site.pass_time(8)
+        site.cut("a")
+        site.pass_time(480, step=5)
+        assert (site.phase(pipeline), site.where(pipeline)) == ("UNKNOWN", "a")
+
+    def test_a_wall_clock_that_jumps_ends_no_lease(self, site: Site) -> None:
+        from datetime import timedelta
+
+        pipeline = site.running(**FENCED)
+        for hours in (-1, 2, -1):
+            site.machines["a"].host.wall += timedelta(hours=hours)
+            site.pass_time(3)
+        assert (site.phase(pipeline), Run.objects.count()) == ("RUNNING", 1)
+
+    def test_a_restarted_host_finds_its_run_dead_by_the_boot_id(self, site: Site) -> None:
+        pipeline = site.running()
+        machine = site.machines["a"]
+        machine.host.reboot()
+        machine.worker = supervisor(machine.host, machine.locks, "a")
+        site.pass_time(30)
+        assert (site.phase(pipeline), site.where(pipeline)) == ("RUNNING", "a")
+        first = Run.objects.get(number=1)
+        assert (first.outcome, first.exit_reason) == ("LOST", "The host was started anew.")
+
+
+class TestPlacement:
+    def limit(self, **limits: dict[str, int]) -> None:
+        for name, fields in limits.items():
+            Host.objects.filter(name=name).update(memory_bytes=64 << 30, **fields)
+
+    def test_any_goes_to_the_host_with_the_most_room(self, site: Site) -> None:
+        self.limit(a={"slots": 4}, b={"slots": 8})
+        homes = []
+        for number in range(6):
+            pipeline = site.pipeline(f"p{number}", on=None)
+            site.ask(pipeline, OperationKind.START)
+            homes.append(site.where(pipeline))
+        assert (homes.count("a"), homes.count("b")) == (2, 4)
+
+    def test_memory_counts_where_it_is_scarcer_than_slots(self, site: Site) -> None:
+        self.limit(a={"slots": 2, "memory_limit": 100 << 30}, b={"slots": 100, "memory_limit": 1 << 30})
+        first, second = (site.pipeline(name, on=None) for name in ("p", "q"))
+        site.ask(first, OperationKind.START)
+        site.ask(second, OperationKind.START)
+        assert {site.where(first), site.where(second)} == {"a", "b"}
+
+    def test_a_start_without_room_is_refused_and_says_what_is_free(self, site: Site) -> None:
+        self.limit(a={"slots": 1}, b={"memory_limit": 100 << 20})
+        site.ask(site.pipeline("p", on=None), OperationKind.START)
+        with pytest.raises(Conflict) as refused:
+            site.ask(site.pipeline("q", on=None), OperationKind.START)
+        assert refused.value.code == "no_capacity"
+        assert "a has 1 of 1 slots taken" in refused.value.detail
+        assert "b has 100 MiB of 100 MiB free" in refused.value.detail
+        assert [finding.code for finding in refused.value.findings] == ["NO_CAPACITY"]
+        assert Operation.objects.count() == 1
+
+    def test_a_restart_keeps_its_place(self, site: Site) -> None:
+        pipeline = site.running(name="p")
+        self.limit(a={"slots": 1})
+        for _ in range(3):
+            site.ask(pipeline, OperationKind.RESTART)
+            site.pass_time(12)
+        assert (site.phase(pipeline), site.where(pipeline)) == ("RUNNING", "a")
+
+    def test_a_pipeline_that_has_no_host_waits_until_one_has_room(self, site: Site) -> None:
+        running = site.running(name="p")
+        for machine in site.machines.values():
+            actor = machine.worker._lease._facts
+            object.__setattr__(actor, "slots", 1 if machine.name == "a" else 0)
+        waiting = site.pipeline("q", on=None)
+        Pipeline.objects.filter(id=waiting.id).update(desired_state="RUNNING", generation=2)
+        site.pass_time(5)
+        assert site.where(waiting) is None
+        site.ask(running, OperationKind.STOP)
+        site.pass_time(12)
+        assert (site.phase(waiting), site.where(waiting)) == ("RUNNING", "a")
+
+
+class TestDrain:
+    def test_what_can_move_moves_without_loss_and_what_cannot_stays(self, site: Site) -> None:
+        moving, tied = site.running(name="moving"), site.pipeline("tied")
+        assert tied.current_revision is not None
+        tied.current_revision.definition["placement"]["host"] = "a"
+        tied.current_revision.save()
+        site.ask(tied, OperationKind.START)
+        site.pass_time(8)
+        assert hosts.drain(name="a", actor=ANA)
+        assert not hosts.drain(name="a", actor=ANA)
+        site.pass_time(30)
+        assert (site.where(moving), site.phase(moving)) == ("b", "RUNNING")
+        assert (site.where(tied), site.phase(tied)) == ("a", "RUNNING")
+        books = LedgerBatch.objects.filter(pipeline=moving, state="done")
+        assert not books.exclude(gaps=0, overlaps=0).exists()
+        assert [run.outcome for run in Run.objects.filter(pipeline=moving).order_by("number")] == ["CLEAN", None]
+
+    def test_nothing_is_stopped_while_there_is_no_room_elsewhere(self, site: Site) -> None:
+        pipeline = site.running()
+        facts = site.machines["b"].worker._lease._facts
+        object.__setattr__(facts, "memory_limit", 1)
+        site.pass_time(2)
+        hosts.drain(name="a", actor=ANA)
+        site.pass_time(30)
+        assert (site.phase(pipeline), site.where(pipeline), Run.objects.count()) == ("RUNNING", "a", 1)
+
+    def test_a_drained_host_takes_no_new_agents_until_it_is_taken_back(self, site: Site) -> None:
+        hosts.drain(name="a", actor=ANA)
+        pipeline = site.pipeline(on=None)
+        site.ask(pipeline, OperationKind.START)
+        assert site.where(pipeline) == "b"
+        named = site.pipeline("named", on=None)
+        assert named.current_revision is not None
+        named.current_revision.definition["placement"]["host"] = "a"
+        named.current_revision.save()
+        with pytest.raises(Conflict) as refused:
+            site.ask(named, OperationKind.START)
+        assert refused.value.code == "host_drained"
+        hosts.undrain(name="a", actor=ANA)
+        site.ask(named, OperationKind.START)
+        assert site.where(named) == "a"
+
+    def test_pipelines_that_wait_on_a_silent_host_do_not_wait_for_ever(self, site: Site) -> None:
+        pipeline = site.running()
+        site.machines["a"].agents.living[0].fate = 1
+        Pipeline.objects.update(restart_count=3)
+        site.pass_time(4)
+        assert site.phase(pipeline) == "BACKOFF"
+        site.cut("a")
+        site.pass_time(ABANDONED_AFTER + 2 * CARE_EVERY + 10)
+        assert (site.phase(pipeline), site.where(pipeline)) == ("RUNNING", "b")
+
+
+class TestApi:
+    def client(self, role: Role) -> APIClient:
+        made = APIClient()
+        made.force_authenticate(UserFactory.create(role=role))
+        return made
+
+    def test_hosts_show_what_they_have_room_for(self, site: Site) -> None:
+        site.running()
+        Host.objects.filter(name="a").update(slots=4, memory_limit=2 << 30)
+        first, second = self.client(Role.VIEWER).get("/api/v1/hosts").json()
+        assert (first["name"], first["promised"], first["slots"]) == ("a", 1, 4)
+        assert first["memory_promised"] == (512 + 256) << 20
+        assert (second["promised"], second["slots"], second["memory_limit"]) == (0, None, None)
+
+    def test_a_drain_answers_with_what_stays_and_why(self, site: Site) -> None:
+        pipeline = site.running()
+        assert pipeline.current_revision is not None
+        pipeline.current_revision.definition["placement"]["host"] = "a"
+        pipeline.current_revision.save()
+        answer = self.client(Role.ADMIN).post("/api/v1/hosts/a/drain", {}, format="json")
+        assert answer.status_code == 200, answer.content
+        (guest,) = answer.json()["pipelines"]
+        assert (guest["name"], guest["live_run"], guest["tied"]) == ("orders", 1, ["placement.host is a"])
+        assert answer.json()["drained_by"]
+
+    def test_only_an_admin_drains_a_host_or_declares_a_run_lost(self, site: Site) -> None:
+        operator = self.client(Role.OPERATOR)
+        for path in ("hosts/a/drain", "hosts/a/undrain", "pipelines/orders/declare-lost"):
+            assert operator.post(f"/api/v1/{path}", {}, format="json").status_code == 403
+
+    def test_a_host_that_is_not_there_is_not_found(self, site: Site) -> None:
+        admin = self.client(Role.ADMIN)
+        assert admin.get("/api/v1/hosts/nowhere").status_code == 404
+        assert admin.post("/api/v1/hosts/nowhere/drain", {}, format="json").status_code == 404
+
+    def test_a_run_is_declared_lost_by_repeating_the_name(self, site: Site) -> None:
+        site.running()
+        site.cut("a")
+        site.pass_time(SILENT_AFTER + CARE_EVERY + 1)
+        admin = self.client(Role.ADMIN)
+        assert admin.post("/api/v1/pipelines/orders/declare-lost", {}, format="json").status_code == 422
+        answer = admin.post("/api/v1/pipelines/orders/declare-lost", {"confirm": "orders"}, format="json")
+        assert (answer.status_code, answer.json()["outcome"]) == (200, "LOST")
+        assert Pipeline.objects.get().phase == Phase.BACKOFF

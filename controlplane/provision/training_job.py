@@ -31,8 +31,8 @@ HEAP = "512m"
 class RecordingJvm(jvm.Jvm):
     """A JVM that gets the time to write its archive."""
 
-    def stop(self, timeout: float) -> None:
-        super().stop(max(timeout, ARCHIVE_TIMEOUT))
+    def stop(self, timeout: float, workers: float | None = None) -> None:
+        super().stop(max(timeout, ARCHIVE_TIMEOUT), workers)
 
 
 def main(archive: str, servers: str, source: str, sink: str, records: str, directory: str) -> int:

@@ -101,6 +101,8 @@ class Misbehaves:
             raise ConnectionError("the client did not connect")
         if lazily == "exit":
             sys.exit(3)
+        if lazily == "kill":
+            os._exit(4)
         return event
 
 

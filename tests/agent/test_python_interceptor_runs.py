@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,16 @@ def with_interceptor(make_pipeline: MakePipeline, name: str, **keys: Any) -> Pip
     return pipeline
 
 
-@pytest.mark.parametrize("does", ["raise", "exit", "kill", "system_exit"])
-@pytest.mark.parametrize("where", ["driver", "executor"])
+@pytest.mark.parametrize(
+    ("does", "where"),
+    [*product(["raise", "exit", "kill"], ["driver", "executor"]), ("system_exit", "executor"), ("hang", "driver")],
+)
 def test_a_bad_initialize_ends_the_run_before_anything_is_read(
     topics: Topics, make_pipeline: MakePipeline, does: str, where: str
 ) -> None:
     topics.produce(10)
-    run = with_interceptor(make_pipeline, MISBEHAVES, config={"does": does, "where": where}).start()
+    config, patience = {"does": does, "where": where}, "4s" if does == "hang" else "60s"
+    run = with_interceptor(make_pipeline, MISBEHAVES, config=config, init_timeout=patience).start()
     record = run.wait_exit(120)
     assert record.exit_code == Exit.INIT_FAILED
     assert record.killed_by is None
@@ -40,7 +44,7 @@ def test_a_bad_initialize_ends_the_run_before_anything_is_read(
     assert not run.of_kind(Done)
 
 
-@pytest.mark.parametrize("lazily", ["raise", "exit"])
+@pytest.mark.parametrize("lazily", ["raise", "exit", "kill"])
 def test_an_initialisation_that_comes_late_blocks_and_nothing_is_done(
     topics: Topics, make_pipeline: MakePipeline, lazily: str
 ) -> None:

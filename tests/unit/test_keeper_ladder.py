@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 from pipelines.domain.protocol import DUMP_ORDER, Dump, DumpOrder, Dumps
@@ -51,6 +52,11 @@ def dumps(run: Kept) -> list[Dump]:
     return found.taken if found else []
 
 
+def taken(run: Kept, asked: str) -> bool:
+    """Whether the dump that was asked for last is there."""
+    return bool(dumps(run)) and dumps(run)[-1].asked == asked
+
+
 def text_of(run: Kept, name: str) -> str:
     return (run.dir / "stacks" / name).read_text()
 
@@ -67,10 +73,10 @@ def test_an_interrupt_is_repeated_and_each_one_dumps_the_stacks_with_the_compone
     kept.order(term_at=0.1, kill_at=60, every=0.5)
     record = kept.exit()
     assert (record.exit_code, record.rung, record.killed_by) == (0, "sigterm", None)
-    taken = dumps(kept)
-    assert [(dump.rung, dump.number) for dump in taken] == [("sigterm", 1), ("sigterm", 2), ("sigterm", 3)]
-    assert {path for dump in taken for path in dump.stuck} == {"sinks.lake"}
-    (name,) = taken[0].files
+    found = dumps(kept)
+    assert [(dump.rung, dump.number) for dump in found] == [("sigterm", 1), ("sigterm", 2), ("sigterm", 3)]
+    assert {path for dump in found for path in dump.stuck} == {"sinks.lake"}
+    (name,) = found[0].files
     assert "-sigterm-1-driver.txt" in name
     assert "at work: sinks.lake" in text_of(kept, name)
     assert "at work: sinks.lake" in kept.log
@@ -104,7 +110,7 @@ def test_stacks_are_dumped_whenever_somebody_asks(kept: Kept) -> None:
     kept.start(COUNTS_TERMS).said("up")
     for number, rung in enumerate(["live", "stalled", "../x"], start=1):
         DumpOrder(id=str(number), rung=rung).store(kept.dir / DUMP_ORDER)
-        wait_for(lambda number=number: len(dumps(kept)) == number)
+        wait_for(partial(taken, kept, str(number)))
     assert [(dump.rung, dump.asked) for dump in dumps(kept)] == [("live", "1"), ("stalled", "2"), ("live", "3")]
     assert all(dump.stuck == ["sinks.lake"] and len(dump.files) == 1 for dump in dumps(kept))
 
@@ -114,7 +120,7 @@ def test_dumps_of_a_stop_that_never_ends_do_not_fill_the_disk(kept: Kept) -> Non
     first = None
     for number in range(22):
         DumpOrder(id=str(number)).store(kept.dir / DUMP_ORDER)
-        wait_for(lambda number=number: dumps(kept) and dumps(kept)[-1].asked == str(number))
+        wait_for(partial(taken, kept, str(number)))
         first = first or dumps(kept)[0].files[0]
     assert first is not None
     assert len(dumps(kept)) == 20

@@ -20,7 +20,7 @@ def _call(action: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 @cache
 def _named(component: str) -> Callable[..., Any]:
-    code = _call.__code__.replace(co_name=component, co_qualname=component)  # type: ignore[attr-defined]
+    code = _call.__code__.replace(co_name=component, co_qualname=component)
     return FunctionType(code, {}, component)
 
 

@@ -317,7 +317,7 @@ class Keeper:
         code = os.waitstatus_to_exitcode(status)
         killed_by = self._killed_by(code)
         self._rung = "sigkill" if killed_by else self._rung
-        self._dumper.rest(self._rung if killed_by else "crash")
+        self._dumper.rest("sigkill" if killed_by else "crash")
         record = {
             "token": self._token,
             "exit_code": code if code >= 0 else None,

@@ -56,6 +56,16 @@ def in_order(tests: Iterable[str]) -> list[str]:
     return sorted(tests, key=place)
 
 
+_HOSTS = (
+    "simulation/test_hosts_share_nothing.py::test_whatever_happens_to_two_hosts_one_of_them_at_most_runs_a_pipeline"
+)
+_OWNERSHIP = "db/test_ownership.py"
+_STALE = f"{_OWNERSHIP}::test_a_worker_stopped_past_its_lease_at_any_instant_and_continued_changes_nothing"
+_HEARS = "chaos/test_worker_hears.py"
+_LADDER = "unit/test_keeper_ladder.py"
+_WATCHED = "db/test_watched_groups.py"
+_NETWORK = "chaos/test_data_plane_network.py"
+_BROKEN = f"{_NETWORK}::test_a_broken_network_to_the_broker_costs_no_record"
 _SIMULATION = "simulation/test_supervisor_survives_everything.py"
 _ANYWHERE = f"{_SIMULATION}::test_whatever_happens_there_is_one_agent_at_most_and_the_desired_state_is_reached"
 _START = f"{_SIMULATION}::test_a_start_survives_the_death_of_the_worker_at_every_point"
@@ -83,7 +93,13 @@ _DECIDE = "unit/test_supervisor_decide.py"
 FAULTS = [
     _fault(1, "Worker killed before it spawns an agent", _START, _ANYWHERE),
     _fault(2, "Worker killed after the spawn, before the process is recorded", _START, _ANYWHERE),
-    _fault(3, "Worker killed in the middle of a stop", f"{_SIMULATION}::test_deadlines_of_a_stop_survive_the_worker"),
+    _fault(
+        3,
+        "Worker killed in the middle of a stop",
+        f"{_SIMULATION}::test_deadlines_of_a_stop_survive_the_worker",
+        _STALE,
+        _ANYWHERE,
+    ),
     _fault(4, "Pool process killed", _ANYWHERE),
     _fault(
         5,
@@ -97,10 +113,25 @@ FAULTS = [
         f"{_PROCESSES}::test_a_keeper_inherits_no_secrets_and_leads_a_session_of_its_own",
     ),
     _fault(8, "Redis killed and its data lost", _PLANE, "db/test_event_stream.py::test_a_stream_outlives_redis"),
-    _fault(9, "Worker alive and deaf after Redis came back", reason="the canary task is not built yet"),
-    _fault(10, "Redis full or evicting", reason="not built yet"),
     _fault(
-        11, "Database commit done, reply lost", "db/test_supervisor.py::test_every_tick_is_harmless_when_done_twice"
+        9,
+        "Worker alive and deaf after Redis came back",
+        f"{_HEARS}::test_a_worker_hears_again_after_every_restart_of_redis_or_is_restarted",
+        f"{_HEARS}::test_a_deaf_worker_ends_itself_with_a_code_of_its_own_and_its_beat_ends_with_it",
+        "unit/test_hearing.py::test_one_deaf_queue_ends_the_worker_within_ten_seconds_and_is_named",
+    ),
+    _fault(
+        10,
+        "Redis full or evicting",
+        f"{_HEARS}::test_a_full_redis_is_an_error_that_can_be_seen",
+        "unit/test_hearing.py::test_a_full_broker_is_told_as_such",
+    ),
+    _fault(
+        11,
+        "Database commit done, reply lost",
+        _ANYWHERE,
+        "db/test_supervisor.py::test_every_tick_is_harmless_when_done_twice",
+        "db/test_idempotency.py::test_of_many_requests_with_one_key_at_once_one_acts",
     ),
     _fault(
         12,
@@ -123,12 +154,23 @@ FAULTS = [
         "Agent exits 0 although nobody asked",
         f"{_DECIDE}::TestEnds::test_an_end_that_nobody_asked_for_is_followed_by_another_run",
     ),
-    _fault(20, "Crash loop", f"{_DECIDE}::TestEnds::test_the_budget_of_restarts_is_finite"),
+    _fault(
+        20,
+        "Crash loop",
+        f"{_DECIDE}::TestEnds::test_the_budget_of_restarts_is_finite",
+        f"{_DECIDE}::TestEnds::test_the_back_off_doubles_and_saturates",
+        "db/test_crash_loops.py::test_three_crashes_in_a_row_with_one_batch_in_hand_block_and_name_it",
+    ),
     _fault(21, "Agent outlives a restart of everything else", _PLANE, _WHOLE),
     _fault(
-        22, "Double start", "unit/test_keeper.py::test_a_second_agent_of_one_pipeline_is_refused_while_the_first_lives"
+        22,
+        "Double start",
+        "unit/test_keeper.py::test_a_second_agent_of_one_pipeline_is_refused_while_the_first_lives",
+        "db/test_lifecycle.py::test_of_many_different_requests_at_once_all_are_answered_and_one_operation_stays_open",
+        _ANYWHERE,
+        _HOSTS,
     ),
-    _fault(23, "Worker frozen past its lease and continued", reason="not built yet"),
+    _fault(23, "Worker frozen past its lease and continued", _STALE, _ANYWHERE, _HOSTS),
     _fault(24, "Process id used again", f"{_PROCESSES}::test_a_reused_pid_or_another_boot_is_never_signalled"),
     _fault(
         25, "Reboot", _ANYWHERE, f"{_SIMULATION}::test_a_pause_asked_for_before_a_reboot_is_the_first_command_after_it"
@@ -139,13 +181,24 @@ FAULTS = [
         f"{_SIMULATION}::test_an_agent_that_never_finishes_initialising_is_ended_and_blocks",
     ),
     _fault(27, "Heartbeat alive, work dead", f"{_DECIDE}::TestPhases::test_lag_without_progress_is_a_stall"),
-    _fault(28, "Heartbeats cannot be written", reason="not built yet"),
-    _fault(29, "Wall clock an hour off", _ANYWHERE),
-    _fault(30, "Stop ignored", f"{_SIMULATION}::test_a_stop_is_never_blocked_by_a_driver_that_ignores_everything"),
-    _fault(31, "Cancel hook blocks", reason="not built yet"),
+    _fault(28, "Heartbeats cannot be written", _HOSTS),
+    _fault(29, "Wall clock an hour off", _ANYWHERE, _HOSTS),
+    _fault(
+        30,
+        "Stop ignored",
+        f"{_SIMULATION}::test_a_stop_is_never_blocked_by_a_driver_that_ignores_everything",
+        "unit/test_keeper.py::test_a_driver_that_ignores_everything_is_killed_at_the_deadline",
+        f"{_LADDER}::test_the_highest_rung_that_is_due_is_told_with_the_number_of_the_interrupt",
+    ),
+    _fault(
+        31,
+        "Cancel hook blocks",
+        f"{_LADDER}::test_an_interrupt_is_repeated_and_each_one_dumps_the_stacks_with_the_component_at_work",
+    ),
     _fault(
         32,
         "Sink hangs where nothing interrupts it",
+        f"{_LADDER}::test_a_driver_that_holds_the_interpreters_lock_is_dumped_and_killed_on_time",
         "agent/test_orders.py::test_a_stuck_run_is_killed_at_the_deadline_and_the_next_one_loses_nothing",
     ),
     _fault(
@@ -174,16 +227,18 @@ FAULTS = [
         "unit/test_keeper.py::test_a_killed_driver_is_recorded_and_its_children_go_with_it",
         "agent/test_source_exec.py::test_lines_arrive_and_the_command_dies_with_its_agent_and_even_with_its_keeper",
     ),
-    _fault(39, "Broker killed", f"{_HELD}::test_a_broker_that_restarts_under_source_and_sink_costs_no_record"),
+    _fault(39, "Broker killed", f"{_NETWORK}::test_a_broker_that_is_killed_again_and_again_costs_no_record"),
     _fault(40, "Broker gone during a stop", f"{_HELD}::test_a_stop_gives_up_a_held_batch_at_once"),
     _fault(
         41,
         "Network partition",
+        _BROKEN,
         "chaos/test_data_plane_deadlines.py::test_a_broker_that_hangs_is_given_up_at_the_deadline_and_what_it_got_was_announced",
     ),
     _fault(
         42,
         "Slow or half-open sink",
+        f"{_NETWORK}::test_a_server_whose_answers_do_not_come_is_given_up_in_time_and_what_it_took_was_announced",
         "chaos/test_data_plane_deadlines.py::test_a_hung_writer_is_killed_at_the_deadline_while_its_neighbour_keeps_its_rate",
     ),
     _fault(43, "Offsets of the group vanish", reason="not built yet"),
@@ -191,7 +246,7 @@ FAULTS = [
         44,
         "Retention passed the position",
         "agent/test_refusals.py::test_records_that_retention_took_are_counted",
-        "agent/test_refusals.py::test_records_that_retention_takes_during_a_pause_end_the_run_and_block_the_next",
+        "agent/test_refusals.py::test_records_that_retention_takes_during_a_pause_block_the_resume",
     ),
     _fault(45, "Position beyond the end", f"{_GUARD}::test_position_against_log"),
     _fault(46, "Topic recreated", reason="not built yet"),
@@ -202,7 +257,14 @@ FAULTS = [
         "Checkpoint deleted",
         "chaos/test_refused_starts.py::test_a_lost_checkpoint_is_refused_and_taken_again_when_it_is_back",
     ),
-    _fault(50, "Checkpoint damaged", f"{_GUARD}::test_a_damaged_offset_log_is_no_position"),
+    _fault(
+        50,
+        "Checkpoint damaged",
+        f"{_GUARD}::test_a_damaged_entry_in_the_middle_is_no_position",
+        f"{_GUARD}::test_a_torn_newest_plan_that_the_ledger_knows_is_written_again",
+        f"{_GUARD}::test_any_other_file_that_is_torn_is_damage",
+        f"{_GUARD}::test_a_batch_that_is_missing_between_others_is_damage",
+    ),
     _fault(
         51,
         "Plan changed on an old checkpoint",
@@ -211,12 +273,18 @@ FAULTS = [
     _fault(52, "Disk full", "unit/test_agent_parts.py::test_a_full_disk_leaves_no_torn_line_behind"),
     _fault(53, "Poison message", _BAD),
     _fault(54, "Message that the sink refuses for ever", _BAD),
-    _fault(55, "Huge message", _BAD),
+    _fault(
+        55,
+        "Huge message",
+        "chaos/test_huge_message.py::test_a_record_of_20_mb_is_a_dead_letter_and_holds_nobody_up",
+        _BAD,
+    ),
     _fault(56, "Event that no channel takes", _BAD),
     _fault(
         57,
         "One required channel full",
         "agent/test_source_http.py::test_a_full_log_behind_a_sink_that_fails_is_answered_with_503_and_names_the_sink",
+        "agent/test_channels.py::test_memory_channels_share_one_read_and_lose_nothing_when_the_driver_dies",
     ),
     _fault(
         58,
@@ -256,8 +324,8 @@ FAULTS = [
     _fault(
         63,
         "Commit missing while the coordinator moves",
+        f"{_WATCHED}::test_a_missing_commit_is_not_believed_until_it_is_missing_three_times",
         "agent/test_kafka_as_people_run_it.py::test_a_group_is_taken_over_and_a_missing_commit_is_never_guessed",
-        "db/test_watched_groups.py::test_a_missing_commit_is_not_believed_until_it_is_missing_three_times",
     ),
     _fault(
         64,
@@ -279,8 +347,7 @@ FAULTS = [
     _fault(
         67,
         "Commit of a watched group jumps forward",
-        "unit/test_watching.py::test_a_commit_goes_on_further_than_can_have_been_consumed",
-        "db/test_watched_groups.py::test_jumps_are_events_with_before_and_after_and_coordinator",
+        f"{_WATCHED}::test_jumps_are_events_with_before_and_after_and_coordinator",
         "agent/test_watched_groups.py::test_commits_that_vanish_go_back_and_go_on_beyond_the_log_are_seen",
     ),
     _fault(

@@ -34,7 +34,7 @@ from workers.crash_points import AGENT_POINTS
 broker, make_defined, spark_settings = data_plane.broker, data_plane.make_defined, data_plane.spark_settings
 topics = data_plane.topics
 
-PER_LIFE = 4000
+PER_LIFE = 1500
 BATCH = 500
 OWN_COMMIT = {"agent.staged", "agent.committed"}
 SHORT = {
@@ -93,9 +93,9 @@ def die(pipeline: Pipeline, topics: Topics, fault: str) -> Run:
     topics.produce(PER_LIFE)
     run = pipeline.start(crash_at=fault)
     if fault.startswith("agent.leaving"):
-        run.wait_read(topics.ends(topics.source), 90)
+        run.wait_read(topics.ends(topics.source), 240)
         run.order(Command.STOP)
-    assert run.wait_exit(120).signal == signal.SIGKILL, fault
+    assert run.wait_exit(240).signal == signal.SIGKILL, fault
     return run
 
 
@@ -123,7 +123,7 @@ def test_an_agent_that_dies_anywhere_loses_nothing_and_doubles_what_was_counted(
         lives = [die(pipeline, topics, fault_at(point, chance)) for point in chain(sink, chance)]
         topics.produce(PER_LIFE)
         last = pipeline.start()
-        last.wait_read(topics.ends(topics.source), 120)
+        last.wait_read(topics.ends(topics.source), 240)
         assert last.stop().exit_code == 0
         pipeline.ingest()
         found = numbers()

@@ -36,7 +36,6 @@ class Supervision(RuleBasedStateMachine):
         clean()
         Hasty.times = 1
         self.world = World()
-        crash_points.reach = self.world.point
 
     @initialize(seconds=st.integers(0, 12))
     def it_was_started_some_time_ago(self, seconds: int) -> None:
@@ -172,7 +171,7 @@ def world(db: None) -> World:
     return world
 
 
-@pytest.mark.parametrize("points", range(12))
+@pytest.mark.parametrize("points", range(18))
 def test_a_start_survives_the_death_of_the_worker_at_every_point(db: None, points: int) -> None:
     world = World()
     world.ask(OperationKind.START)

@@ -18,6 +18,7 @@ from tests.factories import HostFactory, PipelineFactory
 from tests.fakes.agents import Agent, Agents
 from tests.fakes.host import FakeHost, FakeProcess, WorkerKilled
 from tests.fakes.supervisor import supervisor
+from workers import crash_points
 from workers.supervisor.act import Actor as Hand
 from workers.supervisor.tick import Supervisor, Ticked
 
@@ -75,7 +76,7 @@ class World:
         revision.save()
         self.pipeline_id = pipeline.id
         self.agents = Agents(self.host)
-        self.host.point = self.point
+        self.host.point = crash_points.reach = self.point
         self.bystanders.append(self.host.start())
         self.start_worker()
 
@@ -124,7 +125,7 @@ class World:
         self.host.reboot()
         self.workers.clear()
 
-    def point(self, _name: str) -> None:
+    def point(self, point: str) -> None:
         """The supervisor has come to a point of its work."""
         if self.frozen:
             return

@@ -1,0 +1,50 @@
+"""A record of 20 MB among small ones: a dead letter with its size and its beginning, and the others arrive."""
+
+from __future__ import annotations
+
+import os
+
+from confluent_kafka import Producer
+
+from pipelines.domain.journal import DeadLetters
+from tests.agent.harness import wait_for
+from tests.agent.topics import Topics
+from tests.chaos import data_plane
+from tests.chaos.data_plane import MakeDefined
+from tests.figures import RecordProperty, tell_arrival
+
+broker, make_defined, spark_settings = data_plane.broker, data_plane.make_defined, data_plane.spark_settings
+topics = data_plane.topics
+
+HUGE = 20 * 1000 * 1000
+SMALL = 1000
+
+
+def test_a_record_of_20_mb_is_a_dead_letter_and_holds_nobody_up(
+    topics: Topics, make_defined: MakeDefined, record_property: RecordProperty
+) -> None:
+    topics.configure(topics.source, {"max.message.bytes": str(2 * HUGE)})
+    producer = Producer({"bootstrap.servers": topics.servers, "message.max.bytes": 2 * HUGE})
+    topics.produce(SMALL // 2)
+    producer.produce(topics.source, b"huge" + os.urandom(HUGE), partition=0)
+    assert producer.flush(60) == 0
+    topics.produce(SMALL // 2)
+    pipeline = make_defined(
+        topics.name,
+        sources={"shop": topics.as_source()},
+        channels={"lake": {"type": "direct"}},
+        sinks={"lake": topics.as_sink()},
+    )
+    run = pipeline.start()
+    run.wait_read(topics.ends(topics.source), 180)
+    letters = wait_for(lambda: [one for each in run.of_kind(DeadLetters) for one in each.letters], "the letter", 60)
+    assert run.stop().exit_code == 0
+    pipeline.ingest()
+    (letter,) = letters
+    assert (letter.component, letter.size, letter.truncated) == ("sinks.lake", HUGE + 4, True)
+    assert "more than" in letter.cause
+    found = topics.read().numbers
+    assert tell_arrival(record_property, found, range(SMALL), pipeline.announced_duplicates) == (0, 0)
+    counts = [done.counts for done in pipeline.books["shop", "lake"].done]
+    assert sum(each.dead_lettered for each in counts) == 1
+    assert all(each.balanced for each in counts)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines.domain import journal, protocol
-from pipelines.domain.journal import Done, Entry, Planned, Positions, Resolved
-from pipelines.domain.positions import PartitionPosition
+from pipelines.domain.journal import Done, Entry, Identified, Planned, Positions, Resolved
+from pipelines.domain.positions import PartitionPosition, SourceIdentity
 from pipelines.domain.protocol import (
     Control,
     ExitRecord,
@@ -213,6 +213,7 @@ class Pipeline:
     run_number: int = 0
     lineage: int = 1
     books: dict[tuple[str, str], Books] = field(default_factory=lambda: defaultdict(Books))
+    identities: dict[str, SourceIdentity] = field(default_factory=dict)
     current: Run | None = None
     interceptors: list[str] = field(default_factory=list)
 
@@ -237,6 +238,7 @@ class Pipeline:
             revision=1, revision_digest=definition.digest(), definition=definition.plain(), lineage=self.lineage,
             checkpoint_root=str(protocol.checkpoint_root(self.state_dir, self.name, self.lineage)),
             heads=[self.books[query].head(*query) for query in definition.queries()], spark=self.spark,
+            identities=list(self.identities.values()),
             interceptors=self.interceptors, handover=handover is not None,
         ).store(directory / protocol.LAUNCH)  # fmt: skip
         self.current = Run(directory, token, handover)
@@ -255,6 +257,8 @@ class Pipeline:
             if isinstance(payload, Positions):
                 changes = {(c.topic, c.partition): c.new for c in payload.changes}
                 self.books[payload.source, payload.channel].positions.update(changes)
+            elif isinstance(payload, Identified):
+                self.identities[payload.source] = payload
             elif isinstance(payload, Planned):
                 self.books[payload.source, payload.channel].planned = payload
             elif isinstance(payload, Done):

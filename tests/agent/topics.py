@@ -19,6 +19,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from tests.waiting import wait_until
+
 _PARTITIONS = 4
 
 
@@ -43,16 +45,13 @@ class Out:
 class Topics:
     """A fresh input and output topic."""
 
-    def __init__(self, servers: str) -> None:
+    def __init__(self, servers: str, name: str | None = None) -> None:
         self.servers = servers
-        self.name = f"t-{uuid.uuid4().hex[:8]}"
+        self.name = name or f"t-{uuid.uuid4().hex[:8]}"
         self.source, self.sink = f"{self.name}-in", f"{self.name}-out"
         self.produced = 0
         self._admin = AdminClient({"bootstrap.servers": servers})
-        self._producer = Producer({
-            "bootstrap.servers": servers, "linger.ms": 20, "batch.size": 500_000, "compression.type": "lz4",
-            "queue.buffering.max.messages": 1_000_000,
-        })  # fmt: skip
+        self._producer = _producer(servers)
         self.create(self.source)
         self.create(self.sink)
 
@@ -74,6 +73,19 @@ class Topics:
         """Remove a topic."""
         for future in self._admin.delete_topics([topic]).values():
             future.result(10)
+
+    def make_again(self, topic: str) -> None:
+        """Delete a topic, and make one of the same name as soon as the broker allows it."""
+        self.delete(topic)
+        wait_until(lambda: self._made(topic), f"{topic} is there again")
+        self._producer = _producer(self.servers)
+
+    def _made(self, topic: str) -> bool:
+        try:
+            self.create(topic)
+        except KafkaException:
+            return False
+        return True
 
     def trim(self, partition: int, before: int) -> None:
         """Do what retention does."""
@@ -142,6 +154,13 @@ class Topics:
         committed = consumer.committed([TopicPartition(self.source, n) for n in range(_PARTITIONS)], timeout=10)
         consumer.close()
         return {at.partition: at.offset for at in committed}
+
+
+def _producer(servers: str) -> Producer:
+    return Producer({
+        "bootstrap.servers": servers, "linger.ms": 20, "batch.size": 500_000, "compression.type": "lz4",
+        "queue.buffering.max.messages": 1_000_000,
+    })  # fmt: skip
 
 
 class Pacer(threading.Thread):

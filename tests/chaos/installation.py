@@ -26,12 +26,14 @@ STOPPED_WITHIN = 120.0
 
 @dataclass(frozen=True)
 class Installation:
-    """The running stack. `state` is its state directory, `servers` its broker."""
+    """The running stack. `state` is its state directory, `servers` its broker, `token` an administrator's."""
 
     state: Path
     api: Api
     servers: str
     log: Path
+    url: str
+    token: str
 
     def kill(self, service: str) -> int:
         """SIGKILL a service of the stack; returns its pid."""
@@ -72,7 +74,9 @@ def installed(directory: Path) -> Iterator[Installation]:
             [sys.executable, "manage.py", "create_token", "admin"],
             cwd=PROJECT, env=environment, check=True, capture_output=True, text=True,
         ).stdout.strip().splitlines()[-1]  # fmt: skip
-        yield Installation(state, Api(web_url(web), token, Interrupt()), bootstrap_servers(kafka), log)
+        yield Installation(
+            state, Api(web_url(web), token, Interrupt()), bootstrap_servers(kafka), log, web_url(web), token
+        )
     finally:
         stack.terminate()
         try:

@@ -1,0 +1,231 @@
+"""The guard on a real broker: what happens to topics, groups and checkpoints behind an agent's back."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions
+
+from controlplane.devstack.kafka import running_kafka
+from pipelines.domain.journal import Done, Identified, Noticed, Planned, Positions, Repaired
+from pipelines.domain.position_plan import Goal, Target, plan
+from pipelines.domain.protocol import AgentFinding, Exit, SparkSettings
+from pipelines.domain.states import Command
+from tests.agent.conftest import MakePipeline, define
+from tests.agent.harness import Pipeline, Run, wait_for
+from tests.agent.topics import Topics
+from tests.counts import not_once
+
+LONG = 240.0
+"""Seconds that a start may take on a machine with other things to do."""
+
+
+def blocked(run: Run) -> dict[str, AgentFinding]:
+    """The run must end for a decision; returns its findings by code."""
+    assert run.wait_exit(LONG).exit_code == Exit.PREFLIGHT_BLOCKED
+    assert run.status is not None
+    return {finding.code: finding for finding in run.status.findings}
+
+
+def decide(pipeline: Pipeline, run: Run, goal: Goal) -> tuple[int, int]:
+    """Plan a choice against what the run has found, and do what a control plane does; returns skips and replays."""
+    assert run.status is not None
+    assert run.status.survey is not None
+    survey = run.status.survey
+    made = plan(survey, Target(goal=goal))
+    assert not made.impossible
+    pipeline.ingest()
+    pipeline.lineage = pipeline.run_number + 1
+    for move in made.moves:
+        book = pipeline.books[move.source, move.channel]
+        book.done, book.planned = [], None
+        book.positions[move.topic, move.partition] = move.new
+    pipeline.identities = {each.source: each for each in survey.identities}
+    return made.skip, made.replay
+
+
+def commit(topics: Topics, offset: int) -> None:
+    """What somebody does who resets the group by hand."""
+    wanted = [TopicPartition(topics.source, number, offset) for number in range(4)]
+    admin = AdminClient({"bootstrap.servers": topics.servers})
+    request = ConsumerGroupTopicPartitions(f"headgate.{topics.name}", wanted)
+    for future in admin.alter_consumer_group_offsets([request]).values():
+        future.result(10)
+
+
+def lose_group(topics: Topics) -> None:
+    """What the expiry of an empty group does."""
+    admin = AdminClient({"bootstrap.servers": topics.servers})
+    for future in admin.delete_consumer_groups([f"headgate.{topics.name}"]).values():
+        future.result(10)
+
+
+def produce_to_new_partition(topics: Topics, count: int) -> None:
+    """Numbered records for the partition that was added."""
+    producer = Producer({"bootstrap.servers": topics.servers})
+    for number in range(topics.produced, topics.produced + count):
+        producer.produce(topics.source, b"%010d new" % number, partition=4)
+    topics.produced += count
+    assert producer.flush(30) == 0
+
+
+def test_a_group_that_is_lost_or_moved_is_told_and_written_again_and_a_topic_made_again_ends_the_run(
+    topics: Topics, make_pipeline: MakePipeline
+) -> None:
+    topics.produce(400)
+    pipeline = make_pipeline()
+    pipeline.definition["lifecycle"] = {"guard_interval": "500ms"}
+    run = pipeline.start()
+    run.wait_delivered(400, LONG)
+    mirrored = dict.fromkeys(range(4), 100)
+    wait_for(lambda: topics.mirrored() == mirrored, "the mirror is written", LONG)
+
+    lose_group(topics)
+    wait_for(lambda: {n.code for n in run.of_kind(Noticed)} == {"GROUP_LOST"}, "the loss is noticed", LONG)
+    wait_for(lambda: topics.mirrored() == mirrored, "the mirror is written again", LONG)
+    commit(topics, 7)
+    wait_for(lambda: "GROUP_MOVED" in {n.code for n in run.of_kind(Noticed)}, "the move is noticed", LONG)
+    wait_for(lambda: topics.mirrored() == mirrored, "the mirror is written again", LONG)
+    assert sum(done.counts.read for done in run.of_kind(Done)) == 400
+
+    topics.make_again(topics.source)
+    topics.produce(800)
+    findings = blocked(run)
+    assert findings.keys() == {"TOPIC_RECREATED"}
+    (known,) = run.of_kind(Identified)
+    assert known.topics[topics.source] in findings["TOPIC_RECREATED"].message
+    assert sum(planned.bound for planned in run.of_kind(Planned)) == 400
+
+    pipeline.ingest()
+    second = pipeline.start()
+    assert "800 records, none of which was read" in blocked(second)["TOPIC_RECREATED"].message
+    assert second.of_kind(Planned) == []
+    assert decide(pipeline, second, Goal.EARLIEST) == (0, 0)
+    third = pipeline.start()
+    third.wait_delivered(800, LONG)
+    assert third.stop().exit_code == 0
+    assert not_once(topics.read().numbers, range(1200)) == {}
+
+
+@pytest.fixture
+def moved(topics: Topics, make_pipeline: MakePipeline) -> Pipeline:
+    """A pipeline that has moved 400 records and was stopped."""
+    topics.produce(400)
+    pipeline = make_pipeline()
+    run = pipeline.start()
+    run.wait_delivered(400, LONG)
+    wait_for(lambda: topics.mirrored() == dict.fromkeys(range(4), 100), "the mirror is written", LONG)
+    assert run.stop().exit_code == 0
+    pipeline.ingest()
+    return pipeline
+
+
+def refused(pipeline: Pipeline) -> tuple[Run, dict[str, AgentFinding]]:
+    """Start; nothing may be read."""
+    run = pipeline.start()
+    findings = blocked(run)
+    assert run.of_kind(Planned) == []
+    return run, findings
+
+
+def test_what_happens_while_it_is_stopped_is_found_before_a_record_is_read_and_each_decision_does_what_it_said(
+    topics: Topics, moved: Pipeline
+) -> None:
+    book = moved.books["shop", "lake"]
+    kept = dict(book.positions), list(book.done)
+
+    book.positions, book.done = {}, []
+    _, findings = refused(moved)
+    assert findings.keys() == {"LEDGER_LOST"}
+    assert topics.mirrored() == dict.fromkeys(range(4), 100)
+    book.positions, book.done = kept
+
+    commit(topics, 130)
+    topics.produce(400)
+    run, findings = refused(moved)
+    assert findings.keys() == {"LEDGER_BEHIND"}
+    assert decide(moved, run, Goal.LEDGER) == (0, 120)
+    commit(topics, 100)
+
+    topics.trim(partition=2, before=130)
+    run, findings = refused(moved)
+    assert findings.keys() == {"BELOW_LOG_START"}
+    assert "30 records" in findings["BELOW_LOG_START"].message
+    assert decide(moved, run, Goal.LEDGER) == (30, 0)
+    book.positions[topics.source, 0] = 260
+    run, findings = refused(moved)
+    assert findings.keys() == {"BEYOND_LOG_END"}
+    book.positions[topics.source, 0] = 100
+
+    lose_group(topics)
+    admin = AdminClient({"bootstrap.servers": topics.servers})
+    for future in admin.create_partitions([NewPartitions(topics.source, 5)]).values():
+        future.result(10)
+    produce_to_new_partition(topics, 50)
+    run = moved.start()
+    run.wait_delivered(370 + 50, LONG)
+    assert {notice.code for notice in run.of_kind(Noticed)} == {"GROUP_LOST"}
+    added = [change for entry in run.of_kind(Positions) for change in entry.changes if change.partition == 4]
+    assert [(change.old, change.new) for change in added] == [(None, 0)]
+    assert run.obey(Command.PAUSE).pause_proof is not None
+    assert run.stop().exit_code == 0
+    skipped = set(range(400 + 2, 400 + 2 + 4 * 30, 4))
+    assert not_once(topics.read().numbers, set(range(850)) - skipped) == {}
+
+    log = moved.checkpoint("shop", "lake")
+    moved.ingest()
+    newest = max((log / "offsets").iterdir(), key=lambda path: int(path.name) if path.name.isdigit() else -1)
+    newest.write_bytes(newest.read_bytes()[:-5])
+    topics.produce(40)
+    run = moved.start()
+    run.wait_delivered(40, LONG)
+    (mended,) = run.of_kind(Repaired)
+    assert mended.file == f"offsets/{newest.name}"
+    assert run.stop().exit_code == 0
+    moved.ingest()
+    assert not_once(topics.read().numbers, set(range(890)) - skipped) == {}
+
+    _damage_the_middle(log)
+    run, findings = refused(moved)
+    assert findings.keys() == {"CHECKPOINT_DISAGREES"}
+    shutil.rmtree(log)
+    run, findings = refused(moved)
+    assert findings.keys() == {"CHECKPOINT_LOST"}
+    assert decide(moved, run, Goal.LEDGER) == (0, 0)
+    topics.produce(40)
+    run = moved.start()
+    run.wait_delivered(40, LONG)
+    assert run.stop().exit_code == 0
+    assert not_once(topics.read().numbers, set(range(930)) - skipped) == {}
+
+
+def _damage_the_middle(log: Path) -> None:
+    oldest = min(int(path.name) for path in (log / "commits").iterdir() if path.name.isdigit())
+    (log / "commits" / str(oldest)).write_text("")
+
+
+def test_a_cluster_that_is_replaced_behind_its_address_is_another_log(
+    tmp_path: Path, spark_settings: SparkSettings
+) -> None:
+    with running_kafka(tmp_path / "old") as servers:
+        old = Topics(servers)
+        old.produce(40)
+        pipeline = Pipeline(tmp_path / "state", define(old, delivery={}), spark_settings)
+        run = pipeline.start()
+        run.wait_delivered(40, LONG)
+        assert run.stop().exit_code == 0
+        pipeline.ingest()
+    with running_kafka(tmp_path / "new", port=int(servers.rpartition(":")[2])):
+        new = Topics(servers, name=old.name)
+        new.produce(120)
+        refusal, findings = refused(pipeline)
+        assert findings.keys() == {"CLUSTER_CHANGED"}
+        assert "120 records, none of which was read" in findings["CLUSTER_CHANGED"].message
+        assert decide(pipeline, refusal, Goal.EARLIEST) == (0, 0)
+        run = pipeline.start()
+        run.wait_delivered(120, LONG)
+        assert run.stop().exit_code == 0
+        assert not_once(new.read().numbers, range(120)) == {}

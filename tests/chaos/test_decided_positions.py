@@ -1,0 +1,81 @@
+"""A position that asks for a decision, from REST and command line: seen to the record, decided, and gone on from."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controlplane.cli.errors import ExitCode
+from tests.chaos.installation import Installation, wait_for
+from tests.chaos.stream import MOVING_WITHIN, Stream
+
+FORWARD = 100
+
+
+def headgate(installation: Installation, *arguments: str) -> tuple[int, str]:
+    """The command line as a user runs it; its exit code and what it printed."""
+    environment = {**os.environ, "HEADGATE_URL": installation.url, "HEADGATE_TOKEN": installation.token}
+    code = "from controlplane.cli.app import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env=environment, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+def move_forward(log: Path) -> None:
+    """The newest finished batch of a checkpoint ends a hundred records further on."""
+    newest = max((log / "commits").iterdir(), key=lambda path: int(path.name) if path.name.isdigit() else -1)
+    plan = log / "offsets" / newest.name
+    *head, text = plan.read_text().splitlines()
+    ends: dict[str, dict[str, int]] = json.loads(text)
+    next(iter(ends.values()))["0"] += FORWARD
+    plan.write_text("\n".join([*head, json.dumps(ends)]))
+
+
+def test_a_gap_is_shown_in_the_status_and_a_reviewed_decision_leads_on(stream: Stream) -> None:
+    installation, name = stream.installation, stream.demo.name
+    stream.act("stop", drain=True)
+    read, lineage = stream.read, stream.runs[0]["lineage"]
+    (log,) = (installation.state / "checkpoints" / name / str(lineage)).iterdir()
+    move_forward(log)
+
+    with pytest.raises(RuntimeError, match=f"GAP {FORWARD}"):
+        stream.act("start")
+    status = installation.api.get(f"/pipelines/{name}/status")
+    assert status["phase"] == "BLOCKED"
+    assert f"GAP {FORWARD}" in status["findings"][0]["message"]
+    assert {each["to"]: (each["skip"], each["replay"]) for each in status["choices"]}["checkpoint"] == (FORWARD, 0)
+    assert f"GAP {FORWARD}" in headgate(installation, "status", name)[1]
+    shown = json.loads(headgate(installation, "positions", name, "--json")[1])
+    assert shown["fresh"]
+    apart = [row for row in shown["partitions"] if row["checkpoint"] != row["ledger"]]
+    assert [(row["checkpoint"] - row["ledger"], row["verdict"]) for row in apart] == [(FORWARD, "CHECKPOINT_DISAGREES")]
+
+    planned = plan(installation, name, "ledger")
+    assert (planned["skip"], planned["replay"]) == (0, 0)
+    other = plan(installation, name, "timestamp=-1d")
+    assert other["replay"] == sum(row["ledger"] for row in shown["partitions"])
+    assert headgate(installation, "positions", "apply", name, planned["hash"])[0] == ExitCode.OK
+    code, words = headgate(installation, "positions", "apply", name, other["hash"])
+    assert (code, "plan_stale" in words or "not one of the present state" in words) == (ExitCode.REFUSED, True)
+
+    stream.act("start")
+    stream.goes_on(read)
+    assert stream.runs[0]["lineage"] == stream.runs[0]["number"]
+    assert stream.books["gaps"] == stream.books["overlaps"] == 0
+    actions = [row["action"] for row in installation.api.get("/audit")["results"]]
+    assert actions.count("positions.apply") == 1
+    wait_for(lambda: stream.pipeline["phase"] == "RUNNING", MOVING_WITHIN, "it runs")
+
+
+def plan(installation: Installation, name: str, to: str) -> Any:
+    code, said = headgate(installation, "positions", "plan", name, "--to", to, "--json")
+    assert code == ExitCode.OK, said
+    return json.loads(said)

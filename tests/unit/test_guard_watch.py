@@ -1,0 +1,215 @@
+"""The guard of a run that goes on, and commits that are missing only for a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from pipelines.domain.journal import Identified, Noticed, read_entries
+from pipelines.domain.positions import PartitionPosition, SourceIdentity
+from workers.agent.checkpoint import Key, Offsets
+from workers.agent.component import Place, SourceBuilder
+from workers.agent.findings import Blocked
+from workers.agent.gate import Gate
+from workers.agent.guard import LogRange, Mirrored
+from workers.agent.guard_watch import GuardWatch, SourceGuard, before_batch
+from workers.agent.kafka import Cluster, Commit
+from workers.agent.ledger import Journal
+
+KEY: Key = ("t", 0)
+KNOWN = SourceIdentity(source="shop", cluster_id="c", topics={"t": "one"})
+
+
+class Stub(SourceBuilder):
+    """A source as a test wants it to be seen."""
+
+    def __init__(self) -> None:
+        super().__init__(None, Place("p", 1, "sources.shop"))
+        self.seen, self.log = KNOWN, LogRange(0, 300)
+        self.group: dict[Key, Mirrored] | None = {KEY: Mirrored(100, True)}
+        self.soon: dict[Key, float] = {}
+        self.away = 0
+
+    def identity(self) -> SourceIdentity:
+        if self.away:
+            self.away -= 1
+            raise ConnectionError("away")
+        return self.seen
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        return dict(self.identity().topics)
+
+    def log_ranges(self) -> dict[Key, LogRange]:
+        return {KEY: self.log}
+
+    def mirrored(self, partitions: list[Key], *, surely: bool) -> dict[Key, Mirrored] | None:
+        return self.group
+
+    def expiring(self, positions: list[PartitionPosition]) -> dict[Key, float]:
+        return self.soon
+
+    def ends(self, partitions: list[Key]) -> Offsets:
+        return {KEY: self.log.end}
+
+    def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
+        raise NotImplementedError
+
+    def stream(self, spark: Any, starts: Offsets, max_events: int) -> Any:
+        raise NotImplementedError
+
+
+class Query:
+    """As much of a query as the guard looks at."""
+
+    def __init__(self) -> None:
+        self.at, self.settled = 100, True
+
+    def cursors(self) -> list[Offsets]:
+        return [{KEY: self.at}]
+
+
+class Shown:
+    """A mirror that has written 100."""
+
+    def __init__(self) -> None:
+        self.written, self.forgotten = {KEY: 100}, 0
+
+    def forget(self) -> None:
+        self.forgotten += 1
+
+
+class Stage:
+    """One guarded source."""
+
+    def __init__(self, path: Path) -> None:
+        self.source, self.query, self.mirror, self._path = Stub(), Query(), Shown(), path
+        queries: list[Any] = [self.query]
+        mirror: Any = self.mirror
+        self.guard = SourceGuard(self.source, queries, mirror, Journal(path, epoch=1), KNOWN)
+
+    def entries(self) -> list[Any]:
+        return [entry.payload() for entry in read_entries(self._path.read_bytes())[0]]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path / "journal.jsonl")
+
+
+def test_what_agrees_is_left_alone(stage: Stage) -> None:
+    assert stage.guard.check() == []
+    stage.guard.look_around()
+    stage.guard.same_topics()
+    assert (stage.entries(), stage.mirror.forgotten) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("log", "settled", "code"),
+    [
+        (LogRange(130, 300), True, "BELOW_LOG_START"),
+        (LogRange(130, 300), False, None),
+        (LogRange(0, 60), True, "BEYOND_LOG_END"),
+        (LogRange(0, 60), False, "BEYOND_LOG_END"),
+    ],
+    ids=["trimmed", "trimmed under a batch in hand", "cut off", "cut off under a batch in hand"],
+)
+def test_a_log_that_left_the_position_behind_is_found_while_it_runs(
+    stage: Stage, log: LogRange, settled: bool, code: str | None
+) -> None:
+    stage.source.log, stage.query.settled = log, settled
+    assert [finding.code for finding in stage.guard.check()] == ([code] if code else [])
+
+
+def test_a_topic_made_again_blocks_the_batch_that_would_read_it(stage: Stage) -> None:
+    stage.source.seen = KNOWN.model_copy(update={"topics": {"t": "two"}})
+    with pytest.raises(Blocked, match="made again"):
+        before_batch(stage.guard, Gate())()
+
+
+def test_a_topic_that_a_pattern_met_since_is_learnt_and_written_down(stage: Stage) -> None:
+    stage.source.seen = KNOWN.model_copy(update={"topics": {"t": "one", "u": "x"}})
+    assert stage.guard.check() == []
+    assert [each.topics for each in stage.entries() if isinstance(each, Identified)] == [{"t": "one", "u": "x"}]
+    stage.source.seen = KNOWN.model_copy(update={"topics": {"t": "one", "u": "y"}})
+    assert stage.guard.check() == [], "nothing of it was read yet"
+
+
+def test_a_source_that_is_away_holds_the_batch_until_it_answers(stage: Stage) -> None:
+    stage.source.away = 1
+    before_batch(stage.guard, Gate())()
+    assert stage.source.away == 0
+    gate = Gate()
+    gate.stop(cancel=False)
+    stage.source.away = 1
+    before_batch(stage.guard, gate)()
+    assert stage.source.away == 1, "a stopped gate is not waited for"
+
+
+def test_a_resume_waits_for_a_source_that_is_away_only_while_it_is_wanted(stage: Stage) -> None:
+    watch = GuardWatch([stage.guard], Gate(), 60)
+    stage.source.away, stage.source.log = 1, LogRange(130, 300)
+    assert [finding.code for finding in watch.check_patiently(lambda: True)] == ["BELOW_LOG_START"]
+    assert watch.check_patiently(lambda: False) == []
+
+
+@pytest.mark.parametrize(
+    ("group", "code"), [({}, "GROUP_LOST"), ({KEY: Mirrored(7, False)}, "GROUP_MOVED"), (None, None)]
+)
+def test_a_mirror_that_is_lost_or_moved_is_told_once_and_written_again(
+    stage: Stage, group: dict[Key, Mirrored] | None, code: str | None
+) -> None:
+    stage.source.group = group
+    stage.guard.look_around()
+    stage.guard.look_around()
+    told = [each.code for each in stage.entries() if isinstance(each, Noticed)]
+    assert (told, stage.mirror.forgotten > 0) == ([code] if code else [], code is not None)
+    stage.source.group = {KEY: Mirrored(100, True)}
+    stage.guard.look_around()
+    assert [each.over for each in stage.entries()] == ([False, True] if code else [])
+
+
+def test_records_that_will_expire_unread_are_told_with_the_time(stage: Stage) -> None:
+    stage.source.soon = {KEY: 450.0}
+    stage.guard.look_around()
+    (notice,) = stage.entries()
+    assert (notice.code, "450 s" in notice.message) == ("EXPIRING", True)
+
+
+class Moving(Cluster):
+    """A cluster whose coordinator moves: whoever asks first gets no commit."""
+
+    def __init__(self, answers: list[dict[Key, Commit]], errors: list[int] | None = None) -> None:
+        super().__init__({})
+        self.answers, self.errors, self.coordinators = answers, errors or [], 0
+
+    def _commits(self, group: str, partitions: Iterable[Key]) -> dict[Key, Commit]:
+        if self.errors:
+            raise KafkaException(KafkaError(self.errors.pop(0)))
+        return self.answers.pop(0)
+
+    def _another(self) -> Cluster:
+        return self
+
+    def find_coordinator(self, group: str) -> None:
+        self.coordinators += 1
+
+
+def test_a_missing_commit_is_believed_only_after_the_coordinator_was_found_and_asked_again() -> None:
+    moving = Moving([{}, {KEY: Commit(100)}])
+    assert moving.surely_committed("g", [KEY]) == {KEY: Commit(100)}
+    assert moving.coordinators == 1
+    gone = Moving([{}, {}])
+    assert gone.surely_committed("g", [KEY]) == {}
+    assert gone.answers == []
+
+
+def test_a_coordinator_that_is_not_ready_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workers.agent.kafka._RETRY", 0.0)
+    loading = KafkaError.COORDINATOR_LOAD_IN_PROGRESS
+    assert Moving([{KEY: Commit(5)}], [loading, loading]).commits("g", [KEY]) == {KEY: Commit(5)}
+    with pytest.raises(KafkaException):
+        Moving([], [KafkaError.GROUP_AUTHORIZATION_FAILED]).commits("g", [KEY])

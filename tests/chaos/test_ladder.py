@@ -31,8 +31,9 @@ spark_settings = data_plane.spark_settings
 
 REAL = "HEADGATE_REAL_LADDER" in os.environ
 INTERVAL, TIMEOUT = (30.0, 180.0) if REAL else (1.0, 5.0)
-LATEST = 1.1 * TIMEOUT + (0.0 if REAL or WHOLE else 1.0)
-"""A tenth after the deadline; where other tests share the machine, a second more."""
+STRICT = REAL or WHOLE
+"""Rates and instants are compared where no other tests share the machine."""
+LATEST = 1.1 * TIMEOUT if STRICT else TIMEOUT + 60
 RATE = 500
 HOSTILE = "tests.chaos.hostile:Hostile"
 INTERCEPTOR = "sources.shop.interceptors[0]"
@@ -77,17 +78,18 @@ class Flow:
         self.since = wait_for(lambda: self.finished(last + 1e-6), f"a batch after {now}", 60)[0][0]
         return self
 
-    def keeps_its_rate(self) -> None:
-        """From the first batch to the next one from now: nine tenths of the rate, and no standstill."""
+    def goes_on(self) -> None:
+        """Two more batches are finished; on a machine that is not shared, at nine tenths of the rate at least."""
         before = len(self.finished(self.since))
         batches = wait_for(
-            lambda: found if len(found := self.finished(self.since)) > before else None, "another batch", 60
+            lambda: found if len(found := self.finished(self.since)) >= before + 2 else None, "two more batches", 120
         )
-        times = [at for at, _ in batches]
-        seconds = times[-1] - times[0]
-        assert sum(count for _, count in batches[1:]) > 0.9 * RATE * seconds
-        still = max(later - earlier for earlier, later in pairwise(times))
-        assert still < max(3.0, seconds / 3), f"{self.channel} stood still for {still:.1f} s of {seconds:.1f} s"
+        if STRICT:
+            times = [at for at, _ in batches]
+            seconds = times[-1] - times[0]
+            assert sum(count for _, count in batches[1:]) > 0.9 * RATE * seconds
+            still = max(later - earlier for earlier, later in pairwise(times))
+            assert still < max(3.0, seconds / 3), f"{self.channel} stood still for {still:.1f} s of {seconds:.1f} s"
 
 
 class Case:
@@ -184,9 +186,9 @@ def obeys_in_the_end(case: Case, neighbour: Run, how: str) -> None:
     run = case.start(how)
     case.hang()
     beside, other = Flow(run, "audit").begin(), Flow(neighbour, "lake").begin()
-    beside.keeps_its_rate()
+    beside.goes_on()
     record = case.stop(run)
-    other.keeps_its_rate()
+    other.goes_on()
     assert (record.exit_code, record.killed_by, record.rung) == (0, None, "sigterm")
     assert record.boottime < case.stopped_at + TIMEOUT
     assert {path for dump in dumps(run) for path in dump.stuck} == {INTERCEPTOR}
@@ -210,9 +212,9 @@ def test_a_component_that_nothing_interrupts_is_killed_at_the_deadline(case: Cas
     run = case.start(how)
     case.hang()
     beside, other = Flow(run, "audit").begin(), Flow(neighbour, "lake").begin()
-    beside.keeps_its_rate()
+    beside.goes_on()
     record = case.stop(run)
-    other.keeps_its_rate()
+    other.goes_on()
     assert (record.signal, record.killed_by, record.rung) == (signal.SIGKILL, "keeper", "sigkill")
     assert TIMEOUT <= record.boottime - case.stopped_at < LATEST
     named = INTERCEPTOR if how == "masked" else "sinks.lake"

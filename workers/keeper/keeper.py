@@ -169,7 +169,7 @@ class Keeper:
         return self._record(status, self._control.order.reason if self._rung else "")
 
     def _lock(self) -> int | None:
-        """One ACTIVE agent per pipeline and host, and each run at most once: the lock names the last epoch that held it.
+        """One ACTIVE agent per pipeline and host, each run at most once: the lock names the last epoch that held it.
 
         The driver inherits the lock, so it outlives a killed keeper. Raises AlreadyBegun for a run that was begun
         before, by a supervisor that another has taken the lease from: it is that keeper's, and nothing is recorded.

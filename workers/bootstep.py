@@ -208,7 +208,7 @@ def canary(worker: Any, deaf: Callable[[str], None]) -> Canary:
 def watcher() -> Watcher:
     """What watches lag, alerts and consumer groups for this host."""
     environment = settings.HEADGATE
-    made = watch(environment.host, KafkaBrokers(), references())
+    made = watch(environment.host, environment.state, KafkaBrokers(), references())
     return Watcher(made, FileLock(environment.state / WATCH_LOCK))
 
 

@@ -18,6 +18,7 @@ from controlplane.cli import (
     positions,
     records,
     rehearsing,
+    replaying,
     secrets,
     stacks,
     watching,
@@ -102,6 +103,7 @@ app.command()(stacks.stacks)
 app.command()(records.events)
 app.add_typer(alerts.app, name="alerts")
 app.add_typer(watching.groups, name="watch-group")
+app.command()(replaying.replay)
 app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(positions.app, name="positions")
 app.command()(quarantine)

@@ -29,6 +29,7 @@ STEPS: dict[OperationKind, tuple[str, ...]] = {
     OperationKind.FORCE_STOP: ("requested", "process_exit"),
     OperationKind.RESTART: (*_STOP, *_START),
     OperationKind.REPLAY: ("requested", "sending"),
+    OperationKind.REPLAY_RANGE: ("requested", "replaying"),
 }
 
 

@@ -158,12 +158,13 @@ class OperationKind(StrEnum):
     FORCE_STOP = "force-stop"
     RESTART = "restart"
     REPLAY = "replay"
+    REPLAY_RANGE = "replay_range"
 
 
 ENDING_OPERATIONS = frozenset({OperationKind.STOP, OperationKind.FORCE_STOP})
 """Operations after which there is no process."""
 
-SIDE_OPERATIONS = frozenset({OperationKind.REPLAY})
+SIDE_OPERATIONS = frozenset({OperationKind.REPLAY, OperationKind.REPLAY_RANGE})
 """Operations that do not change what the pipeline does, and go on beside the one that does."""
 
 
@@ -191,11 +192,13 @@ class LetterState(StrEnum):
 
 class LedgerState(StrEnum):
     """PLANNED: the sink may have been touched. DONE: the sink has acknowledged. ABANDONED: a person has decided to go
-    on elsewhere; the sink may hold some of it."""
+    on elsewhere; the sink may hold some of it. REPLAYED: a range that was read before, delivered once more on request;
+    no position moved, and the books do not count it again."""
 
     PLANNED = "planned"
     DONE = "done"
     ABANDONED = "abandoned"
+    REPLAYED = "replayed"
 
 
 class LookState(StrEnum):

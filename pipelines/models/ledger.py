@@ -12,7 +12,8 @@ from pipelines.models.definition import choices
 class LedgerBatch(models.Model):
     """One batch, or several adjoining finished ones of a run that were taken in together.
 
-    `ranges` is `[{topic, partition, start, end}]`. Rows count, not offsets: read is what the source gave.
+    `ranges` is `[{topic, partition, start, end}]`. Rows count, not offsets: read is what the source gave. `operation`:
+    of a batch that was replayed, the replay.
     """
 
     run = models.ForeignKey("pipelines.Run", on_delete=models.CASCADE, related_name="batches")
@@ -40,9 +41,19 @@ class LedgerBatch(models.Model):
     planned = models.JSONField(null=True, blank=True, help_text="journal.Planned of an open batch.")
     planned_at = models.DateTimeField(null=True, blank=True)
     done_at = models.DateTimeField(null=True, blank=True)
+    operation = models.ForeignKey(
+        "pipelines.Operation", null=True, blank=True, on_delete=models.CASCADE, related_name="batches"
+    )
     rolled = models.PositiveSmallIntegerField(default=0, help_text="How often it was merged with its neighbours.")
 
     class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["operation", "first_batch"],
+                condition=Q(operation__isnull=False),
+                name="a_replayed_batch_is_there_once",
+            ),
+        ]
         indexes = [
             models.Index(fields=["pipeline", "-id"]),
             models.Index(fields=["pipeline", "source", "channel", "-id"]),

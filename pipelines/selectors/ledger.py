@@ -72,7 +72,8 @@ def books_view(pipeline: Pipeline) -> BooksView:
 
 def _sums(pipeline: Pipeline) -> list[dict[str, Any]]:
     planned = Q(state=LedgerState.PLANNED)
-    rows = LedgerBatch.objects.filter(pipeline=pipeline).values("source", "channel").order_by("source", "channel")
+    counted_once = LedgerBatch.objects.filter(pipeline=pipeline).exclude(state=LedgerState.REPLAYED)
+    rows = counted_once.values("source", "channel").order_by("source", "channel")
     sums = {f"sum_{name}": Sum(name, default=0) for name in SUMS}
     finished = Sum(_NUMBER, filter=~planned, default=0)
     counted = rows.annotate(**sums, batches=finished, open_batches=Count("id", filter=planned))

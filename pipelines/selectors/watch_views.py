@@ -195,3 +195,20 @@ class GroupPlanView(View):
     sinks: list[SinkEffectView]
     warnings: list[str]
     reset_csv: str
+
+
+class RangePlanView(View):
+    """What a replay of [start, end) does: so many offsets come again, at most, in so many batches. The channel has read
+    up to `read_up_to`; `hash` applies the plan."""
+
+    source: str
+    channel: str
+    topic: str
+    partition: int
+    start: int
+    end: int
+    read_up_to: int
+    offsets: int
+    batches: int
+    sinks: list[SinkEffectView]
+    hash: str

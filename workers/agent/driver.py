@@ -187,7 +187,8 @@ class Driver:
         ending = self._ending
         if ending is None:
             return False
-        return time.monotonic() > ending.deadline or all(query.settled for query in self._queries)
+        settled = all(query.settled for query in self._queries) and not self._gate.inside
+        return time.monotonic() > ending.deadline or settled
 
     def _tick(self) -> None:
         if order := self._control.poll():

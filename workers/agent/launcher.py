@@ -37,6 +37,7 @@ from workers.agent.ledger import Journal
 from workers.agent.mirror import Mirror, SourceWatch
 from workers.agent.preflight import Components, Found, check_all, check_positions, survey
 from workers.agent.query import ReadQuery
+from workers.agent.range_replay import RangeReplays
 from workers.agent.real_time import COUNTED, Flow, Query, RealTimeQuery
 from workers.agent.sink_processors import processor
 
@@ -249,6 +250,8 @@ class Launcher:
             SourceWatch(source, self._own(name)).start()
             mirrors[name].start()
         self.guard.start(self.on_blocked)
+        data, share = _state_of(self._launch), self._slots.share
+        RangeReplays(self._launch, self._definition, self._gate, data, share).start(spark)
         self.started = True
 
     def _own(self, source: str) -> list[Query]:

@@ -49,6 +49,10 @@ class Journal:
             self._write(journal.encode(entry), durable=kind in _DURABLE)
             self._number += 1
 
+    def close(self) -> None:
+        """Let the file go; nothing may be appended any more."""
+        os.close(self._file)
+
     def _write(self, line: bytes, *, durable: bool) -> None:
         try:
             if os.write(self._file, line) != len(line):

@@ -34,7 +34,8 @@ class PauseWatch:
         if self._gate.position is not Position.CLOSED:
             self._first_look = self._proven_at = None
             return None
-        in_flight = sum(not query.settled for query in self._queries)
+        beside = self._gate.inside - {query.name for query in self._queries}
+        in_flight = sum(not query.settled for query in self._queries) + len(beside)
         still = self._still(in_flight)
         balanced = all(query.balanced for query in self._queries)
         proof = PauseProof(

@@ -1,4 +1,4 @@
-"""Watches, in a thread of its own beside the ticks: lag, the rules of alerts, consumer groups, and the series of both.
+"""Watches, in a thread of its own beside the ticks: lag, rules of alerts, consumer groups, replays of ranges.
 
 Nothing depends on it: a watch that is late or dies makes a series less exact and an alert later.
 """
@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -24,6 +25,7 @@ from workers.supervisor.brokers import Brokers
 from workers.supervisor.references import References
 from workers.supervisor.watch_groups import GroupWatch
 from workers.supervisor.watch_lag import LagWatch
+from workers.supervisor.watch_replays import ReplayWatch
 
 LOOK_SECONDS = 10.0
 ROLL_UP_SECONDS = 60.0
@@ -39,6 +41,7 @@ class Watch:
 
     lag: LagWatch
     groups: GroupWatch
+    replays: ReplayWatch
     patience: Patience = field(default_factory=Patience)
     _look_due: float = 0.0
     _roll_up_due: float = 0.0
@@ -51,13 +54,18 @@ class Watch:
         if now >= self._roll_up_due:
             self._roll_up_due = now + ROLL_UP_SECONDS
             series.roll_up(clock.now())
+        self.replays.turn()
         return min(self.groups.turn(), max(0.0, self._look_due - time.monotonic()))
 
 
-def watch(host: str, brokers: Brokers, references: References) -> Watch:
+def watch(host: str, state_dir: Path, brokers: Brokers, references: References) -> Watch:
     """The watch of a host, with threads of its own for what may take long."""
     executor = _Threads(max_workers=LOOKS_AT_ONCE, thread_name_prefix="watch")
-    return Watch(LagWatch(host, brokers, references, executor), GroupWatch(host, brokers, references, executor))
+    return Watch(
+        LagWatch(host, brokers, references, executor),
+        GroupWatch(host, brokers, references, executor),
+        ReplayWatch(host, state_dir),
+    )
 
 
 class _Threads(ThreadPoolExecutor):

@@ -1,0 +1,29 @@
+"""Reading replays of ranges."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from pipelines.domain.states import OperationKind, RunState
+from pipelines.models import Operation, Run
+from pipelines.selectors.situations import OPEN_STATES
+
+
+def open_replays(host: str) -> list[Operation]:
+    """Replays of ranges that are under way for pipelines of a host."""
+    found = Operation.objects.filter(
+        kind=OperationKind.REPLAY_RANGE, state__in=OPEN_STATES, pipeline__host_id=host, pipeline__archived_at=None
+    )
+    return list(found.select_related("pipeline__current_revision").order_by("created_at"))
+
+
+def under_way(name: str) -> tuple[Operation | None, bool]:
+    """The operation that a directory is named after, and whether its pipeline has a living run."""
+    try:
+        operation = Operation.objects.filter(id=UUID(name)).first()
+    except ValueError:
+        return None, False
+    if operation is None:
+        return None, False
+    living = Run.objects.filter(pipeline_id=operation.pipeline_id).exclude(state=RunState.ENDED)
+    return operation, living.exists()

@@ -1,0 +1,74 @@
+"""A range is read once more into a channel beside the queries: to the record, over a kill, and without a position."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+from pipelines.domain.journal import Done, Exited, read_entries
+from pipelines.domain.positions import Frozen
+from pipelines.domain.range_replay import ORDER, Order, place
+from pipelines.domain.states import Command
+from tests.agent.conftest import MakePipeline
+from tests.agent.harness import wait_for
+from tests.agent.topics import Topics
+from tests.counts import not_once
+from workers.agent.range_replay import progress
+
+
+def order(state: Path, topics: Topics, start: int, end: int) -> Path:
+    """Hand an order out, as a worker does; returns its directory."""
+    operation = uuid.uuid4()
+    directory = place(state / "data" / topics.name / "1", operation)
+    directory.mkdir(parents=True)
+    Order(
+        operation=operation, source="shop", channel="lake", topic=topics.source, partition=0, start=start, end=end,
+        size=10,
+    ).store(directory / ORDER)  # fmt: skip
+    return directory
+
+
+def entries(directory: Path) -> list[Frozen]:
+    """What all runs have written of an order."""
+    paths = sorted(directory.glob("journal-*.jsonl"))
+    return [entry.payload() for path in paths for entry in read_entries(path.read_bytes(), 0)[0]]
+
+
+def test_a_range_comes_once_more_and_only_it_although_the_agent_is_killed(
+    topics: Topics, make_pipeline: MakePipeline, tmp_path: Path
+) -> None:
+    topics.produce(400)
+    pipeline = make_pipeline()
+    run = pipeline.start()
+    run.wait_read(topics.ends(topics.source))
+    directory = order(tmp_path / "state", topics, 10, 60)
+    wait_for(lambda: progress(directory).done >= 1, "two batches of the replay", timeout=240)
+    run.kill("driver")
+    run.wait_exit()
+    again = pipeline.start()
+    wait_for(lambda: progress(directory).over, "the end of the replay", timeout=240)
+    status = again.wait_read(topics.ends(topics.source))
+    written = entries(directory)
+    done = [each for each in written if isinstance(each, Done)]
+    assert [each.batch for each in done] == list(range(5))
+    assert [each.code for each in written if isinstance(each, Exited)] == [0]
+    assert sum(each.counts.delivered for each in done) == 50
+    out, replayed = topics.read(), {4 * offset for offset in range(10, 60)}
+    announced = sum(each.duplicates_max for each in done)
+    assert out.missing(400) == set()
+    assert not_once({n: c for n, c in out.numbers.items() if n not in replayed}, set(range(400)) - replayed) == {}
+    assert min(out.numbers[number] for number in replayed) >= 2
+    assert out.duplicates == 50 + announced
+    assert b".replay-" in out.headers[40]["headgate.origin"]
+    (query,) = status.queries
+    assert {cursor.partition: cursor.next_offset for cursor in query.cursor} == dict.fromkeys(range(4), 100)
+
+    gone = order(tmp_path / "state", topics, 20, 30)
+    again.obey(Command.PAUSE)
+    topics.trim(0, 25)
+    again.obey(Command.RUN)
+    wait_for(lambda: progress(gone).over, "the refusal", timeout=240)
+    (refused,) = (each for each in entries(gone) if isinstance(each, Exited))
+    assert (refused.code, "5 offsets are gone" in refused.reason) == (1, True)
+    assert topics.read().duplicates == out.duplicates
+    again.stop()

@@ -63,6 +63,17 @@ _OWNERSHIP = "db/test_ownership.py"
 _STALE = f"{_OWNERSHIP}::test_a_worker_stopped_past_its_lease_at_any_instant_and_continued_changes_nothing"
 _HEARS = "chaos/test_worker_hears.py"
 _LADDER = "unit/test_keeper_ladder.py"
+_SILENT = "db/test_silent_hosts.py"
+_STOPPED = "chaos/test_ladder.py"
+_LOGS = "agent/test_guard.py"
+_BEHIND = (
+    f"{_LOGS}::test_what_happens_while_it_is_stopped_is_found_before_a_record_is_read_"
+    "and_each_decision_does_what_it_said"
+)
+_MADE_AGAIN = (
+    f"{_LOGS}::test_a_group_that_is_lost_or_moved_is_told_and_written_again_and_a_topic_made_again_ends_the_run"
+)
+_FORGOTTEN = "db/test_reconciling.py"
 _WATCHED = "db/test_watched_groups.py"
 _NETWORK = "chaos/test_data_plane_network.py"
 _BROKEN = f"{_NETWORK}::test_a_broken_network_to_the_broker_costs_no_record"
@@ -110,7 +121,8 @@ FAULTS = [
     _fault(
         7,
         "Restart of the worker service",
-        f"{_PROCESSES}::test_a_keeper_inherits_no_secrets_and_leads_a_session_of_its_own",
+        "contracts/test_service_units.py::test_agents_outlive_the_end_of_the_workers_process_group_and_session",
+        "contracts/test_service_units.py::test_the_workers_unit_ends_the_worker_alone_and_starts_it_again_whatever_ended_it",
     ),
     _fault(8, "Redis killed and its data lost", _PLANE, "db/test_event_stream.py::test_a_stream_outlives_redis"),
     _fault(
@@ -138,7 +150,15 @@ FAULTS = [
         "Database down for minutes",
         "db/test_supervisor.py::test_a_database_that_is_away_ends_the_tick_and_the_next_one_goes_on",
     ),
-    _fault(13, "Database restored from an older backup", reason="the generation check is not built yet"),
+    _fault(
+        13,
+        "Database restored from an older backup",
+        f"{_FORGOTTEN}::test_runs_that_the_database_forgot_are_asked_about_and_nothing_is_started",
+        f"{_FORGOTTEN}::test_an_agent_that_lives_is_taken_over_and_not_doubled",
+        f"{_FORGOTTEN}::test_a_stop_that_the_database_forgot_is_not_undone",
+        f"{_FORGOTTEN}::test_believing_the_host_takes_its_journals_in_and_goes_on_without_a_gap",
+        "db/test_backup.py::test_a_restore_brings_every_row_back_as_it_was",
+    ),
     _fault(14, "Agent killed before Spark logs a batch's offsets", _CRASHES, _RATE),
     _fault(15, "Agent killed after the offsets were logged, before the sink", _CRASHES),
     _fault(16, "Agent killed while the sink gets the batch", _CRASHES, _PAIRS),
@@ -173,7 +193,12 @@ FAULTS = [
     _fault(23, "Worker frozen past its lease and continued", _STALE, _ANYWHERE, _HOSTS),
     _fault(24, "Process id used again", f"{_PROCESSES}::test_a_reused_pid_or_another_boot_is_never_signalled"),
     _fault(
-        25, "Reboot", _ANYWHERE, f"{_SIMULATION}::test_a_pause_asked_for_before_a_reboot_is_the_first_command_after_it"
+        25,
+        "Reboot",
+        _ANYWHERE,
+        _HOSTS,
+        f"{_SILENT}::TestFence::test_a_restarted_host_finds_its_run_dead_by_the_boot_id",
+        f"{_SIMULATION}::test_a_pause_asked_for_before_a_reboot_is_the_first_command_after_it",
     ),
     _fault(
         26,
@@ -181,25 +206,41 @@ FAULTS = [
         f"{_SIMULATION}::test_an_agent_that_never_finishes_initialising_is_ended_and_blocks",
     ),
     _fault(27, "Heartbeat alive, work dead", f"{_DECIDE}::TestPhases::test_lag_without_progress_is_a_stall"),
-    _fault(28, "Heartbeats cannot be written", _HOSTS),
-    _fault(29, "Wall clock an hour off", _ANYWHERE, _HOSTS),
+    _fault(
+        28,
+        "Heartbeats cannot be written",
+        _HOSTS,
+        f"{_SILENT}::TestFence::test_an_agent_that_nobody_looks_after_stops_itself_at_the_end_of_its_lease",
+        f"{_SILENT}::TestFence::test_an_agent_that_does_not_stop_is_killed_after_the_grace",
+        f"{_SILENT}::TestFence::test_another_host_takes_over_by_time_alone_and_never_before_nothing_lives",
+    ),
+    _fault(
+        29,
+        "Wall clock an hour off",
+        _ANYWHERE,
+        _HOSTS,
+        f"{_OWNERSHIP}::TestLease::test_clocks_that_jump_decide_nothing",
+        f"{_SILENT}::TestFence::test_a_wall_clock_that_jumps_ends_no_lease",
+    ),
     _fault(
         30,
         "Stop ignored",
+        f"{_STOPPED}::test_a_component_that_an_interrupt_ends_is_not_killed",
         f"{_SIMULATION}::test_a_stop_is_never_blocked_by_a_driver_that_ignores_everything",
         "unit/test_keeper.py::test_a_driver_that_ignores_everything_is_killed_at_the_deadline",
-        f"{_LADDER}::test_the_highest_rung_that_is_due_is_told_with_the_number_of_the_interrupt",
     ),
     _fault(
         31,
         "Cancel hook blocks",
+        f"{_STOPPED}::test_a_component_whose_close_hangs_is_interrupted_again_and_not_killed",
         f"{_LADDER}::test_an_interrupt_is_repeated_and_each_one_dumps_the_stacks_with_the_component_at_work",
     ),
     _fault(
         32,
         "Sink hangs where nothing interrupts it",
+        f"{_STOPPED}::test_a_component_that_nothing_interrupts_is_killed_at_the_deadline",
+        f"{_STOPPED}::test_the_watchdog_in_the_driver_needs_neither_the_interpreters_lock_nor_a_keeper",
         f"{_LADDER}::test_a_driver_that_holds_the_interpreters_lock_is_dumped_and_killed_on_time",
-        "agent/test_orders.py::test_a_stuck_run_is_killed_at_the_deadline_and_the_next_one_loses_nothing",
     ),
     _fault(
         33,
@@ -220,7 +261,11 @@ FAULTS = [
         "Agent frozen",
         "chaos/test_frozen_processes.py::test_a_silent_agent_is_unknown_and_never_replaced_and_comes_back",
     ),
-    _fault(37, "Agent out of memory", reason="not built yet"),
+    _fault(
+        37,
+        "Agent out of memory",
+        "chaos/test_out_of_memory.py::test_an_agent_without_memory_ends_with_its_cause_and_loses_nothing",
+    ),
     _fault(
         38,
         "Grandchildren survive",
@@ -241,25 +286,39 @@ FAULTS = [
         f"{_NETWORK}::test_a_server_whose_answers_do_not_come_is_given_up_in_time_and_what_it_took_was_announced",
         "chaos/test_data_plane_deadlines.py::test_a_hung_writer_is_killed_at_the_deadline_while_its_neighbour_keeps_its_rate",
     ),
-    _fault(43, "Offsets of the group vanish", reason="not built yet"),
+    _fault(43, "Offsets of the group vanish", _MADE_AGAIN, _BEHIND),
     _fault(
         44,
         "Retention passed the position",
+        _BEHIND,
         "agent/test_refusals.py::test_records_that_retention_took_are_counted",
         "agent/test_refusals.py::test_records_that_retention_takes_during_a_pause_block_the_resume",
     ),
-    _fault(45, "Position beyond the end", f"{_GUARD}::test_position_against_log"),
-    _fault(46, "Topic recreated", reason="not built yet"),
-    _fault(47, "Partitions added", reason="not built yet"),
-    _fault(48, "Partition or topic gone", reason="not built yet"),
+    _fault(45, "Position beyond the end", _BEHIND, f"{_GUARD}::test_position_against_log"),
+    _fault(
+        46,
+        "Topic recreated",
+        _MADE_AGAIN,
+        f"{_GUARD}::test_offsets_of_another_log_are_no_positions",
+        f"{_LOGS}::test_a_cluster_that_is_replaced_behind_its_address_is_another_log",
+    ),
+    _fault(
+        47,
+        "Partitions added",
+        _BEHIND,
+        f"{_GUARD}::test_ranges_leave_out_what_does_not_move_and_start_new_partitions_at_zero",
+    ),
+    _fault(48, "Partition or topic gone", f"{_GUARD}::test_position_against_log"),
     _fault(
         49,
         "Checkpoint deleted",
+        _BEHIND,
         "chaos/test_refused_starts.py::test_a_lost_checkpoint_is_refused_and_taken_again_when_it_is_back",
     ),
     _fault(
         50,
         "Checkpoint damaged",
+        _BEHIND,
         f"{_GUARD}::test_a_damaged_entry_in_the_middle_is_no_position",
         f"{_GUARD}::test_a_torn_newest_plan_that_the_ledger_knows_is_written_again",
         f"{_GUARD}::test_any_other_file_that_is_torn_is_damage",
@@ -270,7 +329,13 @@ FAULTS = [
         "Plan changed on an old checkpoint",
         "unit/test_supervisor_lineage.py::test_other_topics_or_queries_begin_a_new_lineage",
     ),
-    _fault(52, "Disk full", "unit/test_agent_parts.py::test_a_full_disk_leaves_no_torn_line_behind"),
+    _fault(
+        52,
+        "Disk full",
+        "chaos/test_full_disk.py::test_a_full_disk_ends_a_run_with_nothing_half_written_and_the_next_one_goes_on_when_there_is_room",
+        "chaos/test_full_disk.py::test_a_log_that_cannot_be_written_blocks_nobody_and_says_afterwards_what_it_lost",
+        "db/test_full_database.py::test_a_full_database_takes_in_nothing_by_halves_and_everything_once_when_there_is_room",
+    ),
     _fault(53, "Poison message", _BAD),
     _fault(54, "Message that the sink refuses for ever", _BAD),
     _fault(

@@ -96,4 +96,6 @@ def _names(option: Any) -> str:
 
 def _default(option: Any) -> str:
     value = option.default
-    return "" if value in (None, "", ...) or isinstance(value, bool) or option.required else f" Default: {value:g}."
+    if value in (None, "", ...) or isinstance(value, bool) or option.required:
+        return ""
+    return f" Default: {value if isinstance(value, str) else format(value, 'g')}."

@@ -4,6 +4,75 @@
  */
 
 export interface paths {
+    "/api/v1/alert-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List all rules with their defaults and what is set. */
+        get: operations["list_alert_rules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alert-rules/{rule}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** @description Set a rule for everything, for a label or for one pipeline, in place of what was set there before. */
+        put: operations["set_alert_rule"];
+        post?: never;
+        /** @description Remove a setting; the wider ones count again. */
+        delete: operations["unset_alert_rule"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List alerts, newest first. */
+        get: operations["list_alerts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/{alert_id}/acknowledge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Acknowledge an alert; it stands until its cause is gone. */
+        post: operations["acknowledge_alert"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/archived-pipelines": {
         parameters: {
             query?: never;
@@ -100,6 +169,57 @@ export interface paths {
         get: operations["list_hosts"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hosts/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show a host with the pipelines that have a place there, and what ties each to it. */
+        get: operations["get_host"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hosts/{name}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Take no new agents, and move each pipeline that is not tied to the host once another has room for it. */
+        post: operations["drain_host"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hosts/{name}/undrain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Take new agents again; nothing moves back by itself. */
+        post: operations["undrain_host"];
         delete?: never;
         options?: never;
         head?: never;
@@ -266,6 +386,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/pipelines/{name}/declare-lost": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description State that the run of a silent host is dead, so that the next may start. You state that no process of this run lives. What it delivered after its last report is delivered again; if it does live, all that it delivers from now on is delivered twice, until its host is heard of again and ends it. Nothing is lost either way. */
+        post: operations["declare_pipeline_lost"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/force-stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Stop by force, after a dump of the stacks. Its processes are killed at once, and a batch in hand is given up. No record is lost: the next run reads that batch again, so that sinks without a commit of their own may hold its records twice. */
+        post: operations["force_stop_pipeline"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/lag": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show the lag of every partition in records and in seconds, now and over time. */
+        get: operations["get_lag"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/pipelines/{name}/ledger": {
         parameters: {
             query?: never;
@@ -311,6 +482,156 @@ export interface paths {
         put?: never;
         /** @description Pause: consumption stops, the process stays warm. Done when proven. */
         post: operations["pause_pipeline"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/positions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Show ledger, checkpoint, group and log range of each partition, with a verdict. The host is asked; `wait`
+         *     says for how many seconds its answer is waited for before the last known one is given.
+         */
+        get: operations["get_positions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/positions/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Do what a reviewed plan said, while STOPPED or BLOCKED: the next start begins a new lineage from there. 409
+         *     `plan_stale` where anything has changed since.
+         */
+        post: operations["apply_positions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/positions/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Say, per partition, what going on elsewhere would skip and replay. Nothing is changed; `hash` applies it.
+         *
+         *     200 with the plan; 202 where the host has not answered within 30 s: the address of the plan is in Location.
+         */
+        post: operations["plan_positions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/positions/plans/{look_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show a plan; `state` is PENDING until the host has answered. */
+        get: operations["get_positions_plan"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/quarantine": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show what is in quarantine, and which records the last runs crashed at. */
+        get: operations["get_quarantine"];
+        put?: never;
+        /** @description Put records in quarantine: the next run makes dead letters of them and goes on behind them. */
+        post: operations["put_in_quarantine"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/range-replays": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Read the range again, through all interceptors, into the channel and its sinks. The running agent does it
+         *     beside its queries; no position moves, and the ledger marks the batches as `replayed`.
+         */
+        post: operations["replay_range"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/range-replays/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Say how much comes again, and what that does to the sinks. Nothing is changed; `hash` applies it. */
+        post: operations["plan_range_replay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/reconcile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Believe the host, whose journals are then taken in, or the database, which goes on from its own positions. */
+        post: operations["reconcile_pipeline"];
         delete?: never;
         options?: never;
         head?: never;
@@ -573,6 +894,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/stacks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show the dumps of a run, newest first: those that its stop took, and those that were asked for. */
+        get: operations["get_run_stacks"];
+        put?: never;
+        /** @description Dump the stacks of a living run now; what it does goes on. */
+        post: operations["dump_run_stacks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/secrets": {
         parameters: {
             query?: never;
@@ -644,6 +983,79 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/watched-groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List watched groups with what was seen of them last. */
+        get: operations["list_watched_groups"];
+        put?: never;
+        /** @description Watch a consumer group of anybody; the first look follows within seconds. */
+        post: operations["watch_group"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/watched-groups/{group_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show a group with its partitions as they were seen last. */
+        get: operations["get_watched_group"];
+        put?: never;
+        post?: never;
+        /** @description Watch a group no longer; its series is deleted, its events stay. */
+        delete: operations["unwatch_group"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/watched-groups/{group_id}/lag": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show what the group had committed, its lag, coordinator and members over time. */
+        get: operations["get_watched_group_lag"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/watched-groups/{group_id}/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Plan a reset to before an event: offsets, records that come again or are skipped, and what duplicates do to
+         *     the sinks of a pipeline that the group belongs to. Nothing is changed.
+         */
+        post: operations["plan_group_reset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -653,15 +1065,71 @@ export interface components {
          * @description Everything that can be asked of a pipeline.
          * @enum {string}
          */
-        Action: "start" | "pause" | "resume" | "stop" | "restart" | "edit" | "delete";
+        Action: "start" | "pause" | "resume" | "stop" | "force-stop" | "restart" | "edit" | "delete";
         /**
          * ActionBody
          * @description Nothing needs to be said.
          */
         ActionBody: Record<string, never>;
         /**
+         * Alert
+         * @description Something that somebody should look at; `key` names what it is about.
+         */
+        Alert: {
+            /** Id */
+            id: number;
+            /** Rule */
+            rule: string;
+            /** Key */
+            key: string;
+            /** Pipeline */
+            pipeline: string | null;
+            state: components["schemas"]["AlertState"];
+            /** Message */
+            message: string;
+            /** Data */
+            data: {
+                [key: string]: unknown;
+            };
+            /**
+             * Opened At
+             * Format: date-time
+             */
+            opened_at: string;
+            /**
+             * Changed At
+             * Format: date-time
+             */
+            changed_at: string;
+            /** Acknowledged By */
+            acknowledged_by: string;
+            /** Acknowledged At */
+            acknowledged_at: string | null;
+            /** Resolved At */
+            resolved_at: string | null;
+        };
+        /** AlertPage */
+        AlertPage: {
+            /** Results */
+            results: components["schemas"]["Alert"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
+         * AlertRule
+         * @description The rules that people can set; services may raise alerts of further names.
+         * @enum {string}
+         */
+        AlertRule: "lag" | "stalled" | "blocked" | "failed" | "unbalanced" | "group_moved" | "group_lost" | "expiring";
+        /**
+         * AlertState
+         * @description OPEN: nobody has seen it. ACKNOWLEDGED: somebody has, and it is still so. RESOLVED: it is over.
+         * @enum {string}
+         */
+        AlertState: "OPEN" | "ACKNOWLEDGED" | "RESOLVED";
+        /**
          * AllowedAction
-         * @description An action, and why it is not allowed now.
+         * @description An action, why it is not allowed now, and what comes of it where that is more than its name says.
          */
         AllowedAction: {
             name: components["schemas"]["Action"];
@@ -669,6 +1137,8 @@ export interface components {
             allowed: boolean;
             /** Reason */
             reason: string;
+            /** Consequence */
+            consequence: string;
         };
         /**
          * ArchivedPipeline
@@ -700,6 +1170,14 @@ export interface components {
             results: components["schemas"]["ArchivedPipeline"][];
             /** Next */
             next: string | null;
+        };
+        /**
+         * AskedDump
+         * @description A dump was asked for; it is listed with this id as soon as it is there.
+         */
+        AskedDump: {
+            /** Asked */
+            asked: string;
         };
         /**
          * Audit
@@ -737,6 +1215,12 @@ export interface components {
             /** Next */
             next: string | null;
         };
+        /**
+         * Believe
+         * @description HOST: its runs and their journals are taken in. DATABASE: they are set aside; its own positions count.
+         * @enum {string}
+         */
+        Believe: "host" | "database";
         /**
          * Books
          * @description The books of a pipeline over all its runs. `balanced`: every record has one verdict, no gap and no overlap.
@@ -812,6 +1296,20 @@ export interface components {
             open_batches: number;
             /** Balanced */
             balanced: boolean;
+        };
+        /**
+         * Choice
+         * @description A way on from a finding, as `to` of a plan, and its sums over all partitions.
+         */
+        Choice: {
+            /** To */
+            to: string;
+            /** Skip */
+            skip: number;
+            /** Replay */
+            replay: number;
+            /** Partitions */
+            partitions: components["schemas"]["Move"][];
         };
         /**
          * ComponentState
@@ -1041,6 +1539,17 @@ export interface components {
             more_causes: boolean;
         };
         /**
+         * DeclareLostBody
+         * @description `confirm`: the name of the pipeline, once more.
+         */
+        DeclareLostBody: {
+            /**
+             * Confirm
+             * @default
+             */
+            confirm: string;
+        };
+        /**
          * DefinitionBody
          * @description A definition, as an object or as YAML or JSON text. The body may also be the text itself, as application/yaml.
          */
@@ -1088,6 +1597,31 @@ export interface components {
         Discarded: {
             /** Discarded */
             discarded: number;
+        };
+        /**
+         * Dump
+         * @description All stacks of a run at one moment. `rung`: sigterm or sigkill where a stop took it (`number` counts its
+         *     interrupts), live where a person asked (`asked`), else why. `stuck`: paths of the components that were at work;
+         *     `silent`: processes that did not answer.
+         */
+        Dump: {
+            /** Rung */
+            rung: string;
+            /** Number */
+            number: number;
+            /** Asked */
+            asked: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Stuck */
+            stuck: string[];
+            /** Silent */
+            silent: number[];
+            /** Files */
+            files: components["schemas"]["StackFile"][];
         };
         /**
          * Event
@@ -1195,6 +1729,110 @@ export interface components {
             failed: components["schemas"]["FailedSink"][];
         };
         /**
+         * GroupBody
+         * @description A consumer group to watch. `interval`: seconds between looks; `max_rate`: records per second that a partition can
+         *     be consumed with; `leap_records`: lag that is worth an event when it appears within one look. `options`: as those of
+         *     a Kafka source, secrets by reference.
+         */
+        GroupBody: {
+            /** Group */
+            group: string;
+            /** Bootstrap Servers */
+            bootstrap_servers: string;
+            /**
+             * Options
+             * @default {}
+             */
+            options: {
+                [key: string]: string | number | boolean;
+            };
+            /**
+             * Interval
+             * @default 60
+             */
+            interval: number;
+            /**
+             * Max Rate
+             * @default null
+             */
+            max_rate: number | null;
+            /**
+             * Leap Records
+             * @default null
+             */
+            leap_records: number | null;
+            /**
+             * Host
+             * @default null
+             */
+            host: string | null;
+        };
+        /**
+         * GroupPlan
+         * @description A reset of a consumer group to where it was at `target_time`, against what was seen of it at `as_of`. Headgate
+         *     does not carry it out; `reset_csv` is what kafka-consumer-groups takes with --reset-offsets --from-file.
+         */
+        GroupPlan: {
+            /** Group */
+            group: string;
+            /** Bootstrap Servers */
+            bootstrap_servers: string;
+            /** Event */
+            event: number;
+            /** Event Message */
+            event_message: string;
+            /**
+             * Target Time
+             * Format: date-time
+             */
+            target_time: string;
+            /** As Of */
+            as_of: string | null;
+            /** State */
+            state: string;
+            /** Members */
+            members: number;
+            /** Replay */
+            replay: number;
+            /** Skip */
+            skip: number;
+            /** Gone */
+            gone: number;
+            /** Partitions */
+            partitions: components["schemas"]["ResetPartition"][];
+            /** Sinks */
+            sinks: components["schemas"]["SinkEffect"][];
+            /** Warnings */
+            warnings: string[];
+            /** Reset Csv */
+            reset_csv: string;
+        };
+        /**
+         * GroupPlanBody
+         * @description Where to: `before=EVENT-30m`, half an hour before the event of that number.
+         */
+        GroupPlanBody: {
+            /**
+             * To
+             * @example before=1234-30m
+             */
+            to: string;
+        };
+        /**
+         * Guest
+         * @description A pipeline of a host. `tied`: why it is not moved from there by itself, in words; empty where it can be.
+         */
+        Guest: {
+            /** Name */
+            name: string;
+            phase: components["schemas"]["Phase"];
+            desired_state: components["schemas"]["DesiredState"];
+            /** Live Run */
+            live_run: number | null;
+            /** Tied */
+            tied: string[];
+        };
+        /**
          * Header
          * @description A header's value, as text where it is UTF-8, else in base64.
          */
@@ -1225,13 +1863,14 @@ export interface components {
         };
         /**
          * Host
-         * @description A machine with a worker. LOST: not seen for 30 s; supervised: seen within 5 s.
+         * @description A machine with a worker. LOST: not seen for 30 s; supervised: seen within 5 s. `agents` live there; `promised`
+         *     and `memory_promised` (bytes) also count pipelines that are about to have one. `slots` and `memory_limit` bound
+         *     them. `drained_at`: since when it takes no new agents. `lease_epoch` grows when another supervisor takes the host.
          */
         Host: {
             /** Name */
             name: string;
-            /** State */
-            state: components["schemas"]["StateEnum"];
+            state: components["schemas"]["HostState"];
             /** Seen At */
             seen_at: string | null;
             /** Supervised */
@@ -1246,12 +1885,148 @@ export interface components {
             state_dir: string;
             /** Version */
             version: string;
+            messages: components["schemas"]["Messages"] | null;
+            /** Lease Epoch */
+            lease_epoch: number;
+            /** Slots */
+            slots: number | null;
+            /** Memory Limit */
+            memory_limit: number | null;
+            /** Promised */
+            promised: number;
+            /** Memory Promised */
+            memory_promised: number;
+            /** Drained At */
+            drained_at: string | null;
+            /** Drained By */
+            drained_by: string;
         };
+        /**
+         * HostDetail
+         * @description A host with the pipelines that have a place there.
+         */
+        HostDetail: {
+            /** Name */
+            name: string;
+            state: components["schemas"]["HostState"];
+            /** Seen At */
+            seen_at: string | null;
+            /** Supervised */
+            supervised: boolean;
+            /** Agents */
+            agents: number;
+            /** Cores */
+            cores: number;
+            /** Memory Bytes */
+            memory_bytes: number;
+            /** State Dir */
+            state_dir: string;
+            /** Version */
+            version: string;
+            messages: components["schemas"]["Messages"] | null;
+            /** Lease Epoch */
+            lease_epoch: number;
+            /** Slots */
+            slots: number | null;
+            /** Memory Limit */
+            memory_limit: number | null;
+            /** Promised */
+            promised: number;
+            /** Memory Promised */
+            memory_promised: number;
+            /** Drained At */
+            drained_at: string | null;
+            /** Drained By */
+            drained_by: string;
+            /** Pipelines */
+            pipelines: components["schemas"]["Guest"][];
+        };
+        /**
+         * HostState
+         * @description UP: seen within the last 30 s. LOST: not seen for longer.
+         * @enum {string}
+         */
+        HostState: "UP" | "LOST";
         /**
          * Hosts
          * @description All hosts.
          */
         Hosts: components["schemas"]["Host"][];
+        /**
+         * Impossible
+         * @description A partition that cannot go on there, and why.
+         */
+        Impossible: {
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Reason */
+            reason: string;
+        };
+        /**
+         * Lag
+         * @description Lag now (`as_of`, where nothing waits at most 15 minutes ago) and over time, oldest first. `step`: seconds of a
+         *     point.
+         */
+        Lag: {
+            /** As Of */
+            as_of: string | null;
+            /** Records */
+            records: number | null;
+            /** Seconds */
+            seconds: number | null;
+            /** Partitions */
+            partitions: components["schemas"]["LagPartition"][];
+            /** Step */
+            step: number;
+            /** Points */
+            points: components["schemas"]["LagPoint"][];
+        };
+        /**
+         * LagPartition
+         * @description The lag of one partition. `position`: the next offset to read; `records` that wait, the oldest of them for
+         *     `seconds`; null where it is not known. `source` and `channel` are empty for a consumer group of others.
+         */
+        LagPartition: {
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Position */
+            position: number | null;
+            /** End */
+            end: number | null;
+            /** Records */
+            records: number | null;
+            /** Seconds */
+            seconds: number | null;
+        };
+        /**
+         * LagPoint
+         * @description One window of the series: positions of its last look, and the most that waited in it.
+         */
+        LagPoint: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Records */
+            records: number | null;
+            /** Seconds */
+            seconds: number | null;
+            /** Partitions */
+            partitions: components["schemas"]["LagPartition"][];
+        };
         /**
          * LedgerBatch
          * @description One batch, or several adjoining ones of a run taken in together. `run` is the run's number.
@@ -1314,10 +2089,12 @@ export interface components {
         };
         /**
          * LedgerState
-         * @description PLANNED: the sink may have been touched. DONE: the sink has acknowledged.
+         * @description PLANNED: the sink may have been touched. DONE: the sink has acknowledged. ABANDONED: a person has decided to go
+         *     on elsewhere; the sink may hold some of it. REPLAYED: a range that was read before, delivered once more on request;
+         *     no position moved, and the books do not count it again.
          * @enum {string}
          */
-        LedgerState: "planned" | "done";
+        LedgerState: "planned" | "done" | "abandoned" | "replayed";
         /**
          * LetterState
          * @description NEW: somebody should look at it. REPLAYED: it was sent back to its source. DISCARDED: a person gave it up.
@@ -1405,6 +2182,82 @@ export interface components {
             /** Password */
             password: string;
         };
+        /**
+         * LookError
+         * @description Why the worker of the host could not look.
+         */
+        LookError: {
+            /** Code */
+            code: string;
+            /** Message */
+            message: string;
+            /** Hint */
+            hint: string;
+        };
+        /**
+         * LookState
+         * @description A look at positions. PENDING: the worker of the host has not answered. APPLIED: what it planned was decided.
+         * @enum {string}
+         */
+        LookState: "PENDING" | "ANSWERED" | "FAILED" | "APPLIED";
+        /**
+         * Member
+         * @description A member of a consumer group.
+         */
+        Member: {
+            /** Client */
+            client: string;
+            /** Host */
+            host: string;
+        };
+        /**
+         * Messages
+         * @description Whether messages reach a worker. BUSY: every task slot is taken; AWAY: the broker does not answer; FULL: it takes
+         *     nothing more; DEAF: the worker hears nothing and is started again. Without messages it acts a second later.
+         */
+        Messages: {
+            /** State */
+            state: components["schemas"]["StateEnum"];
+            /** Detail */
+            detail: string;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Round Trip Ms */
+            round_trip_ms: number | null;
+        };
+        /**
+         * Move
+         * @description What a choice does to a partition: it goes on at `new`; so many records are skipped (`gone`: those of them that
+         *     the log has lost already), and so many come again.
+         */
+        Move: {
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Old */
+            old: number | null;
+            /** New */
+            new: number;
+            /** Skip */
+            skip: number;
+            /** Replay */
+            replay: number;
+            /** Gone */
+            gone: number;
+        };
         /** @enum {string} */
         OpEnum: "add" | "remove" | "change";
         /**
@@ -1475,7 +2328,7 @@ export interface components {
          * @description A request that takes time.
          * @enum {string}
          */
-        OperationKind: "start" | "pause" | "resume" | "stop" | "restart" | "replay";
+        OperationKind: "start" | "pause" | "resume" | "stop" | "force-stop" | "restart" | "replay" | "replay_range";
         /** OperationPage */
         OperationPage: {
             /** Results */
@@ -1489,6 +2342,35 @@ export interface components {
          * @enum {string}
          */
         OperationState: "PENDING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED" | "SUPERSEDED";
+        /**
+         * PartitionState
+         * @description The next offset of a partition as the ledger, Spark's checkpoint and the group have it, what the log holds, and
+         *     the verdict: AGREES, UNKNOWN where nobody has looked, or the codes of what is wrong.
+         */
+        PartitionState: {
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Ledger */
+            ledger: number | null;
+            /** Checkpoint */
+            checkpoint: number | null;
+            /** Group */
+            group: number | null;
+            /** Log Start */
+            log_start: number | null;
+            /** Log End */
+            log_end: number | null;
+            /** Verdict */
+            verdict: string;
+            /** Codes */
+            codes: string[];
+        };
         /**
          * DetailsBody
          * @description What may be changed without a revision; what is left out stays.
@@ -1649,6 +2531,49 @@ export interface components {
             next: string | null;
         };
         /**
+         * Plan
+         * @description What a choice would do. `hash` applies it, null where it is not possible or not answered yet.
+         *
+         *     `possible_duplicates`: records of batches that were begun and not finished, which sinks may hold already.
+         */
+        Plan: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Pipeline */
+            pipeline: string;
+            state: components["schemas"]["LookState"];
+            /** To */
+            to: {
+                [key: string]: unknown;
+            };
+            /** Hash */
+            hash: string | null;
+            /** Skip */
+            skip: number;
+            /** Replay */
+            replay: number;
+            /** Gone */
+            gone: number;
+            /** Possible Duplicates */
+            possible_duplicates: number;
+            /** Partitions */
+            partitions: components["schemas"]["Move"][];
+            /** Impossible */
+            impossible: components["schemas"]["Impossible"][];
+            /** Asked By */
+            asked_by: string;
+            /**
+             * Asked At
+             * Format: date-time
+             */
+            asked_at: string;
+            /** Expires At */
+            expires_at: string | null;
+        };
+        /**
          * Point
          * @description One point of a chart.
          */
@@ -1685,6 +2610,65 @@ export interface components {
             updated_at: string;
         };
         /**
+         * PositionFinding
+         * @description What the guard has against going on.
+         */
+        PositionFinding: {
+            /** Path */
+            path: string;
+            /** Code */
+            code: string;
+            /** Message */
+            message: string;
+            /** Suggestion */
+            suggestion: string;
+        };
+        /**
+         * Positions
+         * @description Every partition, as found at `taken_at`. `fresh`: the host has answered this very request, or did so just now;
+         *     otherwise the ledger is as it is now, the rest is older or not known, and `error` may say why.
+         */
+        Positions: {
+            /** Pipeline */
+            pipeline: string;
+            /** Taken At */
+            taken_at: string | null;
+            /** Fresh */
+            fresh: boolean;
+            error: components["schemas"]["LookError"] | null;
+            /** Findings */
+            findings: components["schemas"]["PositionFinding"][];
+            /** Partitions */
+            partitions: components["schemas"]["PartitionState"][];
+            /** Choices */
+            choices: components["schemas"]["Choice"][];
+        };
+        /**
+         * PositionsApplyBody
+         * @description The hash of the plan that was reviewed.
+         */
+        PositionsApplyBody: {
+            /** Hash */
+            hash: string;
+        };
+        /**
+         * PositionsPlanBody
+         * @description Where to go on: `to` is ledger, checkpoint, group, earliest or latest, `timestamp=-30m`, `timestamp=` and a time,
+         *     `offsets=TOPIC/PARTITION:OFFSET,…`, `before=EVENT-30m`, or an object with the key timestamp or offsets. `source`:
+         *     only of this one.
+         */
+        PositionsPlanBody: {
+            /** To */
+            to: string | {
+                [key: string]: unknown;
+            };
+            /**
+             * Source
+             * @default null
+             */
+            source: string | null;
+        };
+        /**
          * Problem
          * @description A failure, RFC 9457: `type` and `code` are stable, `detail` says what happened and `hint` what to do.
          */
@@ -1714,6 +2698,85 @@ export interface components {
              * @default null
              */
             allowed_actions: components["schemas"]["AllowedAction"][] | null;
+        };
+        /**
+         * Quarantine
+         * @description `offered`: what the last runs had in hand when they crashed; `ranges`: what is in quarantine.
+         */
+        Quarantine: {
+            /** Offered */
+            offered: components["schemas"]["Suspect"][];
+            /** Ranges */
+            ranges: components["schemas"]["Quarantined"][];
+            /** @default null */
+            operation: components["schemas"]["Operation"] | null;
+        };
+        /**
+         * QuarantineBody
+         * @description What to put in quarantine, and why. `start`: start the pipeline afterwards.
+         */
+        QuarantineBody: {
+            /** Ranges */
+            ranges: components["schemas"]["QuarantineRange"][];
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+            /**
+             * Start
+             * @default false
+             */
+            start: boolean;
+        };
+        /**
+         * QuarantineRange
+         * @description The records [start, end) of one partition, for one source and channel.
+         */
+        QuarantineRange: {
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+        };
+        /**
+         * Quarantined
+         * @description Records in quarantine: dead letters before any interceptor or sink sees them. `passed`: they are.
+         */
+        Quarantined: {
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /** Records */
+            records: number;
+            /** Cause */
+            cause: string;
+            /** Passed */
+            passed: boolean;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
         };
         /**
          * Query
@@ -1752,6 +2815,109 @@ export interface components {
             start: number;
             /** End */
             end: number;
+        };
+        /**
+         * RangeBody
+         * @description The range [start, end) of one partition. `source` and `channel`: where the pipeline has several.
+         */
+        RangeBody: {
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /**
+             * Source
+             * @default null
+             */
+            source: string | null;
+            /**
+             * Channel
+             * @default null
+             */
+            channel: string | null;
+        };
+        /**
+         * RangePlan
+         * @description What a replay of [start, end) does: so many offsets come again, at most, in so many batches. The channel has read
+         *     up to `read_up_to`; `hash` applies the plan.
+         */
+        RangePlan: {
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /** Read Up To */
+            read_up_to: number;
+            /** Offsets */
+            offsets: number;
+            /** Batches */
+            batches: number;
+            /** Sinks */
+            sinks: components["schemas"]["SinkEffect"][];
+            /** Hash */
+            hash: string;
+        };
+        /**
+         * RangeReplayBody
+         * @description The same, with the hash of the plan that was reviewed, and why.
+         */
+        RangeReplayBody: {
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /**
+             * Source
+             * @default null
+             */
+            source: string | null;
+            /**
+             * Channel
+             * @default null
+             */
+            channel: string | null;
+            /** Hash */
+            hash: string;
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+        };
+        /**
+         * ReconcileBody
+         * @description Whom to believe, and why.
+         */
+        ReconcileBody: {
+            believe: components["schemas"]["Believe"];
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+        };
+        /**
+         * Reconciled
+         * @description Whom a person believes.
+         */
+        Reconciled: {
+            believe: components["schemas"]["Believe"];
         };
         /**
          * Rehearsal
@@ -1861,6 +3027,30 @@ export interface components {
             reason: string;
         };
         /**
+         * ResetPartition
+         * @description What a reset does to one partition: `replay` records come again, `skip` are passed over; `gone` of those that
+         *     were to come again are deleted already. `basis`: `snapshot` (what the group had committed then) or `record_times`
+         *     (the last offset that was surely appended before).
+         */
+        ResetPartition: {
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Committed */
+            committed: number | null;
+            /** Target */
+            target: number;
+            /** Basis */
+            basis: string;
+            /** Replay */
+            replay: number;
+            /** Skip */
+            skip: number;
+            /** Gone */
+            gone: number;
+        };
+        /**
          * Revision
          * @description One immutable definition.
          */
@@ -1916,8 +3106,113 @@ export interface components {
             unreadable: string[];
         };
         /**
+         * Rule
+         * @description A rule, its settings without any override, and the overrides, the more special the later.
+         */
+        Rule: {
+            rule: components["schemas"]["AlertRule"];
+            /** Description */
+            description: string;
+            defaults: components["schemas"]["RuleSettings"];
+            /** Overrides */
+            overrides: components["schemas"]["RuleOverride"][];
+        };
+        /**
+         * RuleBody
+         * @description What is set of a rule; what is left out comes from the wider settings, null switches a threshold off.
+         */
+        RuleBody: {
+            /**
+             * Label
+             * @default
+             */
+            label: string;
+            /**
+             * Pipeline
+             * @default
+             */
+            pipeline: string;
+            /**
+             * Enabled
+             * @default null
+             */
+            enabled: boolean | null;
+            /**
+             * For Seconds
+             * @default null
+             */
+            for_seconds: number | null;
+            /**
+             * Records
+             * @default null
+             */
+            records: number | null;
+            /**
+             * Seconds
+             * @default null
+             */
+            seconds: number | null;
+        };
+        /**
+         * RuleOverride
+         * @description What is set for everything, for a label or for a pipeline; what is null comes from the wider settings.
+         */
+        RuleOverride: {
+            /** Label */
+            label: string;
+            /** Pipeline */
+            pipeline: string;
+            /**
+             * Enabled
+             * @default null
+             */
+            enabled: boolean | null;
+            /**
+             * For Seconds
+             * @default null
+             */
+            for_seconds: number | null;
+            /**
+             * Records
+             * @default null
+             */
+            records: number | null;
+            /**
+             * Seconds
+             * @default null
+             */
+            seconds: number | null;
+            /** Updated By */
+            updated_by: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+        };
+        /**
+         * RuleSettings
+         * @description When a rule raises an alert; null thresholds never do.
+         */
+        RuleSettings: {
+            /** Enabled */
+            enabled: boolean;
+            /** For Seconds */
+            for_seconds: number;
+            /** Records */
+            records: number | null;
+            /** Seconds */
+            seconds: number | null;
+        };
+        /**
+         * Rules
+         * @description All rules.
+         */
+        Rules: components["schemas"]["Rule"][];
+        /**
          * Run
-         * @description One life of an agent.
+         * @description One life of an agent. `rung`: how far its stop had to climb; `stuck`: the components that the stop found at work;
+         *     `dumps`: files of its stacks, at /runs/{id}/stacks.
          */
         Run: {
             /** Id */
@@ -1941,6 +3236,10 @@ export interface components {
             exit_reason: string;
             /** Rung */
             rung: string;
+            /** Stuck */
+            stuck: string[];
+            /** Dumps */
+            dumps: string[];
             /**
              * Started At
              * Format: date-time
@@ -2082,13 +3381,92 @@ export interface components {
         };
         /** @enum {string} */
         SeverityEnum: "error" | "warning";
+        /**
+         * SinkEffect
+         * @description What duplicates mean to one sink of a pipeline that the group belongs to.
+         */
+        SinkEffect: {
+            /** Pipeline */
+            pipeline: string;
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            /** Sink */
+            sink: string;
+            /** Type */
+            type: string;
+            /** Duplicates Max */
+            duplicates_max: number;
+            /** Effect */
+            effect: string;
+        };
+        /**
+         * Snapshot
+         * @description What was seen of a group in one look, or in a window of them.
+         */
+        Snapshot: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Records */
+            records: number | null;
+            /** Seconds */
+            seconds: number | null;
+            /** Partitions */
+            partitions: components["schemas"]["LagPartition"][];
+            /** State */
+            state: string;
+            /** Coordinator */
+            coordinator: string;
+            /** Members */
+            members: components["schemas"]["Member"][];
+        };
+        /**
+         * Snapshots
+         * @description Snapshots of a group, oldest first.
+         */
+        Snapshots: {
+            /** Step */
+            step: number;
+            /** Points */
+            points: components["schemas"]["Snapshot"][];
+        };
+        /**
+         * StackFile
+         * @description One text of a dump. `process`: driver, workers or jvm; `text` is empty where it cannot be read here, or where
+         *     newer ones have filled the answer.
+         */
+        StackFile: {
+            /** Name */
+            name: string;
+            /** Process */
+            process: string;
+            /** Text */
+            text: string;
+        };
+        /**
+         * Stacks
+         * @description Dumps of a run's stacks, newest first. `elsewhere`: where the texts lie, if that is not this server's host.
+         */
+        Stacks: {
+            /** Run */
+            run: number;
+            /** Dumps */
+            dumps: components["schemas"]["Dump"][];
+            /** Elsewhere */
+            elsewhere: string;
+        };
         /** @enum {string} */
-        StateEnum: "UP" | "LOST";
+        StateEnum: "HEARS" | "BUSY" | "AWAY" | "FULL" | "DEAF";
         /**
          * Status
          * @description Everything that is known of a pipeline now. `lag`: records waiting, null where nobody reports it.
          *
-         *     `run`: the living one; `runs`: the last five, newest first.
+         *     `run`: the living one; `runs`: the last five, newest first. `choices`: where a position asks for a decision, the
+         *     ways on from it with what each would skip or replay.
          */
         Status: {
             /** Name */
@@ -2159,6 +3537,8 @@ export interface components {
             components: components["schemas"]["ComponentState"][];
             /** Findings */
             findings: components["schemas"]["Finding"][];
+            /** Choices */
+            choices: components["schemas"]["Choice"][];
         };
         /**
          * Step
@@ -2199,6 +3579,26 @@ export interface components {
          */
         StopReason: "USER" | "SYSTEM" | "WATCHDOG" | "MIGRATION";
         /**
+         * Suspect
+         * @description The records [start, end) of one partition, as one channel of a source would read them.
+         */
+        Suspect: {
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /** Records */
+            records: number;
+        };
+        /**
          * Validation
          * @description Every finding on a definition; `definition` is its canonical form where it is valid.
          */
@@ -2214,6 +3614,100 @@ export interface components {
             /** Digest */
             digest: string | null;
         };
+        /**
+         * WatchedGroup
+         * @description A consumer group that is watched, and what was seen of it last. `simple`: nobody ever joins it; offsets are
+         *     committed from outside.
+         */
+        WatchedGroup: {
+            /** Id */
+            id: number;
+            /** Group */
+            group: string;
+            /** Bootstrap Servers */
+            bootstrap_servers: string;
+            /** Interval */
+            interval: number;
+            /** Max Rate */
+            max_rate: number | null;
+            /** Leap Records */
+            leap_records: number | null;
+            /** Host */
+            host: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /** Looked At */
+            looked_at: string | null;
+            /** Error */
+            error: string;
+            /** State */
+            state: string;
+            /** Simple */
+            simple: boolean;
+            /** Coordinator */
+            coordinator: string;
+            /** Members */
+            members: components["schemas"]["Member"][];
+            /** Records */
+            records: number | null;
+        };
+        /**
+         * WatchedGroupDetail
+         * @description The same with its partitions as they were seen last, and the last events of its commits, newest first.
+         */
+        WatchedGroupDetail: {
+            /** Id */
+            id: number;
+            /** Group */
+            group: string;
+            /** Bootstrap Servers */
+            bootstrap_servers: string;
+            /** Interval */
+            interval: number;
+            /** Max Rate */
+            max_rate: number | null;
+            /** Leap Records */
+            leap_records: number | null;
+            /** Host */
+            host: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /** Looked At */
+            looked_at: string | null;
+            /** Error */
+            error: string;
+            /** State */
+            state: string;
+            /** Simple */
+            simple: boolean;
+            /** Coordinator */
+            coordinator: string;
+            /** Members */
+            members: components["schemas"]["Member"][];
+            /** Records */
+            records: number | null;
+            /** Partitions */
+            partitions: components["schemas"]["LagPartition"][];
+            /** Events */
+            events: components["schemas"]["Event"][];
+        };
+        /** WatchedGroupPage */
+        WatchedGroupPage: {
+            /** Results */
+            results: components["schemas"]["WatchedGroup"][];
+            /** Next */
+            next: string | null;
+        };
     };
     responses: never;
     parameters: never;
@@ -2223,6 +3717,173 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    list_alert_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rules"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_alert_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RuleBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RuleOverride"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    unset_alert_rule: {
+        parameters: {
+            query?: {
+                label?: string;
+                pipeline?: string;
+            };
+            header?: never;
+            path: {
+                rule: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_alerts: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+                pipeline?: string;
+                rule?: string;
+                state?: "OPEN" | "ACKNOWLEDGED" | "RESOLVED";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    acknowledge_alert: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                alert_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ActionBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alert"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_archived_pipelines: {
         parameters: {
             query?: {
@@ -2393,6 +4054,114 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Hosts"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_host: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    drain_host: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ActionBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    undrain_host: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ActionBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostDetail"];
                 };
             };
             /** @description A problem. */
@@ -2853,6 +4622,117 @@ export interface operations {
             };
         };
     };
+    declare_pipeline_lost: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DeclareLostBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    force_stop_pipeline: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ActionBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_lag: {
+        parameters: {
+            query?: {
+                since?: string;
+                step?: "1m" | "5m" | "1h";
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lag"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_ledger: {
         parameters: {
             query?: {
@@ -2944,6 +4824,323 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Operation"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_positions: {
+        parameters: {
+            query?: {
+                wait?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Positions"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    apply_positions: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PositionsApplyBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Plan"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plan_positions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PositionsPlanBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Plan"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_positions_plan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                look_id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Plan"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_quarantine: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Quarantine"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_in_quarantine: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuarantineBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Quarantine"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    replay_range: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RangeReplayBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plan_range_replay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RangeBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RangePlan"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    reconcile_pipeline: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReconcileBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reconciled"];
                 };
             };
             /** @description A problem. */
@@ -3521,6 +5718,79 @@ export interface operations {
             };
         };
     };
+    get_run_stacks: {
+        parameters: {
+            query?: {
+                asked?: string;
+                text?: boolean;
+                wait?: number;
+            };
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stacks"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    dump_run_stacks: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ActionBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AskedDump"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_secrets: {
         parameters: {
             query?: {
@@ -3737,6 +6007,201 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_watched_groups: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                group?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WatchedGroupPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    watch_group: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GroupBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WatchedGroup"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_watched_group: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                group_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WatchedGroupDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    unwatch_group: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                group_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_watched_group_lag: {
+        parameters: {
+            query?: {
+                since?: string;
+                step?: "1m" | "5m" | "1h";
+            };
+            header?: never;
+            path: {
+                group_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Snapshots"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plan_group_reset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                group_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GroupPlanBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupPlan"];
+                };
             };
             /** @description A problem. */
             default: {

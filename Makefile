@@ -13,10 +13,10 @@ PYTHON ?= python3
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test test-fast check chaos bench generate fmt clean
+.PHONY: help setup demo up test test-fast check chaos bench bench-control generate fmt clean
 
 help: ## what can be done
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
 setup: ## make this machine able to run Headgate (idempotent)
 	@echo "Set-up of Headgate"
@@ -45,6 +45,7 @@ test: check ## everything, in order of cost (under half an hour on two cores)
 	@$(PROVISION) postgres
 	@$(PROVISION) test-frontend
 	@$(PYTEST) -n auto $(FAST)
+	@$(PY) -m tests.on_postgres -n auto tests/db tests/contracts tests/simulation
 	@$(PYTEST) tests/agent tests/chaos tests/e2e
 
 chaos: setup ## break everything on purpose, report in docs/chaos.md; FAULT=46 runs one row; SEEDS= (an hour or two)
@@ -53,6 +54,10 @@ chaos: setup ## break everything on purpose, report in docs/chaos.md; FAULT=46 r
 
 bench: setup ## compare with Flume and Kafka Connect on an idle machine; CASE=, RECORDS=, RUNS=, BENCH_ARGS= (hours)
 	@$(PY) -m bench $(if $(CASE),--case $(CASE)) $(if $(RECORDS),--records $(RECORDS)) $(if $(RUNS),--runs $(RUNS)) $(BENCH_ARGS)
+
+bench-control: setup ## measure the control plane on SQLite and PostgreSQL; CASE=, BENCH_ARGS= (half an hour)
+	@$(PROVISION) postgres
+	@$(PY) -m bench.control $(if $(CASE),--case $(CASE)) $(BENCH_ARGS)
 
 generate: setup ## write what is made from the code: reference pages in docs/ and the page's types of the API
 	@$(MANAGE) render_states

@@ -73,8 +73,9 @@ def _better_peer(medians: Lookup) -> float:
     return max(medians[_MAIN, peer, "steady_records_per_second"] for peer in (FLUME, CONNECT))
 
 
-def _limit(words: str, case: str, system: str, metric: str, limit: float, *, at_least: bool = False) -> Target:
-    return Target(words, _of(case, system, metric), _fixed(limit), at_least)
+def limit(words: str, case: str, system: str, metric: str, value: float, *, at_least: bool = False) -> Target:
+    """A target with a fixed limit."""
+    return Target(words, _of(case, system, metric), _fixed(value), at_least)
 
 
 _RATE = _of(_MAIN, MICRO, "steady_records_per_second")
@@ -88,12 +89,12 @@ TARGETS = [
         "CPU seconds per million, against 1.2 times Flume",
         _CPU, _times(1.2, _of(_MAIN, FLUME, "cpu_seconds_per_million")),
     ),
-    _limit("p50 at 100 records/s, micro-batch, ms", _MAIN, MICRO, "latency_p50_ms", 100),
-    _limit("the same, aim", _MAIN, MICRO, "latency_p50_ms", 60),
-    _limit("p99 at 100 records/s, micro-batch, ms", _MAIN, MICRO, "latency_p99_ms", 250),
-    _limit("the same, aim", _MAIN, MICRO, "latency_p99_ms", 150),
-    _limit("p50 at 100 records/s, real-time, ms", _MAIN, REAL_TIME, "latency_p50_ms", 2),
-    _limit("p99 at 100 records/s, real-time, ms", _MAIN, REAL_TIME, "latency_p99_ms", 10),
+    limit("p50 at 100 records/s, micro-batch, ms", _MAIN, MICRO, "latency_p50_ms", 100),
+    limit("the same, aim", _MAIN, MICRO, "latency_p50_ms", 60),
+    limit("p99 at 100 records/s, micro-batch, ms", _MAIN, MICRO, "latency_p99_ms", 250),
+    limit("the same, aim", _MAIN, MICRO, "latency_p99_ms", 150),
+    limit("p50 at 100 records/s, real-time, ms", _MAIN, REAL_TIME, "latency_p50_ms", 2),
+    limit("p99 at 100 records/s, real-time, ms", _MAIN, REAL_TIME, "latency_p99_ms", 10),
     Target(
         "p50, real-time, against Connect, ms",
         _of(_MAIN, REAL_TIME, "latency_p50_ms"), _of(_MAIN, CONNECT, "latency_p50_ms"),
@@ -102,12 +103,12 @@ TARGETS = [
         "p99, real-time, against Connect, ms",
         _of(_MAIN, REAL_TIME, "latency_p99_ms"), _of(_MAIN, CONNECT, "latency_p99_ms"),
     ),
-    _limit(
+    limit(
         "Python interceptor, records/s once warm",
         "python_interceptor", MICRO, "steady_records_per_second", 110_000, at_least=True,
     ),
-    _limit("price of the ledger, %", "ledger", MICRO, "ledger_cost_percent", 3),
-    _limit("idle agent, % of a core", "idle", MICRO, "idle_cpu_percent", 2),
-    _limit("idle agent, MB (PSS)", "idle", MICRO, "idle_pss_mb", 500),
-    _limit("process start to first record, s", "start", MICRO, "start_to_first_record_seconds", 5),
+    limit("price of the ledger, %", "ledger", MICRO, "ledger_cost_percent", 3),
+    limit("idle agent, % of a core", "idle", MICRO, "idle_cpu_percent", 2),
+    limit("idle agent, MB (PSS)", "idle", MICRO, "idle_pss_mb", 500),
+    limit("process start to first record, s", "start", MICRO, "start_to_first_record_seconds", 5),
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -10,11 +11,27 @@ from rest_framework.test import APIClient
 
 from pipelines.domain.roles import Role
 
+OTHER_DATABASE = "HEADGATE_TEST_DATABASE_URL"
+
 # The machine may be busy, and a run has to be repeatable: no time limits, the same examples every time.
 settings.register_profile("repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
 # Py4J tells of every connection that it closes, also when the interpreter ends and nobody can be told.
 logging.getLogger("py4j").setLevel(logging.WARNING)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On another database only what touches a database has anything to show."""
+    if OTHER_DATABASE not in os.environ:
+        return
+    touching = [item for item in items if _touches_the_database(item)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(touching)])
+    items[:] = touching
+
+
+def _touches_the_database(item: pytest.Item) -> bool:
+    fixtures = getattr(item, "fixturenames", ())
+    return item.get_closest_marker("django_db") is not None or not {"db", "transactional_db"}.isdisjoint(fixtures)
 
 
 def _client(role: Role | None) -> APIClient:

@@ -1,6 +1,6 @@
 """`python -m bench.control.child CASE OUT`: one case in the database that the environment names, figures to a file.
 
-A process of its own for each case, on one core: settings are read once, and no case inherits another's memory.
+A process of its own for each case: settings are read once, and no case inherits another's memory.
 """
 
 from __future__ import annotations
@@ -32,5 +32,4 @@ def main(case: str, out: Path) -> None:
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     main(sys.argv[1], Path(sys.argv[2]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,12 @@ from workers.supervisor.memory import Memory
 from workers.supervisor.observe import Observer
 from workers.supervisor.references import References
 from workers.supervisor.tick import Supervisor
+
+
+def on_one_core() -> None:
+    """What follows runs on one processor."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
 
 Values = Mapping[str, Sequence[float]]
 """Single measurements by metric."""

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    model_validator,
+)
 
 from pipelines.api.paging import PageQuery
 from pipelines.domain.client_options import LONGEST_VALUE
@@ -83,6 +93,17 @@ class SecretBody(Shape):
 
 
 LetterId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{1,64}$")]
+
+
+def _utc(at: datetime) -> datetime:
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("is outside of the calendar in UTC") from None
+
+
+Instant = Annotated[AwareDatetime, AfterValidator(_utc)]
+"""An instant, in UTC: a database may refuse an offset that Python accepts."""
 Base64 = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9+/]*={0,2}$")]
 
 
@@ -92,7 +113,7 @@ class LettersBody(Shape):
     component: Text | None = Field(default=None, max_length=200)
     cause: Text | None = Field(default=None, max_length=1000)
     source: Text | None = Field(default=None, max_length=100)
-    since: AwareDatetime | None = None
+    since: Instant | None = None
 
 
 class RepairBody(Shape):
@@ -202,7 +223,7 @@ class LettersQuery(BaseModel):
     component: str | None = Field(default=None, max_length=200)
     cause: str | None = Field(default=None, max_length=1000)
     source: str | None = Field(default=None, max_length=100)
-    since: AwareDatetime | None = None
+    since: Instant | None = None
     state: LetterState | None = None
 
 
@@ -218,7 +239,8 @@ class PositionsQuery(BaseModel):
 
 class PositionsPlanBody(Shape):
     """Where to go on: `to` is ledger, checkpoint, group, earliest or latest, `timestamp=-30m`, `timestamp=` and a time,
-    `offsets=TOPIC/PARTITION:OFFSET,…`, or an object with the key timestamp or offsets. `source`: only of this one."""
+    `offsets=TOPIC/PARTITION:OFFSET,…`, `before=EVENT-30m`, or an object with the key timestamp or offsets. `source`:
+    only of this one."""
 
     to: str | dict[str, Any]
     source: str | None = Field(default=None, max_length=100)

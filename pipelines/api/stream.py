@@ -8,30 +8,23 @@ two seconds; a connection outlives Redis. It ends with the caller's session, tok
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter, deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-import redis.asyncio as aioredis
-import structlog
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db.models import Max
 from django.http import StreamingHttpResponse
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
 from rest_framework.request import Request
 
 from controlplane.shared import clock
 from controlplane.shared.database import in_database
-from controlplane.shared.dispatch import STREAM
 from controlplane.shared.errors import TooManyRequests
 from pipelines.api.permissions import role_of
+from pipelines.api.tail import Heard, Tail, following, frame
 from pipelines.models import AccessToken, Event
 from pipelines.selectors.events import event_view, events
 from pipelines.selectors.pipelines import live_frames
@@ -39,8 +32,6 @@ from pipelines.selectors.pipelines import live_frames
 MEDIA_TYPE = "text/event-stream"
 STREAMS_PER_USER = 12
 STREAMS = 1_000
-BLOCK_MS = 1_000
-REDIS_SECONDS = 3.0
 POLL_SECONDS = 2.0
 CATCH_UP_SECONDS = 10.0
 HEARTBEAT_SECONDS = 10.0  # a frame and no comment: a browser hides comments from the page, which has to notice silence
@@ -49,7 +40,6 @@ PAGE = 500
 OVERLAP = 100
 REMEMBERED = 5_000
 
-log = structlog.get_logger(__name__)
 open_streams: Counter[str] = Counter()
 
 
@@ -104,22 +94,15 @@ def open_stream(subscription: Subscription) -> StreamingHttpResponse:
 
 
 async def frames(subscription: Subscription) -> AsyncIterator[bytes]:
-    """Every frame of one stream; whatever ends it releases its place and its connections."""
+    """Every frame of one stream; whatever ends it releases its place."""
     open_streams[subscription.user] += 1
-    feed = Feed(subscription)
     try:
         yield frame("hello", {"server_time": clock.now().isoformat()})
-        async for each in feed.run():
-            yield each
+        async with following() as tail:
+            async for each in Feed(subscription, tail).run():
+                yield each
     finally:
         open_streams[subscription.user] -= 1
-        await feed.close()
-
-
-def frame(kind: str, data: dict[str, Any], number: int | None = None) -> bytes:
-    """One frame on the wire."""
-    head = f"id: {number}\n" if number is not None else ""
-    return f"{head}event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
 
 
 class Every:
@@ -140,89 +123,59 @@ class Every:
 class Feed:
     """Merges Redis and the database into frames, each event once."""
 
-    def __init__(self, subscription: Subscription) -> None:
+    def __init__(self, subscription: Subscription, tail: Tail) -> None:
         self._subscription = subscription
+        self._tail = tail
         self._after = subscription.after
         self._floor = subscription.after
         self._sent: deque[int] = deque(maxlen=REMEMBERED)
         self._live: dict[str, dict[str, Any]] = {}
-        self._position: str | None = None
-        self._redis: Any = aioredis.Redis.from_url(
-            settings.HEADGATE.redis_url.get_secret_value(),
-            socket_timeout=REDIS_SECONDS,
-            socket_connect_timeout=REDIS_SECONDS,
-            retry=Retry(NoBackoff(), 0),
-            decode_responses=True,
-            protocol=2,
-        )
-
-    async def close(self) -> None:
-        """Give the connection back."""
-        await self._redis.aclose()
 
     async def run(self) -> AsyncIterator[bytes]:
-        """Frames and heartbeats until the caller may no longer listen."""
+        """Frames and heartbeats until the caller may no longer listen; what came together is sent together."""
         heartbeat, catch_up, check = Every(HEARTBEAT_SECONDS), Every(CATCH_UP_SECONDS), Every(CHECK_SECONDS)
+        number, complete = None, False
         while True:
-            connected = self._position is not None
-            entries = await self._read()
-            if self._position is None or not connected or catch_up.due():
-                async for each in self._catch_up():
+            news = await self._tail.after(number)
+            if catch_up.due() or not (complete and news.complete):
+                async for each in self._catch_up(figures=not news.complete):
                     yield each
-            for entry in entries:
-                if shown := self._from_redis(entry):
-                    yield shown
+            number, complete = news.number, news.complete
+            if shown := b"".join(self._shown(entry) for entry in news.entries):
+                yield shown
             if heartbeat.due():
                 yield frame("heartbeat", {"server_time": clock.now().isoformat()})
             if check.due() and not await in_database(lambda: still_allowed(self._subscription)):
                 return
-            if self._position is None:
+            if not complete:
                 await asyncio.sleep(POLL_SECONDS)
 
-    async def _read(self) -> list[dict[str, str]]:
-        """What Redis has that is new, waiting a second for it; without Redis nothing, and no position."""
-        try:
-            if self._position is None:
-                newest = await self._redis.xrevrange(STREAM, count=1)
-                self._position = newest[0][0] if newest else "0-0"
-                return []
-            found = await self._redis.xread({STREAM: self._position}, count=PAGE, block=BLOCK_MS)
-        except (RedisError, OSError) as error:
-            log.debug("stream_without_redis", cause=str(error))
-            self._position = None
-            return []
-        entries = found[0][1] if found else []
-        if entries:
-            self._position = entries[-1][0]
-        return [fields for _, fields in entries]
+    def _shown(self, heard: Heard) -> bytes:
+        """What the caller gets of it: nothing of other pipelines, and no event twice."""
+        if self._subscription.pipeline not in (None, heard.data.get("pipeline")):
+            return b""
+        return heard.frame if heard.kind == "live" or self._is_new(heard.data["id"]) else b""
 
-    def _from_redis(self, entry: dict[str, str]) -> bytes | None:
-        data = json.loads(entry["data"])
-        if self._subscription.pipeline not in (None, data.get("pipeline")):
-            return None
-        return self._event(data) if entry["kind"] == "event" else frame("live", data)
-
-    def _event(self, data: dict[str, Any]) -> bytes | None:
-        """An event that was not sent yet. Numbers may come out of order, for transactions end in any order."""
-        number = data["id"]
+    def _is_new(self, number: int) -> bool:
+        """Whether an event was not sent yet. Numbers may come out of order, for transactions end in any order."""
         if number <= self._floor or number in self._sent:
-            return None
+            return False
         self._sent.append(number)
         self._after = max(self._after, number)
-        return frame("event", data, number)
+        return True
 
-    async def _catch_up(self) -> AsyncIterator[bytes]:
+    async def _catch_up(self, *, figures: bool) -> AsyncIterator[bytes]:
         """Events that Redis did not carry, page by page, and while it is away the figures of what moves."""
         begin = max(self._floor, self._after - OVERLAP)
         while True:
             found = await in_database(lambda begin=begin: self._page(begin))  # type: ignore[misc]
             for data in found:
-                if shown := self._event(data):
-                    yield shown
+                if self._is_new(data["id"]):
+                    yield frame("event", data, data["id"])
             if len(found) < PAGE:
                 break
             begin = found[-1]["id"]
-        if self._position is None:
+        if figures:
             for data in await in_database(lambda: live_frames(self._subscription.pipeline)):
                 if self._live.get(data["pipeline"]) != data:
                     self._live[data["pipeline"]] = data

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection
 
 from bench.control.fleet import Plan
-from bench.control.stage import Fleet, Stage, Values
+from bench.control.stage import Fleet, Stage, Values, on_one_core
 from bench.figures import percentile
 
 SETTLE = 12
@@ -31,28 +31,30 @@ PLANS = {
 
 
 def measure(stage: Stage, plan: Plan) -> Values:
-    """One figure per run: median and slowest tick of a host, and the most queries that one made."""
-    medians, worst, queries = [], [], []
+    """One figure per run: median and slowest tick of a host, its processor time, and the most queries that one made."""
+    on_one_core()
+    medians, worst, cpu, queries = [], [], [], []
     with stage.fleet(plan) as fleet:
         for _ in range(SETTLE):
             fleet.live()
             fleet.tick()
         for _ in range(stage.runs):
             found = [each for _ in range(stage.ticks) for each in _timed(fleet)]
-            medians.append(percentile(found, 0.5))
-            worst.append(max(found))
+            medians.append(percentile([spent for spent, _ in found], 0.5))
+            worst.append(max(spent for spent, _ in found))
+            cpu.append(percentile([worked for _, worked in found], 0.5))
             queries.append(float(max(_counted(fleet) for _ in range(COUNTED))))
-    return {"tick_p50_ms": medians, "tick_slowest_ms": worst, "queries_per_tick": queries}
+    return {"tick_p50_ms": medians, "tick_slowest_ms": worst, "tick_cpu_ms": cpu, "queries_per_tick": queries}
 
 
-def _timed(fleet: Fleet) -> list[float]:
-    """Milliseconds of each host's tick after one more second."""
+def _timed(fleet: Fleet) -> list[tuple[float, float]]:
+    """Milliseconds of each host's tick after one more second: by the clock, and of the processor."""
     fleet.live()
     found = []
     for supervisor in fleet.supervisors:
-        start = time.perf_counter()
+        start, worked = time.perf_counter(), time.process_time()
         supervisor.tick()
-        found.append((time.perf_counter() - start) * 1000)
+        found.append(((time.perf_counter() - start) * 1000, (time.process_time() - worked) * 1000))
     return found
 
 

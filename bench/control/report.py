@@ -1,0 +1,141 @@
+"""The report on the control plane: one JSON file that grows case by case, and the Markdown made from it alone."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sqlite3
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bench.figures import Result
+from bench.targets import Lookup, Target, limit, short
+from controlplane.provision.postgres import programs
+
+NAME = "control-plane"
+SYSTEMS = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
+TITLES = {
+    "quiet_10": "A tick over 10 quiet pipelines",
+    "quiet_100": "A tick over 100 quiet pipelines",
+    "quiet_1000": "A tick over 1,000 quiet pipelines",
+    "quiet_5000": "A tick over 5,000 quiet pipelines",
+    "mixed_10": "A tick over 8 quiet and 2 busy pipelines",
+    "mixed_100": "A tick over 80 quiet and 20 busy pipelines",
+    "mixed_1000": "A tick over 800 quiet and 200 busy pipelines",
+    "mixed_1000_on_10_hosts": "1,000 pipelines, 200 of them busy, on 10 hosts: a tick of one host",
+    "mixed_5000_on_50_hosts": "5,000 pipelines, 1,000 of them busy, on 50 hosts: a tick of one host",
+    "growth": "Growth of the database, per day of 800 quiet and 200 busy pipelines",
+    "api": "Answers of the API over 1,000 pipelines",
+    "stream": "200 open pages while 1,000 pipelines, 200 of them busy, move",
+}
+_INTRODUCTION = """\
+The supervisor, the database and the web server are the real ones; the agents are simulated. Every simulated pipeline
+has its rows, its run directory and two sleeping processes that carry its token. A quiet agent renews its status every
+other second; a busy one finishes ten batches a second over four partitions and writes its journal and status as a real
+one does. One clock skips the time between ticks. A tick runs alone on one processor; its time is that of the whole
+tick: looking at processes, files and rows, recording what was written, deciding and acting. Figures are medians of the
+runs in brackets.
+
+Growth is that of the rows that grow with time, with their indexes, after compacting: as they are written, and what is
+left of a day of them when old rows have been merged. The web server is one process on a core of its own; every answer
+is read to its end. The pages are 200 connections of 20 users to one web server, each of which gets every event and
+every figure."""
+
+TARGETS = [
+    limit("tick over 1,000 quiet pipelines, SQLite, ms", "quiet_1000", "sqlite", "tick_p50_ms", 250),
+    limit("tick over 800 quiet and 200 busy pipelines, SQLite, ms", "mixed_1000", "sqlite", "tick_p50_ms", 1000),
+    Target(
+        "queries of a tick over 1,000 quiet pipelines, against 10",
+        lambda found: found["quiet_1000", "sqlite", "queries_per_tick"],
+        lambda found: found["quiet_10", "sqlite", "queries_per_tick"],
+    ),
+    Target(
+        "queries of a tick over 800 quiet and 200 busy pipelines, against 8 and 2",
+        lambda found: found["mixed_1000", "sqlite", "queries_per_tick"],
+        lambda found: found["mixed_10", "sqlite", "queries_per_tick"],
+    ),
+    limit("list of 1,000 pipelines with their status, SQLite, p99, ms", "api", "sqlite", "list_of_1000_p99_ms", 100),
+]
+
+
+def versions() -> dict[str, str]:
+    """Of everything that takes part."""
+    told = subprocess.run(
+        [programs() / "postgres", "--version"], capture_output=True, text=True, timeout=30, check=True
+    )
+    return {
+        "headgate": version("headgate"), "python": platform.python_version(), "django": version("django"),
+        "sqlite": sqlite3.sqlite_version, "postgresql": told.stdout.split(") ", 1)[-1].split(" ")[0].strip(),
+    }  # fmt: skip
+
+
+def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, Any]:
+    """The report after a run: what was measured again is replaced, everything else stays.
+
+    `old` is None where there is no report yet. Machine and versions are those of the newest run.
+    """
+    if old is None:
+        return dict(new)
+    measured = {(found["case"], found["system"]) for found in new["results"]}
+    kept = [found for found in old["results"] if (found["case"], found["system"]) not in measured]
+    cases, systems = list(TITLES), list(SYSTEMS)
+    results = sorted(
+        [*kept, *new["results"]], key=lambda each: (cases.index(each["case"]), systems.index(each["system"]))
+    )
+    return {**new, "results": results, "commands": list(dict.fromkeys([*old["commands"], *new["commands"]]))}
+
+
+def write(directory: Path, new: Mapping[str, Any]) -> None:
+    """Merge a run into the report in `directory` and write both files."""
+    directory.mkdir(parents=True, exist_ok=True)
+    file = directory / f"{NAME}.json"
+    report = merge(json.loads(file.read_text()) if file.exists() else None, new)
+    file.write_text(json.dumps(report, indent=1) + "\n")
+    (directory / f"{NAME}.md").write_text(markdown(report))
+
+
+def markdown(report: Mapping[str, Any]) -> str:
+    """The report as a page."""
+    results = [Result(**found) for found in report["results"]]
+    parts = ["# The control plane, measured", "Made by `make bench-control`; do not edit.", _INTRODUCTION]
+    parts += ["## Machine and versions", _machine(report), "## Targets", _targets(results)]
+    for case in dict.fromkeys(found.case for found in results):
+        parts += [f"## {TITLES[case]}", _table([found for found in results if found.case == case])]
+    return "\n\n".join(parts) + "\n"
+
+
+def _machine(report: Mapping[str, Any]) -> str:
+    rows = [["", ""], ["---", "---"], *({**report["machine"], **report["versions"]}.items())]
+    commands = "\n".join(report["commands"])
+    return "\n".join([*(_row(map(str, row)) for row in rows), "", "```", commands, "```"])
+
+
+def _targets(results: Sequence[Result]) -> str:
+    medians: Lookup = {(found.case, found.system, found.metric): found.median for found in results}
+    rows = [["target", "wanted", "measured", "reached"], ["---"] * 4]
+    for target in TARGETS:
+        verdict = target.verdict(medians)
+        rows.append([target.words, verdict.wanted, verdict.measured, verdict.word])
+    return "\n".join(map(_row, rows))
+
+
+def _table(results: Sequence[Result]) -> str:
+    by_place = {(found.metric, found.system): found for found in results}
+    rows = [["", *SYSTEMS.values()], ["---"] * (len(SYSTEMS) + 1)]
+    for metric, unit in dict.fromkeys((found.metric, found.unit) for found in results):
+        cells = [_cell(by_place.get((metric, system))) for system in SYSTEMS]
+        rows.append([f"{metric.replace('_', ' ')}, {unit}", *cells])
+    return "\n".join(map(_row, rows))
+
+
+def _cell(found: Result | None) -> str:
+    if found is None:
+        return ""
+    return f"**{short(found.median)}** ({', '.join(short(value) for value in found.values)})"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,54 @@
+"""The real web server over the database of a case, in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import psutil
+
+from controlplane.devstack.child import Service, running
+from controlplane.devstack.ports import LOOPBACK, free_port
+from pipelines.domain.roles import Role
+from pipelines.services import access
+
+
+@contextmanager
+def web(log: Path) -> Iterator[tuple[str, psutil.Process]]:
+    """Its address and process, until the end of the block."""
+    port = free_port()
+    address = f"http://{LOOPBACK}:{port}"
+    command = [
+        sys.executable, "-m", "uvicorn", "controlplane.asgi:application", "--host", LOOPBACK, "--port", str(port),
+        "--lifespan", "off", "--no-access-log", "--log-level", "warning",
+    ]  # fmt: skip
+    with running(Service("web", command, is_ready=lambda: _answers(address)), log) as child:
+        yield address, psutil.Process(_pid(child.process))
+
+
+def _pid(process: subprocess.Popen[bytes]) -> int:
+    return process.pid
+
+
+def _answers(address: str) -> bool:
+    try:
+        return httpx2.get(f"{address}/healthz", timeout=2).status_code == 200
+    except httpx2.HTTPError:
+        return False
+
+
+def viewers(count: int) -> list[str]:
+    """Access tokens of so many users who may look."""
+    from django.contrib.auth.models import Group, User
+
+    group = Group.objects.get(name=Role.VIEWER.word)
+    tokens = []
+    for number in range(count):
+        user = User.objects.create_user(f"viewer-{number}")
+        user.groups.add(group)
+        tokens.append(access.create_token(user=user, name="bench", expires=None))
+    return tokens

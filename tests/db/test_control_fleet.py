@@ -1,0 +1,51 @@
+"""The benchmark's simulated fleet is one that the supervisor believes: nothing is started, ended or out of balance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.control.cases.ticks import _counted
+from bench.control.fleet import BATCHES_PER_SECOND, RECORDS, Plan
+from bench.control.stage import Stage
+from pipelines.models import Event, Host, LedgerBatch, Pipeline, Run, Sample
+from pipelines.selectors.ledger import books_view
+
+pytestmark = pytest.mark.django_db
+SECONDS = 4
+
+
+def test_busy_pipelines_are_accounted_for_and_quiet_ones_are_left_alone(tmp_path: Path) -> None:
+    with Stage(tmp_path, ticks=1, runs=1).fleet(Plan(6, busy=2, hosts=2)) as fleet:
+        for _ in range(SECONDS):
+            fleet.live()
+            fleet.tick()
+    done = SECONDS * BATCHES_PER_SECOND
+    busy = Pipeline.objects.filter(name__in=["pipeline-00000", "pipeline-00003"])
+    for pipeline in busy:
+        (books,) = books_view(pipeline).channels
+        assert (books.read, books.batches, books.balanced, books.open_batches) == (done * RECORDS, done, True, 0)
+    assert LedgerBatch.objects.exclude(pipeline__in=busy).count() == 0
+    assert set(Pipeline.objects.values_list("phase", flat=True)) == {"RUNNING"}
+    assert Run.objects.filter(observed__isnull=True).count() == 0
+    assert Sample.objects.exists()
+    assert not Event.objects.filter(kind__in=["phase.changed", "supervisor.error", "run.ended"]).exists()
+
+
+@pytest.mark.parametrize("busy", [0, 1])
+def test_queries_do_not_depend_on_the_number_of_pipelines(tmp_path: Path, busy: int) -> None:
+    def queries(factor: int) -> int:
+        state = tmp_path / str(factor)
+        state.mkdir()
+        with Stage(state, ticks=1, runs=1).fleet(Plan(4 * factor, busy=busy * factor)) as fleet:
+            for _ in range(SECONDS):
+                fleet.live()
+                fleet.tick()
+            return max(_counted(fleet) for _ in range(SECONDS))
+
+    few = queries(1)
+    Pipeline.objects.update(current_revision=None)
+    for model in (Run, Pipeline, Host):
+        model.objects.all().delete()
+    assert queries(10) == few

@@ -1,0 +1,119 @@
+"""A worker process with nothing but its supervisor: real leases, real keepers, drivers that only sleep.
+
+`python -m tests.chaos.small_worker prepare N` makes N pipelines; `work` supervises and, as soon as the file `go` is in
+the state directory's parent, asks for a start of every one, against the other workers; `keep RUNDIR` is its keeper.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+LEASE_SECONDS = 2.0
+DRIVER = ["/bin/sleep", "1000"]
+
+
+def keep(run_dir: str) -> int:
+    """A real keeper over a driver that only sleeps."""
+    from workers.keeper.keeper import main
+
+    return main(Path(run_dir), DRIVER)
+
+
+def prepare(number: int) -> None:
+    """The tables, and pipelines without a host whose stops are quick."""
+    from django.core.management import call_command
+
+    from tests.factories import PipelineFactory
+
+    call_command("migrate", verbosity=0)
+    for each in range(number):
+        pipeline = PipelineFactory.create(name=f"p-{each}", host=None)
+        revision = pipeline.current_revision
+        assert revision is not None
+        revision.definition["lifecycle"] |= {"cancel_interval": 0.2, "cancel_timeout": 20.0}
+        revision.save()
+
+
+def work() -> None:
+    """Supervise until killed."""
+    from django.conf import settings
+
+    from workers.supervisor import lease
+    from workers.supervisor.tick import Ticker
+    from workers.wake import WAKE
+
+    lease.TTL = LEASE_SECONDS
+    ticker = Ticker(_supervisor(), WAKE)
+    ticker.start()
+    go = settings.HEADGATE.state.parent / "go"
+    while not go.exists():
+        time.sleep(0.01)
+    _ask_for_everything()
+    ticker.join()
+
+
+def _ask_for_everything() -> None:
+    from controlplane.shared.errors import Conflict
+    from pipelines.domain.states import OperationKind
+    from pipelines.models import Pipeline
+    from pipelines.services import lifecycle
+    from pipelines.services.audit import Actor
+
+    for pipeline in Pipeline.objects.order_by("name"):
+        try:
+            lifecycle.request(pipeline=pipeline, action=OperationKind.START, actor=Actor(f"worker-{os.getpid()}"))
+        except Conflict as refused:
+            print(f"{pipeline.name}: {refused}", flush=True)
+
+
+def _supervisor():  # type: ignore[no-untyped-def]
+    from django.conf import settings
+
+    from pipelines.domain.protocol import SparkSettings
+    from pipelines.services.observations import HostFacts
+    from workers.adapters.clock import SystemClock
+    from workers.adapters.filelock import FileLock
+    from workers.adapters.processes import HostProcesses
+    from workers.adapters.rundirs import LocalRunDirs
+    from workers.adapters.secrets import StoredSecrets
+    from workers.supervisor.act import Actor
+    from workers.supervisor.launch import Launcher
+    from workers.supervisor.lease import HostLease
+    from workers.supervisor.memory import Memory
+    from workers.supervisor.observe import Observer
+    from workers.supervisor.references import References
+    from workers.supervisor.tick import Supervisor
+
+    here = settings.HEADGATE
+    processes = HostProcesses((sys.executable, "-m", "tests.chaos.small_worker", "keep"))
+    rundirs, memory = LocalRunDirs(here.state), Memory()
+    facts = HostFacts(here.host, str(here.state), "0", 2, 8 << 30, processes.current().model_dump())
+    references = References({}, None, StoredSecrets(here.keyring))
+    launcher = Launcher(here.host, here.state, references, lambda: SparkSettings(classpath=[]))
+    return Supervisor(
+        host=here.host,
+        clock=SystemClock(),
+        processes=processes,
+        lease=HostLease(facts, FileLock(here.state / "supervisor.lock"), processes),
+        observer=Observer(processes, rundirs, memory),
+        actor=Actor(processes, rundirs, launcher, memory),
+    )
+
+
+def main(words: list[str]) -> int:
+    """Do what the first word says."""
+    if words[0] == "keep":
+        return keep(words[1])
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
+    import django
+
+    django.setup()
+    prepare(int(words[1])) if words[0] == "prepare" else work()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -61,6 +61,10 @@ _HOSTS = (
 )
 _OWNERSHIP = "db/test_ownership.py"
 _STALE = f"{_OWNERSHIP}::test_a_worker_stopped_past_its_lease_at_any_instant_and_continued_changes_nothing"
+_RACE = (
+    "chaos/test_ownership.py"
+    "::test_of_a_hundred_pairs_of_starts_each_pipeline_gets_one_holder_whoever_is_stopped_or_killed"
+)
 _HEARS = "chaos/test_worker_hears.py"
 _LADDER = "unit/test_keeper_ladder.py"
 _SILENT = "db/test_silent_hosts.py"
@@ -181,17 +185,23 @@ FAULTS = [
         f"{_DECIDE}::TestEnds::test_the_back_off_doubles_and_saturates",
         "db/test_crash_loops.py::test_three_crashes_in_a_row_with_one_batch_in_hand_block_and_name_it",
     ),
-    _fault(21, "Agent outlives a restart of everything else", _PLANE, _WHOLE),
+    _fault(21, "Agent outlives a restart of everything else", _PLANE, _WHOLE, _RACE),
     _fault(
         22,
         "Double start",
+        _RACE,
         "unit/test_keeper.py::test_a_second_agent_of_one_pipeline_is_refused_while_the_first_lives",
         "db/test_lifecycle.py::test_of_many_different_requests_at_once_all_are_answered_and_one_operation_stays_open",
         _ANYWHERE,
-        _HOSTS,
     ),
-    _fault(23, "Worker frozen past its lease and continued", _STALE, _ANYWHERE, _HOSTS),
-    _fault(24, "Process id used again", f"{_PROCESSES}::test_a_reused_pid_or_another_boot_is_never_signalled"),
+    _fault(23, "Worker frozen past its lease and continued", _RACE, _STALE, _ANYWHERE, _HOSTS),
+    _fault(
+        24,
+        "Process id used again",
+        _RACE,
+        f"{_PROCESSES}::test_a_reused_pid_or_another_boot_is_never_signalled",
+        _ANYWHERE,
+    ),
     _fault(
         25,
         "Reboot",

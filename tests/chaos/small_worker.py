@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-LEASE_SECONDS = 2.0
+LEASE_SECONDS = 4.0
 DRIVER = ["/bin/sleep", "1000"]
 
 
@@ -56,17 +56,23 @@ def work() -> None:
 
 
 def _ask_for_everything() -> None:
+    from django.db import OperationalError
+
     from controlplane.shared.errors import Conflict
     from pipelines.domain.states import OperationKind
     from pipelines.models import Pipeline
     from pipelines.services import lifecycle
     from pipelines.services.audit import Actor
 
-    for pipeline in Pipeline.objects.order_by("name"):
+    waiting = list(Pipeline.objects.order_by("name"))
+    while waiting:
         try:
-            lifecycle.request(pipeline=pipeline, action=OperationKind.START, actor=Actor(f"worker-{os.getpid()}"))
+            lifecycle.request(pipeline=waiting[0], action=OperationKind.START, actor=Actor(f"worker-{os.getpid()}"))
+        except OperationalError:
+            continue  # SQLite lets one write at a time, and gives up after a while
         except Conflict as refused:
-            print(f"{pipeline.name}: {refused}", flush=True)
+            print(f"{waiting[0].name}: {refused}", flush=True)
+        waiting.pop(0)
 
 
 def _supervisor():  # type: ignore[no-untyped-def]

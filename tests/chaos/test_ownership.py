@@ -11,8 +11,8 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Container, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,22 +29,26 @@ PATIENCE = 300.0
 SAMPLE_EVERY = 0.05
 
 
-def drivers(root: Path) -> dict[str, set[int]]:
+COMMAND_LINE = b"\0".join(word.encode() for word in [*DRIVER, ""])
+
+
+def drivers(root: Path, besides: Container[int] = ()) -> dict[str, set[int]]:
     """Living drivers below a directory by pipeline, as /proc shows them."""
     found: dict[str, set[int]] = defaultdict(set)
-    for entry in Path("/proc").iterdir():
-        try:
-            if not entry.name.isdigit() or (entry / "cmdline").read_bytes() != b"\0".join(
-                word.encode() for word in [*DRIVER, ""]
-            ):
-                continue
-            run_dir = (entry / "cwd").readlink()
-            alive = (entry / "stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
-        except OSError:
+    for pid in pids():
+        if pid in besides:
             continue
-        if alive and run_dir.is_relative_to(root):
-            found[run_dir.parent.name].add(int(entry.name))
+        with suppress(OSError):
+            if Path(f"/proc/{pid}/cmdline").read_bytes() == COMMAND_LINE:
+                run_dir = Path(f"/proc/{pid}/cwd").readlink()
+                if run_dir.is_relative_to(root):
+                    found[run_dir.parent.name].add(pid)
     return found
+
+
+def pids() -> list[int]:
+    """Every process; one that is dead has no command line any more."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - names only
 
 
 @dataclass
@@ -63,9 +67,10 @@ class Sampler(threading.Thread):
         return id(self)
 
     def run(self) -> None:
-        """Until told to end."""
+        """Until told to end. What was there before is no driver of ours."""
+        others = frozenset(pids())
         while not self._stop_it.wait(SAMPLE_EVERY):
-            self.doubled |= {name for name, pids in drivers(self.root).items() if len(pids) > 1}
+            self.doubled |= {name for name, found in drivers(self.root, others).items() if len(found) > 1}
             self.looks += 1
 
     def end(self) -> None:

@@ -31,6 +31,10 @@ EXAMPLES = {
     "letter_id": "abc1",
     "operation_id": str(uuid.uuid4()),
     "pipeline_id": str(uuid.uuid4()),
+    "look_id": str(uuid.uuid4()),
+    "alert_id": "1",
+    "group_id": "1",
+    "rule": "lag",
 }
 METHODS = ["get", "post", "put", "patch", "delete", "options", "head"]
 OPEN = {"healthz", "readyz", "api/v1/session"}
@@ -47,7 +51,7 @@ def routes(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterat
 
 def address(route: str) -> str:
     for name, value in EXAMPLES.items():
-        for converter in ("name", "number", "secret", "uuid", "letter"):
+        for converter in ("name", "number", "secret", "uuid", "letter", "slug"):
             route = route.replace(f"<{converter}:{name}>", value)
     assert "<" not in route, route
     return "/" + route

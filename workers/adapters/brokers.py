@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from pipelines.domain.watching import Description
@@ -57,13 +57,14 @@ class _Client(Client):
             members=tuple(sorted((member.client_id, member.host) for member in told.members)),
         )
 
+    def _all_partitions(self) -> list[Key]:
+        topics = self._admin.list_topics(timeout=TIMEOUT).topics
+        return [(name, number) for name, topic in sorted(topics.items()) for number in sorted(topic.partitions)]
+
     def all_commits(self, group: str, partitions: Collection[Key] | None) -> dict[Key, int]:
         """What a group has committed. Kafka's -1 for "none" is no offset and never leaves this method."""
-        wanted = None if partitions is None else [TopicPartition(*key) for key in sorted(partitions)]
-        request = ConsumerGroupTopicPartitions(group, wanted)
-        (future,) = self._admin.list_consumer_group_offsets([request], request_timeout=TIMEOUT).values()
         found = {}
-        for at in future.result(TIMEOUT + 1).topic_partitions:
+        for at in self.answers_of(group, self._all_partitions() if partitions is None else sorted(partitions)):
             if at.error and at.error.code() not in _UNKNOWN:
                 raise KafkaException(at.error)
             if not at.error and at.offset >= 0:

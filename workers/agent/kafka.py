@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import (
+    Consumer,
     ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
@@ -246,16 +247,27 @@ class Cluster:
                 time.sleep(_RETRY)
 
     def _commits(self, group: str, partitions: Iterable[Key]) -> dict[Key, Commit]:
-        wanted = [TopicPartition(topic, number) for topic, number in partitions]
-        request = ConsumerGroupTopicPartitions(group, wanted)
-        (future,) = self._admin.list_consumer_group_offsets([request], request_timeout=TIMEOUT).values()
         found = {}
-        for at in future.result(TIMEOUT + 1).topic_partitions:
+        for at in self.answers_of(group, partitions):
             if at.error:
                 raise KafkaException(at.error)
             if at.offset >= 0:
                 found[at.topic, at.partition] = Commit(at.offset, at.metadata or "")
         return found
+
+    def answers_of(self, group: str, partitions: Iterable[Key]) -> list[TopicPartition]:
+        """What the coordinator of a group says of each partition, asked by a consumer that joins nothing.
+
+        The admin client's own call ends the whole process where the coordinator has just moved (librdkafka 5040).
+        """
+        wanted = [TopicPartition(topic, number) for topic, number in partitions]
+        if not wanted:
+            return []
+        consumer = Consumer({**self.settings, "group.id": group, "enable.auto.commit": False})
+        try:
+            return list(consumer.committed(wanted, timeout=TIMEOUT))
+        finally:
+            consumer.close()
 
     def surely_committed(self, group: str, partitions: list[Key]) -> dict[Key, Commit]:
         """The same, where a missing commit is not believed at once: it is also the answer while the coordinator moves.

@@ -277,7 +277,8 @@ class Holding(BaseModel):
 
 
 class QueryStatus(BaseModel):
-    """Progress of one (source, channel). Totals are of this run. Times are wall seconds."""
+    """Progress of one (source, channel). Totals are of this run. Times are wall seconds; `progress_beat` is the
+    CLOCK_BOOTTIME at which it last finished a batch, found nothing to read, or was not meant to move."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -295,6 +296,7 @@ class QueryStatus(BaseModel):
     cursor: list[Cursor] = []
     holding: Holding | None = None
     group: GroupStatus | None = None
+    progress_beat: float = 0.0
 
     @property
     def lag(self) -> int | None:

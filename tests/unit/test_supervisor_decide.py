@@ -318,6 +318,16 @@ class TestPhases:
         still = run(status=status(progress_beat=600.0, queries=[query]))
         assert one(actions.SetPhase, view(run=still)).new is Phase.STALLED
 
+    def test_one_query_that_stands_still_is_a_stall_although_its_neighbour_moves(self) -> None:
+        cursor = Cursor(topic="t", partition=0, next_offset=1, end_offset=9)
+        moving = QueryStatus(source="s", channel="fast", cursor=[cursor], progress_beat=999.0)
+        still = QueryStatus(source="s", channel="slow", cursor=[cursor], progress_beat=600.0)
+        said = status(queries=[moving, still], stuck=["sinks.lake"])
+        seen = one(actions.SetPhase, view(run=run(status=said)))
+        assert seen.new is Phase.STALLED
+        assert "s.slow has a lag of 8 records" in seen.message
+        assert "sinks.lake" in seen.message
+
     def test_no_lag_is_no_stall(self) -> None:
         cursor = Cursor(topic="t", partition=0, next_offset=9, end_offset=9)
         query = QueryStatus(source="s", channel="c", cursor=[cursor])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from pipelines.domain.position_plan import Survey
-from pipelines.domain.protocol import AgentFinding, ComponentStatus, PauseProof, Status, boot_id, boottime
+from pipelines.domain.protocol import AgentFinding, ComponentStatus, PauseProof, QueryStatus, Status, boot_id, boottime
 from pipelines.domain.states import AgentPhase
 from workers.agent import masking
 from workers.agent.checkpoint import Offsets
@@ -18,6 +18,7 @@ from workers.agent.real_time import Query
 
 _BETWEEN_LOOKS = 0.15
 _BETWEEN_BATCH_WRITES = 0.5
+_RESTING = frozenset({AgentPhase.PREFLIGHT, AgentPhase.PAUSED})
 
 
 class PauseWatch:
@@ -66,7 +67,8 @@ class StatusFile:
         self._written_key: object = None
         self._progress = 0
         self._progress_beat = boottime()
-        self._written_beat = 0.0
+        self._written_progress = 0
+        self._beats: dict[str, tuple[int, float]] = {}
 
     def update(
         self, *, phase: AgentPhase, detail: str, stuck: list[str], command_seq: int, command_done: bool,
@@ -74,12 +76,12 @@ class StatusFile:
         findings: list[AgentFinding], survey: Survey | None,
     ) -> None:  # fmt: skip
         """Write the file if it is time. A disk that is full is no reason to stop moving records."""
-        self._note_progress(queries)
+        self._note_progress(queries, phase)
         held = [query.holding for query in queries]
         proven = proof is not None and proof.holds
         key = (phase, detail, tuple(stuck), command_seq, command_done, proven, held, len(findings))
         age = time.monotonic() - self._written_at
-        moved = self._progress_beat > self._written_beat
+        moved = self._progress != self._written_progress
         if key == self._written_key and age < self._heartbeat and not (moved and age >= _BETWEEN_BATCH_WRITES):
             return
         state: Literal["accepted", "done"] = "done" if command_done else "accepted"
@@ -87,16 +89,26 @@ class StatusFile:
             token=self._token, boot_id=self._boot_id, beat=boottime(), at=time.time(), phase=phase, detail=detail,
             stuck=stuck, progress=self._progress, progress_beat=self._progress_beat, command_seq=command_seq,
             command_state=state, pause_proof=proof,
-            queries=[status for query in queries for status in query.statuses()],
+            queries=[self._with_beat(query, status) for query in queries for status in query.statuses()],
             components=components(), findings=findings, survey=survey,
         )  # fmt: skip
         try:
             masking.masked(status).store(self._path)
         except OSError as error:
             say(f"status.json cannot be written: {error}")
-        self._written_at, self._written_key, self._written_beat = time.monotonic(), key, status.beat
+        self._written_at, self._written_key, self._written_progress = time.monotonic(), key, self._progress
 
-    def _note_progress(self, queries: Sequence[Query]) -> None:
+    def _note_progress(self, queries: Sequence[Query], phase: AgentPhase) -> None:
+        """Each query has a beat of its own: one that moves says nothing of its neighbour. Where none is meant to move,
+        standing still is no lack of progress."""
+        now, resting = boottime(), phase in _RESTING
         progress = sum(query.progressed for query in queries)
-        if progress != self._progress:
-            self._progress, self._progress_beat = progress, boottime()
+        if resting or progress != self._progress:
+            self._progress, self._progress_beat = progress, now
+        for query in queries:
+            reached, _ = self._beats.get(query.name, (-1, 0.0))
+            if resting or query.progressed != reached:
+                self._beats[query.name] = query.progressed, now
+
+    def _with_beat(self, query: Query, status: QueryStatus) -> QueryStatus:
+        return status.model_copy(update={"progress_beat": self._beats[query.name][1]})

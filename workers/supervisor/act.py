@@ -14,7 +14,7 @@ from pathlib import Path
 import structlog
 
 from pipelines.domain.journal import JournalCorrupt
-from pipelines.domain.protocol import ExitRecord
+from pipelines.domain.protocol import DumpOrder, ExitRecord
 from pipelines.domain.reconciling import Ahead
 from pipelines.domain.states import STOP_COMMANDS, Phase
 from pipelines.models import Pipeline, Run
@@ -185,6 +185,13 @@ class _Deed:
         )
         if not changed:
             raise Overtaken(self.pipeline.name)
+        if action.new is Phase.STALLED:
+            self._dump_stacks()
+
+    def _dump_stacks(self) -> None:
+        """A run that stands still is asked what it is doing; the dump names the component that is at work."""
+        order = DumpOrder(id=secrets.token_hex(8), rung="stalled")
+        self.actor.rundirs.ask_for_dump(Path(self.living_run.run_dir), order)
 
     @do.register
     def _(self, action: actions.EndRun) -> None:

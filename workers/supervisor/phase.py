@@ -73,9 +73,9 @@ def _moving(view: PipelineView, run: RunView, status: Status, now: Now) -> Seen 
     """STARTING, RUNNING or DEGRADED, unless a pause was asked for or nothing moves although there is lag."""
     if _command(run) is Command.PAUSE:
         return Seen(Phase.PAUSING, "pause", "The batch in hand is being finished.")
-    still = _stalled_for(view, status, now)
-    if still is not None and status.phase is not AgentPhase.DEGRADED:
-        return Seen(Phase.STALLED, "no_progress", f"There is lag and no batch has finished for {still:.0f} s.")
+    stalled = _stalled(view, status, now)
+    if stalled is not None and status.phase is not AgentPhase.DEGRADED:
+        return stalled
     if status.phase is AgentPhase.STARTING:
         return Seen(Phase.STARTING, "initialised", "Every component is ready; waiting for the first batch.")
     held = next((query for query in status.queries if query.holding), None)
@@ -136,8 +136,20 @@ def _command(run: RunView) -> Command | None:
     return run.control.command if run.control else None
 
 
-def _stalled_for(view: PipelineView, status: Status, now: Now) -> float | None:
-    """Seconds without progress, if that is too long and something waits to be read."""
-    still = now.boottime - status.progress_beat
-    behind = any(query.lag for query in status.queries)
-    return still if behind and status.progress_beat > 0 and still > view.lifecycle.stall_timeout else None
+def _stalled(view: PipelineView, status: Status, now: Now) -> Seen | None:
+    """The query that has stood still for longest, if that is too long and something waits to be read. That its
+    neighbours move, or that the agent's heart beats, is no progress of its own."""
+    behind = [query for query in status.queries if query.lag]
+    slowest = min(behind, key=lambda query: _beat(query, status), default=None)
+    if slowest is None or _beat(slowest, status) <= 0:
+        return None
+    still = now.boottime - _beat(slowest, status)
+    if still <= view.lifecycle.stall_timeout:
+        return None
+    at_work = f" At work: {', '.join(status.stuck)}." if status.stuck else ""
+    what = f"{slowest.source}.{slowest.channel} has a lag of {slowest.lag} records"
+    return Seen(Phase.STALLED, "no_progress", f"{what}, and no batch of it has finished for {still:.0f} s.{at_work}")
+
+
+def _beat(query: QueryStatus, status: Status) -> float:
+    return query.progress_beat or status.progress_beat

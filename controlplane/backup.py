@@ -11,12 +11,12 @@ import hashlib
 import itertools
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from django.apps import apps
 from django.contrib.auth.models import Group, User
@@ -43,6 +43,14 @@ class BackupError(Exception):
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+
+
+class _Encoder(DjangoJSONEncoder):
+    """Django's own, which cuts times to milliseconds, with whole times."""
+
+    def default(self, o: Any) -> Any:
+        """A value that JSON does not have."""
+        return o.isoformat() if isinstance(o, datetime) else super().default(o)
 
 
 @dataclass(frozen=True)
@@ -84,13 +92,13 @@ def backup(path: Path) -> Summary:
 def _snapshot() -> Iterator[None]:
     """One moment of the database, for reading: no writer waits for it."""
     if connection.vendor == "sqlite":
-        mode = connection.transaction_mode
-        connection.transaction_mode = "DEFERRED"
+        sqlite: Any = connection
+        mode, sqlite.transaction_mode = sqlite.transaction_mode, "DEFERRED"
         try:
             with transaction.atomic():
                 yield
         finally:
-            connection.transaction_mode = mode
+            sqlite.transaction_mode = mode
         return
     with transaction.atomic():
         with connection.cursor() as cursor:
@@ -104,7 +112,7 @@ def _write(file: gzip.GzipFile) -> Summary:
     header = {"format": FORMAT, "version": VERSION, "created_at": created_at, "migrations": _applied()}
 
     def line(document: dict[str, Any]) -> None:
-        data = json.dumps(document, cls=DjangoJSONEncoder, separators=(",", ":")).encode() + b"\n"
+        data = json.dumps(document, cls=_Encoder, separators=(",", ":")).encode() + b"\n"
         digest.update(data)
         file.write(data)
 
@@ -185,9 +193,9 @@ def _require_free(*, replace: bool) -> None:
 
 def _empty(model: type[models.Model]) -> None:
     for field in model._meta.many_to_many:
-        through: Any = field.remote_field.through  # type: ignore[union-attr]
+        through: Any = field.remote_field.through
         through._base_manager.all()._raw_delete(connection.alias)
-    model._base_manager.all()._raw_delete(connection.alias)  # type: ignore[attr-defined]
+    model._base_manager.all()._raw_delete(connection.alias)
 
 
 def _read(path: Path) -> dict[str, int]:
@@ -200,7 +208,7 @@ def _read(path: Path) -> dict[str, int]:
     return rows
 
 
-def _documents(file: IO[bytes]) -> Iterator[dict[str, Any]]:
+def _documents(file: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     """The rows between header and footer."""
     for document in map(json.loads, file):
         if "model" in document:
@@ -219,7 +227,7 @@ def _insert(rows: Sequence[Any]) -> int:
     at_once = max(1, connection.ops.bulk_batch_size(fields, objects))
     for start in range(0, len(objects), at_once):
         part = objects[start : start + at_once]
-        model._base_manager._insert(part, fields=fields, using=connection.alias, raw=True)  # type: ignore[attr-defined]
+        model._base_manager._insert(part, fields=fields, using=connection.alias, raw=True)
     for row in rows:
         for name, values in (row.m2m_data or {}).items():
             getattr(row.object, name).set(values)

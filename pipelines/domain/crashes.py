@@ -34,7 +34,7 @@ class InHand(Frozen):
 
 
 Crash = tuple[InHand, ...]
-"""What one run had in hand when it ended; empty where it did not crash."""
+"""What one run had in hand when it ended."""
 
 
 class Suspect(Frozen):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from pipelines.domain.crashes import SAME_CRASHES, Crash, InHand, Quarantined, Suspect, in_hand, recognised
 from pipelines.domain.positions import PartitionPosition
@@ -38,10 +39,10 @@ def _in_hand(run: Run) -> Crash:
     return tuple(InHand.model_validate(each) for each in run.in_hand)
 
 
-def crashed_in_hand(pipeline_id: object) -> bool:
+def crashed_in_hand(pipeline_id: UUID) -> bool:
     """Whether the last run that is over left a batch behind when it ended by itself."""
-    ended = Run.objects.filter(pipeline_id=pipeline_id, state=RunState.ENDED).order_by("-number")
-    return bool(ended.values_list("in_hand", flat=True).first())
+    last = Run.objects.filter(pipeline_id=pipeline_id, state=RunState.ENDED).order_by("-number").first()
+    return last is not None and bool(last.in_hand) and last.outcome in CRASHES | {RunOutcome.BLOCKED}
 
 
 def offered(pipeline: Pipeline) -> list[Suspect]:
@@ -69,14 +70,14 @@ def quarantine_view(pipeline: Pipeline) -> QuarantineView:
     )  # fmt: skip
 
 
-def quarantined(pipeline_id: object) -> list[Quarantined]:
+def quarantined(pipeline_id: UUID) -> list[Quarantined]:
     """Ranges in quarantine that the ledger's positions have not passed yet."""
     rows = list(Quarantine.objects.filter(pipeline_id=pipeline_id).order_by("id"))
     reached = _reached(pipeline_id, rows)
     return [Quarantined(**_range(row)) for row in rows if row.end > reached.get(_place(row), 0)]
 
 
-def _reached(pipeline_id: object, rows: Sequence[Quarantine]) -> dict[Place, int]:
+def _reached(pipeline_id: UUID, rows: Sequence[Quarantine]) -> dict[Place, int]:
     """The ledger's positions in the partitions of these rows."""
     if not rows:
         return {}

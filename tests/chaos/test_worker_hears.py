@@ -42,7 +42,7 @@ class Bench:
 
     directory: Path
     port: int = field(default_factory=free_port)
-    redis: Child | None = None
+    broker: Child | None = None
     worker: Child | None = None
     restarts: int = 0
 
@@ -66,13 +66,13 @@ class Bench:
 
     def start_redis(self) -> None:
         service = redis_service(data_dir=self.directory / "redis", port=self.port)
-        self.redis = Child(service, output=subprocess.DEVNULL)
-        self.redis.wait_ready(Interrupt())
+        self.broker = Child(service, output=subprocess.DEVNULL)
+        self.broker.wait_ready(Interrupt())
 
     def kill_redis(self) -> None:
-        assert self.redis is not None
-        self.redis.process.kill()
-        self.redis.process.wait(10)
+        assert self.broker is not None
+        self.broker.process.kill()
+        self.broker.process.wait(10)
 
     def start_worker(self) -> None:
         service = worker_service(host=HOST, env=self.env, is_ready=lambda: True)
@@ -147,7 +147,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     try:
         yield made
     finally:
-        for child in (made.worker, made.redis):
+        for child in (made.worker, made.broker):
             if child is not None:
                 child.stop()
 

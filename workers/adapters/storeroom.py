@@ -56,7 +56,8 @@ class LocalStoreroom:
 
     def remove(self, path: Path, storages: Sequence[str] = ()) -> int:
         """Remove a file, or a directory with all in it; returns the bytes. What cannot be removed now stays."""
-        if not any(_below(path, root) for root in [*self._roots(storages), self._shared]):
+        ours = any(_below(path, root) for root in self._roots(storages)) or path.parent == self._shared
+        if not ours:
             raise ValueError(f"{path} is not ours to remove")
         size = _size(path)
         if path.is_dir() and not path.is_symlink():
@@ -71,6 +72,7 @@ class LocalStoreroom:
 
 
 def _below(path: Path, root: Path) -> bool:
+    """Whether a path lies in a directory of a root; the directories themselves are not to be removed."""
     return path.parent.resolve().is_relative_to(root.resolve()) and path.parent.resolve() != root.resolve()
 
 

@@ -54,7 +54,7 @@ class _Ended:
 def ending(view: PipelineView, run: RunView, now: Now) -> EndRun:
     """Judge a run that is proven over: asked for, in need of a person, or to be started again."""
     ended = _how(run, now)
-    left = run.crashes[0] if run.crashes and not run.stopping else ()
+    left = run.crashes[0] if run.crashes else ()
     return replace(_judged(view, run, ended, now), in_hand=left)
 
 

@@ -12,12 +12,11 @@ from django.db import close_old_connections, connections
 
 from pipelines.selectors import files
 from pipelines.services import events
-from workers.ports import Clock, Exclusive, Storeroom
+from workers.ports import Clock, Exclusive, RunDir, Storeroom
 from workers.supervisor.pruning import (
     Known,
     KnownRun,
     Limits,
-    RunDir,
     expendable_checkpoints,
     expendable_dumps,
     expendable_runs,

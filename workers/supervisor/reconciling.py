@@ -61,7 +61,7 @@ class Reconciler:
             for launch in self._unknown(pipeline):
                 self._adopt(pipeline, launch, alive=launch.run in ahead.living[-1:], now=now)
         last = self.rundirs.last_number(pipeline.name)
-        reconciling.settle(pipeline=pipeline, last_run=last, generation=ahead.generation or 0)
+        reconciling.settle(pipeline=pipeline, last_run=last, generation=self._later_generation(pipeline) or 0)
         return Ahead()
 
     def _adopt(self, pipeline: Pipeline, launch: Launch, *, alive: bool, now: Now) -> None:

@@ -1,0 +1,70 @@
+"""Row 52: the disk of journal and log, of the checkpoint, and of the log alone is full, then there is room again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from pipelines.domain.protocol import SparkSettings
+from tests.agent.conftest import spark_settings
+from tests.agent.harness import Run, wait_for
+from tests.agent.sources import MakeSourcePipeline, bodies, make_source_pipeline
+from tests.chaos.small_disk import full, small_disk
+from tests.counts import not_once
+from workers.keeper.log import LogPump
+
+__all__ = ["make_source_pipeline", "spark_settings"]
+
+RECORDS = 60_000
+ENDS_WITHIN = 60.0
+
+
+def test_a_full_disk_ends_a_run_with_nothing_half_written_and_the_next_one_goes_on_when_there_is_room(
+    make_source_pipeline: MakeSourcePipeline, tmp_path: Path, spark_settings: SparkSettings, record_property: Any
+) -> None:
+    """Nobody touches a file: the journal of every run can be read whole, and each record arrives once."""
+    source = {"type": "sequence", "rate": 4000, "limit": RECORDS, "body": '{"n": {n}}', "partitions": 2}
+    pipeline = make_source_pipeline(source)
+    runs, checkpoints = tmp_path / "state" / "runs", tmp_path / "state" / "checkpoints"
+    with small_disk(runs, "48m"), small_disk(checkpoints, "8m"):
+        for place in (checkpoints, runs):
+            run = pipeline.start()
+            run.wait_delivered(4000)
+            with full(place):
+                _is_seen(run, place)
+            record = run.exit or run.stop()
+            assert record.killed_by is None
+            run.entries()
+        run = pipeline.start()
+        wait_for(lambda: sum(bodies(tmp_path / "out").values()) >= RECORDS, "all records", 120)
+        assert run.stop().exit_code == 0
+        run.entries()
+    assert not not_once(bodies(tmp_path / "out"), (f'{{"n": {n}}}' for n in range(RECORDS)))
+    record_property("missing", 0)
+    record_property("duplicates", 0)
+    record_property("tries", 2)
+
+
+def _is_seen(run: Run, place: Path) -> None:
+    """The run ends by itself, or says that it cannot write; what moves on meanwhile needs no byte of that disk."""
+    said = "No space left" if place.name == "checkpoints" else "cannot be written"
+    wait_for(lambda: run.exit is not None or said in run.log, f"the full disk is seen: {run.log[-2000:]}", ENDS_WITHIN)
+
+
+def test_a_log_that_cannot_be_written_blocks_nobody_and_says_afterwards_what_it_lost(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    with small_disk(disk, "64k"):
+        log = disk / "agent.log"
+        pump = LogPump(log, size=1 << 20, files=2)
+        pump.start()
+        with full(disk):
+            for _ in range(200):
+                os.write(pump.sink, b"x" * 1000 + b"\n")
+            wait_for(lambda: pump._lost == 200 * 1001, "all of it is dropped")
+        pump.say("there is room again")
+        os.close(pump.sink)
+        pump.join(10)
+        text = log.read_text()
+    assert "200200 bytes of output were lost" in text
+    assert text.rstrip().endswith("there is room again")

@@ -1,0 +1,124 @@
+"""The service units: a restart of the worker's service leaves agents alone, and they run what the local stack runs."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from controlplane.devstack.services import worker_service
+from pipelines.domain.protocol import LAUNCH, Launch, SparkSettings
+from tests.waiting import wait_until
+from workers.adapters.processes import HostProcesses
+
+ROOT = Path(__file__).resolve().parents[2]
+UNITS = ROOT / "deploy" / "systemd"
+
+KEEPER = """
+import sys
+from pathlib import Path
+from workers.keeper.keeper import main
+sys.exit(main(Path(sys.argv[1]), [sys.executable, "-c", "import time; time.sleep(600)"]))
+"""
+WORKER = f"""
+import sys, time
+from pathlib import Path
+from pipelines.domain.protocol import Handover
+from workers.adapters.processes import HostProcesses
+HostProcesses((sys.executable, "-c", {KEEPER!r})).spawn_keeper(Path(sys.argv[1]), sys.argv[2], Handover())
+print("spawned", flush=True)
+time.sleep(600)
+"""
+
+
+def unit(name: str) -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read(UNITS / name)
+    return parser
+
+
+def test_the_workers_unit_ends_the_worker_alone_and_starts_it_again_whatever_ended_it() -> None:
+    service = unit("headgate-worker.service")["Service"]
+    assert service["KillMode"] == "process"
+    assert service["Restart"] == "always"
+    assert "PrivateTmp" not in service  # agents outlive the mounts of the worker that started them
+    assert service["OOMPolicy"] == "continue"
+
+
+def test_the_workers_unit_runs_what_the_local_stack_runs() -> None:
+    words = shlex.split(unit("headgate-worker.service")["Service"]["ExecStart"])
+    ours = worker_service(host="${HEADGATE_HOST}", env={}, is_ready=lambda: True).argv
+    assert words[1:] == list(ours[ours.index("celery") + 1 :])
+
+
+@pytest.mark.parametrize("path", sorted(UNITS.iterdir()), ids=lambda path: path.name)
+def test_every_unit_can_be_read_and_names_no_user_but_its_own(path: Path) -> None:
+    found = unit(path.name)
+    assert found.has_section("Unit")
+    if path.suffix == ".service":
+        assert found["Service"]["User"] == "headgate"
+
+
+@dataclass(frozen=True)
+class Started:
+    """A worker in a session of its own, as systemd starts it, and the token of the agent that it has started."""
+
+    worker: subprocess.Popen[str]
+    token: str
+
+    def agents(self) -> dict[int, tuple[int, int]]:
+        """(process group, session) of each living process of the agent."""
+        holders = HostProcesses().holders().get(self.token, ())
+        return {each.pid: (os.getpgid(each.pid), os.getsid(each.pid)) for each in holders}
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Started]:
+    token, run_dir = uuid.uuid4().hex, tmp_path / "runs" / "orders" / "1"
+    run_dir.mkdir(parents=True)
+    launch = Launch(
+        pipeline="orders", pipeline_id="1", run=1, epoch=1, token=token, host="here", revision=1, revision_digest="d",
+        definition={}, lineage=1, checkpoint_root=str(tmp_path), heads=[], spark=SparkSettings(classpath=[]),
+    )  # fmt: skip
+    launch.store(run_dir / LAUNCH)
+    worker = subprocess.Popen(
+        [sys.executable, "-c", WORKER, str(run_dir), token], cwd=ROOT, start_new_session=True, text=True,
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert worker.stdout is not None
+    assert worker.stdout.readline() == "spawned\n"
+    made = Started(worker, token)
+    wait_until(lambda: len(made.agents()) == 2, "keeper and driver")
+    yield made
+    processes = HostProcesses()
+    for each in processes.holders().get(token, ()):
+        processes.kill(each, token)
+    worker.kill()
+    worker.wait(10)
+    worker.stdout.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_agents_outlive_the_end_of_the_workers_process_group_and_session(
+    started: Started, number: signal.Signals
+) -> None:
+    before = started.agents()
+    worker = started.worker.pid
+    assert all(group != worker and session != worker for group, session in before.values())
+    os.killpg(worker, number)
+    started.worker.wait(10)
+    still = time.monotonic() + 1.0
+    while time.monotonic() < still:
+        assert started.agents() == before
+        time.sleep(0.1)

@@ -38,11 +38,13 @@ class Scratch:
     quiet: int = 0
 
     def grows(self) -> bool:
-        """Look; False once it has text and that does not grow any more."""
+        """Look; False once it has text and that does not grow any more, or its process is gone."""
         size = _size(self.path) - self.start
         self.quiet = self.quiet + 1 if size == self.size else 0
         self.size = size
-        return size == 0 or self.quiet < _QUIET
+        if size == 0:
+            return processes.start_time(self.pid) is not None
+        return self.quiet < _QUIET
 
     def text(self) -> bytes:
         """What is new."""
@@ -77,12 +79,17 @@ class Dumper:
         waiting = [scratch for scratch in [driver, *each] if self._signal(scratch.pid, signal.SIGUSR1)]
         while sum(scratch.grows() for scratch in waiting) and time.monotonic() < end:
             time.sleep(_LOOK)
-        dump = self.jvm.take(max(_LOOK, end - time.monotonic()) if asked_all else 0)
+        dump = self._of_jvm(asked_all, end)
         answers = {scratch.pid: scratch.text() for scratch in [driver, *each]}
         self._filed += len(answers[self.driver])
         silent = [pid for pid, text in answers.items() if not text] + ([] if dump else jvms)
         texts = {"driver": answers.pop(self.driver), "workers": self._joined(answers), "jvm": dump}
         return self._file({"rung": rung, "number": number, "asked": asked, "silent": silent}, texts)
+
+    def _of_jvm(self, asked: list[int], end: float) -> bytes:
+        while any(map(processes.start_time, asked)) and time.monotonic() < end and not self.jvm.over(_LOOK):
+            pass
+        return self.jvm.take(_LOOK if asked else 0)
 
     def rest(self, rung: str) -> None:
         """File what the driver has said since the last dump: the last words of its watchdog, or of a crash."""

@@ -45,6 +45,11 @@ class JvmDump:
         with self._changed:
             self._at, self._taken, self._size = _At.WAITING, [], 0
 
+    def over(self, timeout: float) -> bool:
+        """Whether the dump is there whole, or is within `timeout` seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._at is _At.REST, timeout)
+
     def take(self, timeout: float) -> bytes:
         """The dump, or what has come of it within `timeout` seconds; what follows belongs to the log again."""
         with self._changed:

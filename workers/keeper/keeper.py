@@ -231,6 +231,7 @@ class Keeper:
             self._climb(time.clock_gettime(time.CLOCK_BOOTTIME))
             self._dump_as_asked()
             poll.poll(self._until_next_look() * 1000)
+        self._group = 0  # it is reaped, so its number may become another's
         os.close(handle)
         self._await_dump(_DUMP_TIMEOUT)
         return status
@@ -300,7 +301,6 @@ class Keeper:
                 os.killpg(self._group, number)
 
     def _kill_leftovers(self) -> None:
-        self._group = 0
         processes.await_exit(self._starter, _STARTER_TIMEOUT)
         deadline = time.monotonic() + _LEFTOVERS_TIMEOUT
         while (left := [*processes.kill_children(), *processes.kill_all(self._token)]) and time.monotonic() < deadline:

@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ HOST = "hearing"
 ROUNDS = int(os.environ.get("HEADGATE_REDIS_RESTARTS", "5"))
 """`make chaos` asks for 20."""
 HEARS_WITHIN = 10.0
-STARTS_WITHIN = 90.0
+STARTS_WITHIN = 180.0
 
 
 @dataclass
@@ -105,7 +106,7 @@ class Bench:
 
     def run(self, *arguments: str) -> str:
         done = subprocess.run(
-            [sys.executable, "manage.py", *arguments], cwd=PROJECT, env=os.environ | self.env, timeout=60, check=True,
+            [sys.executable, "manage.py", *arguments], cwd=PROJECT, env=os.environ | self.env, timeout=300, check=True,
             capture_output=True, text=True,
         )  # fmt: skip
         return done.stdout
@@ -138,9 +139,9 @@ def load(bench: Bench) -> Iterator[None]:
         thread.join(10)
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    made = Bench(tmp_path)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    made = Bench(tmp_path_factory.mktemp("hearing"))
     made.run("migrate", "--verbosity", "0")
     made.start_redis()
     made.start_worker()
@@ -150,6 +151,19 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         for child in (made.worker, made.broker):
             if child is not None:
                 child.stop()
+
+
+@pytest.fixture
+def bench(made: Bench) -> Bench:
+    """A worker that hears, and has said so."""
+    began = datetime.now(UTC).isoformat()
+    made.revive_worker()
+    wait_for(lambda: _hears_since(made.messages(), began), STARTS_WITHIN, f"the worker hears: {made.log[-2000:]}")
+    return made
+
+
+def _hears_since(messages: dict[str, Any], began: str) -> bool:
+    return messages.get("state") == "HEARS" and messages["at"] > began
 
 
 def hears(bench: Bench, within: float) -> bool:
@@ -167,7 +181,6 @@ def hears(bench: Bench, within: float) -> bool:
 
 def test_a_worker_hears_again_after_every_restart_of_redis_or_is_restarted(bench: Bench, record_property: Any) -> None:
     """Row 9: Redis is killed, stays away for a moment, comes back empty; now and then it is emptied while it runs."""
-    assert hears(bench, STARTS_WITHIN)
     rng = random.Random(9)
     times: list[float] = []
     with load(bench):
@@ -192,11 +205,10 @@ def test_a_worker_hears_again_after_every_restart_of_redis_or_is_restarted(bench
 
 def test_a_deaf_worker_ends_itself_with_a_code_of_its_own_and_its_beat_ends_with_it(bench: Bench) -> None:
     """Celery itself is told to stop listening to the host's queue: the worker lives, ticks, and hears nothing there."""
-    wait_for(lambda: bench.messages().get("state") == "HEARS", STARTS_WITHIN, "the worker hears")
     worker = bench.worker
     assert worker is not None
     Celery("probe", broker=redis_url(bench.port)).control.cancel_consumer(f"host.{HOST}")
-    wait_for(lambda: not worker.alive, 60, "the worker ends itself")
+    wait_for(lambda: not worker.alive, 120, "the worker ends itself")
     assert worker.process.returncode == EXIT_DEAF, bench.log[-3000:]
     assert "worker_is_deaf" in bench.log
     wait_for(lambda: not _session(worker.process.pid), 10, "nothing of the worker is left")
@@ -216,12 +228,11 @@ def _session(pid: int) -> list[int]:
 
 def test_a_full_redis_is_an_error_that_can_be_seen(bench: Bench) -> None:
     """Row 10: messages are refused; the host says so, and hears again when there is room."""
-    wait_for(lambda: bench.messages().get("state") == "HEARS", STARTS_WITHIN, "the worker hears")
     bench.client.config_set("maxmemory", "1")
     try:
-        wait_for(lambda: bench.messages().get("state") == "FULL", 40, "the host says that Redis is full")
+        wait_for(lambda: bench.messages().get("state") == "FULL", 120, "the host says that Redis is full")
     finally:
         bench.client.config_set("maxmemory", "128mb")
     assert bench.worker is not None
     assert bench.worker.alive
-    wait_for(lambda: bench.messages().get("state") == "HEARS", 40, "the host hears again")
+    wait_for(lambda: bench.messages().get("state") == "HEARS", 120, "the host hears again")

@@ -23,6 +23,7 @@ from pipelines.domain.position_target import target
 from pipelines.domain.states import LookState
 from pipelines.models import PositionLook
 from pipelines.selectors import position_views as views
+from pipelines.selectors.hosts import supervised
 from pipelines.selectors.positions import get_look, plan_view, positions_view
 from pipelines.selectors.resets import PREFIX, target_before
 from pipelines.services import positions
@@ -43,9 +44,11 @@ class Positions(PipelineView):
         wait = self.query(PositionsQuery).wait
         look = self._look(request) if self.pipeline.host_id else None
         response = answer(positions_view(self.pipeline, look))
-        pending = look is not None and look.state == LookState.PENDING
-        response.wait_for_more = wait if pending else 0.0  # type: ignore[attr-defined]
+        response.wait_for_more = wait if look and self._awaited(look) else 0.0  # type: ignore[attr-defined]
         return response
+
+    def _awaited(self, look: PositionLook) -> bool:
+        return look.state == LookState.PENDING and supervised(self.pipeline.host)
 
     def _look(self, request: Request) -> PositionLook:
         """The one look of this request, however often the view is asked."""
@@ -76,7 +79,7 @@ class PlanPositions(PipelineView):
             look = get_look(asked)
         if look.state == LookState.PENDING:
             response = _planned(look, 202)
-            response.wait_for_more = MAX_WAIT  # type: ignore[attr-defined]
+            response.wait_for_more = MAX_WAIT if supervised(self.pipeline.host) else 0.0  # type: ignore[attr-defined]
             return response
         _check(look)
         return _planned(look, 200)

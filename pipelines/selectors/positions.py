@@ -12,6 +12,7 @@ from pipelines.domain.position_plan import Plan, PlannedMove, Survey, choices
 from pipelines.domain.positions import FINDING_CODES, SourceIdentity
 from pipelines.domain.states import LedgerState, LookState
 from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionLook, Run
+from pipelines.selectors.hosts import supervised
 from pipelines.selectors.position_views import (
     ChoiceView,
     ImpossibleView,
@@ -89,16 +90,28 @@ def positions_view(pipeline: Pipeline, look: PositionLook | None) -> PositionsVi
     """Every partition by each witness; without an answer of the host, what the ledger knows."""
     survey = latest_survey(pipeline)
     rows = _surveyed(pipeline, survey) if survey else _of_ledger(pipeline)
-    failed = look.error if look and look.state == LookState.FAILED else None
+    failed = _failure(pipeline, look)
     return PositionsView(
         pipeline=pipeline.name,
         taken_at=datetime.fromtimestamp(survey.at, UTC) if survey else None,
         fresh=bool(look and look.state != LookState.PENDING and not failed),
-        error=LookErrorView(**failed) if failed else None,
+        error=failed,
         findings=[_finding_view(each) for each in look.findings] if look else [],
         partitions=rows,
         choices=choice_views(pipeline),
     )
+
+
+def _failure(pipeline: Pipeline, look: PositionLook | None) -> LookErrorView | None:
+    """Why nobody has looked."""
+    if look is not None and look.state == LookState.FAILED:
+        return LookErrorView(**(look.error or {}))
+    if pipeline.host_id is None:
+        return LookErrorView(code="no_host", message="It has no host that could look.", hint="Start it once.")
+    if look is not None and look.state == LookState.PENDING and not supervised(pipeline.host):
+        words = f"The supervisor on {pipeline.host_id} is silent."
+        return LookErrorView(code="host_silent", message=words, hint="Start the worker of this host.")
+    return None
 
 
 def _finding_view(found: dict[str, Any]) -> PositionFindingView:

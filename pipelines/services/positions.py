@@ -20,7 +20,8 @@ from pipelines.domain.position_plan import STALE_AFTER, Plan, PlannedMove, Surve
 from pipelines.domain.positions import SourceIdentity
 from pipelines.domain.states import LedgerState, LookState, Phase
 from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionLook, Run
-from pipelines.selectors.positions import basis, latest_survey
+from pipelines.selectors.hosts import supervised
+from pipelines.selectors.positions import basis
 from pipelines.selectors.situations import live_run
 from pipelines.services import alerts, audit, events
 from pipelines.services.audit import Actor
@@ -89,6 +90,12 @@ def plan(*, pipeline: Pipeline, target: Target, actor: Actor) -> PositionLook:
     if pipeline.host_id is None:
         raise Conflict(
             f"{pipeline.name} has no host that could look at its positions.", code="no_host", hint="Start it once."
+        )
+    if not supervised(pipeline.host):
+        raise Conflict(
+            f"The supervisor on {pipeline.host_id} is silent, so nobody can look at the positions of {pipeline.name}.",
+            code="host_silent",
+            hint="Start the worker of this host.",
         )
     return _ask(pipeline, target, actor, clock.now())
 
@@ -257,6 +264,3 @@ def _record(
     message = f"{actor.name} decided where {pipeline.name} goes on ({goal}): {done['skip']} records are skipped, "
     message += f"{done['replay']} come again."
     events.record(kind="position.changed", message=message, pipeline=pipeline, actor=actor.name, data=done)
-
-
-__all__ = ["answer", "apply", "fail", "identify", "latest_survey", "look", "plan", "take_in"]

@@ -15,7 +15,18 @@ from pipelines.domain.journal import Entry, EntryKind
 from pipelines.domain.positions import Frozen, SourceIdentity
 from pipelines.domain.protocol import SparkSettings
 from pipelines.domain.states import DesiredState, LedgerState, LookState, Phase, RunState
-from pipelines.models import Alert, AuditRow, Event, LedgerBatch, LogIdentity, Pipeline, Position, PositionLook, Run
+from pipelines.models import (
+    Alert,
+    AuditRow,
+    Event,
+    Host,
+    LedgerBatch,
+    LogIdentity,
+    Pipeline,
+    Position,
+    PositionLook,
+    Run,
+)
 from pipelines.selectors.supervision import open_batches
 from pipelines.services.journals import ingest
 from tests.factories import LedgerBatchFactory, PipelineFactory, PositionFactory, RunFactory, now
@@ -57,6 +68,7 @@ def surveys(monkeypatch: pytest.MonkeyPatch) -> FakeSurveys:
 def stopped(surveys: FakeSurveys) -> Pipeline:
     """A stopped pipeline that has read 100 records of partition 0, in lineage 1."""
     pipeline: Pipeline = PipelineFactory.create(name="orders")
+    Host.objects.update(seen_at=now() + timedelta(hours=1))
     RunFactory.create(pipeline=pipeline, number=1, lineage=1, state=RunState.ENDED)
     PositionFactory.create(pipeline=pipeline, partition=0, next_offset=100)
     return pipeline
@@ -106,12 +118,16 @@ def test_a_host_that_does_not_answer_is_not_waited_for_without_end(
     viewer: APIClient, operator: APIClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     PositionFactory.create(pipeline=PipelineFactory.create(name="orders"), partition=0, next_offset=100)
+    Host.objects.update(seen_at=now() + timedelta(hours=1))
     monkeypatch.setattr("pipelines.api.positions.MAX_WAIT", 0.2)
     found = viewer.get(f"{ORDERS}?wait=0.2").json()
     assert (found["fresh"], [row["ledger"] for row in found["partitions"]]) == (False, [100])
     made = plan(operator, "latest", 202)
     assert (made["state"], made["hash"]) == ("PENDING", None)
     assert operator.get(f"{ORDERS}/plans/{made['id']}").json()["state"] == "PENDING"
+    Host.objects.update(seen_at=now() - timedelta(hours=1))
+    assert viewer.get(ORDERS).json()["error"]["code"] == "host_silent"
+    assert plan(operator, "latest", 409)["code"] == "host_silent"
 
 
 @pytest.mark.parametrize(

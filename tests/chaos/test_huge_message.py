@@ -1,4 +1,7 @@
-"""A record of 20 MB among small ones: a dead letter with its size and its beginning, and the others arrive."""
+"""A record of 20 MB among small ones: a dead letter with its size and its beginning, and the others arrive.
+
+Such a record is in the JVM several times while it is looked at; the default heap of 512 MB is too small for it.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,7 @@ def test_a_record_of_20_mb_is_a_dead_letter_and_holds_nobody_up(
         sources={"shop": topics.as_source()},
         channels={"lake": {"type": "direct"}},
         sinks={"lake": topics.as_sink()},
+        placement={"launcher": {"type": "local", "driver_memory": "1g"}},
     )
     run = pipeline.start()
     run.wait_read(topics.ends(topics.source), 180)

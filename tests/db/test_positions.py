@@ -27,6 +27,7 @@ from pipelines.models import (
     PositionLook,
     Run,
 )
+from pipelines.selectors.positions import pending_looks
 from pipelines.selectors.supervision import open_batches
 from pipelines.services.journals import ingest
 from tests.factories import LedgerBatchFactory, PipelineFactory, PositionFactory, RunFactory, now
@@ -35,7 +36,7 @@ from workers.ports import LookFailed
 from workers.supervisor.launch import Launcher
 from workers.supervisor.lineage import Lineage
 from workers.supervisor.references import References
-from workers.supervisor.surveyor import Sight, pending_looks
+from workers.supervisor.surveyor import Sight
 
 pytestmark = pytest.mark.django_db
 ORDERS = "/api/v1/pipelines/orders/positions"

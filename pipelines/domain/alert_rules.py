@@ -165,6 +165,9 @@ def _unbalanced(facts: Facts) -> Iterator[Broken]:
 
 
 def _lagging(facts: Facts, limits: RuleSettings) -> Iterator[tuple[Broken, RuleSettings]]:
+    """Records wait for a pipeline that is STOPPED because somebody wants it so."""
+    if facts.phase is Phase.STOPPED:
+        return
     records, seconds = facts.lag_records, facts.lag_seconds
     many = records is not None and limits.records is not None and records > limits.records
     old = seconds is not None and limits.seconds is not None and seconds > limits.seconds

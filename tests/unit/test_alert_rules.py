@@ -50,6 +50,11 @@ def test_lag_is_judged_by_age_unless_a_number_of_records_is_set() -> None:
     assert rules(late, Override(AlertRule.LAG, {"seconds": None})) == []
 
 
+def test_records_may_wait_for_a_pipeline_that_was_stopped() -> None:
+    assert rules(facts(phase=Phase.STOPPED, lag_seconds=10_000.0)) == []
+    assert rules(facts(phase=Phase.PAUSED, lag_seconds=10_000.0)) == [("lag", "orders")]
+
+
 def test_words_of_a_lag_alert_do_not_change_with_every_figure() -> None:
     told = {broken(facts(lag_seconds=seconds), [])[0][0].message for seconds in (901.0, 1234.5)}
     assert len(told) == 1

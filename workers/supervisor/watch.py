@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ class Watch:
     lag: LagWatch
     groups: GroupWatch
     replays: ReplayWatch
+    executor: Executor
     patience: Patience = field(default_factory=Patience)
     _look_due: float = 0.0
     _roll_up_due: float = 0.0
@@ -57,6 +58,10 @@ class Watch:
         self.replays.turn()
         return min(self.groups.turn(), max(0.0, self._look_due - time.monotonic()))
 
+    def close(self) -> None:
+        """Begin nothing more; what is being asked ends by its own deadline."""
+        self.executor.shutdown(wait=False, cancel_futures=True)
+
 
 def watch(host: str, state_dir: Path, brokers: Brokers, references: References) -> Watch:
     """The watch of a host, with threads of its own for what may take long."""
@@ -65,6 +70,7 @@ def watch(host: str, state_dir: Path, brokers: Brokers, references: References) 
         LagWatch(host, brokers, references, executor),
         GroupWatch(host, brokers, references, executor),
         ReplayWatch(host, state_dir),
+        executor,
     )
 
 
@@ -95,6 +101,7 @@ class Watcher(threading.Thread):
         """The loop. No error ends it."""
         while not self._stopping.wait(self._once()):
             pass
+        self._watch.close()
         self._lock.release()
         connections.close_all()
 

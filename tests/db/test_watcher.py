@@ -1,0 +1,51 @@
+"""The watcher's thread: everything that it looks after happens by itself, and it ends when it is told to."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.states import Phase
+from pipelines.models import Alert, GroupSnapshot, LagPoint, WatchedGroup
+from pipelines.services import watching
+from pipelines.services.audit import Actor
+from pipelines.services.watching import Wanted
+from tests.db.test_lag import NoSecrets, reports
+from tests.factories import HostFactory, PipelineFactory, RunFactory
+from tests.fakes.brokers import FakeBrokers
+from tests.waiting import wait_until
+from workers.ports import Exclusive
+from workers.supervisor.references import References
+from workers.supervisor.watch import Watcher, watch
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Free:
+    """A lock that nobody holds."""
+
+    def acquire(self) -> bool:
+        return True
+
+    def release(self) -> None: ...
+
+
+def test_lag_alerts_and_groups_are_watched_until_the_worker_ends(tmp_path: Path) -> None:
+    HostFactory.create(name="alpha")
+    PipelineFactory.create(name="bills", phase=Phase.BLOCKED, phase_message="Decide.")
+    run = RunFactory.create(pipeline=PipelineFactory.create(name="orders", phase=Phase.RUNNING))
+    reports(run, time.time(), 50, 60)
+    watching.watch(wanted=Wanted("billing", "broker:9092", interval=1.0), actor=Actor("ana"))
+    key = ("orders-in", 0)
+    brokers = FakeBrokers(times={key: [time.time()] * 100}, committed={key: 40})
+    lock: Exclusive = Free()
+    watcher = Watcher(watch("alpha", tmp_path, brokers, References({}, None, NoSecrets())), lock)
+    watcher.start()
+    wait_until(lambda: Alert.objects.filter(rule="blocked", key="bills").exists(), "an alert")
+    wait_until(lambda: LagPoint.objects.filter(pipeline=run.pipeline, records=10).exists(), "a point of lag")
+    wait_until(lambda: GroupSnapshot.objects.count() > 1, "two looks at the group")
+    watcher.stop(30)
+    assert not watcher.is_alive()
+    assert WatchedGroup.objects.get().error == ""

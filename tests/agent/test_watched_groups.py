@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -51,7 +50,7 @@ class Group:
 
 
 @pytest.fixture
-def group(topics: Topics) -> Iterator[Group]:
+def group(topics: Topics) -> Group:
     return Group(topics)
 
 

@@ -245,7 +245,8 @@ def test_a_refused_action_says_what_is_possible_instead(operator: APIClient) -> 
     assert (problem["status"], problem["code"]) == (409, "action_not_allowed")
     allowed = {each["name"]: each for each in problem["allowed_actions"]}
     assert allowed["start"]["allowed"]
-    assert allowed["pause"] == {"name": "pause", "allowed": False, "reason": "It is stopped."}
+    refused = {"name": "pause", "allowed": False, "reason": "It is stopped.", "consequence": ""}
+    assert allowed["pause"] == refused
 
 
 def test_a_stop_says_whether_to_drain(operator: APIClient) -> None:

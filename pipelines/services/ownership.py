@@ -16,9 +16,9 @@ from django.db import transaction
 from controlplane.shared import clock
 from controlplane.shared.errors import Conflict, Invalid
 from pipelines.domain.states import (
+    ENDING_OPERATIONS,
     DesiredState,
     LedgerState,
-    OperationKind,
     OperationState,
     Phase,
     RunOutcome,
@@ -170,7 +170,7 @@ def _require_silence(pipeline: Pipeline, run: Run) -> None:
 
 def _nothing_left_to_stop(pipeline: Pipeline, now: datetime) -> None:
     runs.observe_generation(pipeline_id=pipeline.id, generation=pipeline.generation)
-    for operation in Operation.objects.filter(pipeline=pipeline, kind=OperationKind.STOP, state__in=operations.OPEN):
+    for operation in Operation.objects.filter(pipeline=pipeline, kind__in=ENDING_OPERATIONS, state__in=operations.OPEN):
         operations.finish(operation_id=operation.id, state=OperationState.SUCCEEDED, now=now)
 
 

@@ -11,6 +11,7 @@ import faulthandler
 import os
 import signal
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from pyspark import daemon
 _stock_worker = daemon.worker
 
 
+@cache
 def _answer_dumps() -> None:
-    """On the host of the run, whose directory is the current one."""
+    """On the host of the run, whose directory is the current one; once per worker, which does many tasks."""
     if Path("launch.json").exists() and Path("stacks").is_dir():
         file = Path("stacks", f"worker-{os.getpid()}.txt").open("a")  # noqa: SIM115 - it stays open for the handler
         faulthandler.register(signal.SIGUSR1, file, all_threads=True)

@@ -45,14 +45,14 @@ def hang(how: str, flag: Path) -> None:
 
 
 def main(run_dir: Path) -> int:
-    """An agent whose null sinks hang in the driver's own process once the file exists."""
+    """An agent whose null sink `lake` hangs in the driver's own process once the file exists."""
     from workers.agent.__main__ import main as agent
     from workers.agent.components import sink_null
 
     write = sink_null.Builder.write
 
     def hostile(self: Any, attempt: Any) -> Any:
-        if Path(os.environ[FLAG]).exists():
+        if self.place.name == "lake" and Path(os.environ[FLAG]).exists():
             hang(os.environ[HOW], Path(os.environ[FLAG]))
         return write(self, attempt)
 

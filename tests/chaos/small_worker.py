@@ -1,7 +1,8 @@
 """A worker process with nothing but its supervisor: real leases, real keepers, drivers that only sleep.
 
 `python -m tests.chaos.small_worker prepare N` makes N pipelines; `work` supervises and, as soon as the file `go` is in
-the state directory's parent, asks for a start of every one, against the other workers; `keep RUNDIR` is its keeper.
+the state directory's parent, asks for a start of every one, against the other workers; `work silently` only supervises;
+`keep RUNDIR` is the keeper of its runs.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workers.supervisor.tick import Supervisor
 
 LEASE_SECONDS = 4.0
 DRIVER = ["/bin/sleep", "1000"]
@@ -37,7 +42,7 @@ def prepare(number: int) -> None:
         revision.save()
 
 
-def work() -> None:
+def work(*, silently: bool) -> None:
     """Supervise until killed."""
     from django.conf import settings
 
@@ -49,9 +54,10 @@ def work() -> None:
     ticker = Ticker(_supervisor(), WAKE)
     ticker.start()
     go = settings.HEADGATE.state.parent / "go"
-    while not go.exists():
+    while not (silently or go.exists()):
         time.sleep(0.01)
-    _ask_for_everything()
+    if not silently:
+        _ask_for_everything()
     ticker.join()
 
 
@@ -75,7 +81,7 @@ def _ask_for_everything() -> None:
         waiting.pop(0)
 
 
-def _supervisor():  # type: ignore[no-untyped-def]
+def _supervisor() -> Supervisor:
     from django.conf import settings
 
     from pipelines.domain.protocol import SparkSettings
@@ -117,7 +123,7 @@ def main(words: list[str]) -> int:
     import django
 
     django.setup()
-    prepare(int(words[1])) if words[0] == "prepare" else work()
+    prepare(int(words[1])) if words[0] == "prepare" else work(silently=len(words) > 1)
     return 0
 
 

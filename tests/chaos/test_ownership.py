@@ -25,7 +25,7 @@ from tests.waiting import wait_until
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAIRS = 100
-PATIENCE = 300.0
+PATIENCE = 600.0
 SAMPLE_EVERY = 0.05
 
 
@@ -102,7 +102,11 @@ class Site:
             )  # fmt: skip
 
     def start_workers(self) -> None:
-        self.workers = [self._run(host, "work") for host in ("host-a", "host-a", "host-b")]
+        self.workers = [
+            self._run("host-a", "work"),
+            self._run("host-a", "work", "silently"),
+            self._run("host-b", "work"),
+        ]
 
     def kill_workers(self) -> None:
         for worker in self.workers:

@@ -6,6 +6,7 @@ A process with a run's token ends; a bystander gets its very pid; what was meant
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -53,7 +54,7 @@ def check(token_of_the_bystander: str | None) -> None:
     assert not processes.kill(known, "token-of-the-run")
     assert known not in processes.holders().get("token-of-the-run", ())
     if token_of_the_bystander != "token-of-the-run":
-        assert not keepers.send(innocent.pid, "token-of-the-run", keepers.signal.SIGKILL)
+        assert not keepers.send(innocent.pid, "token-of-the-run", signal.SIGKILL)
         assert keepers.kill_all("token-of-the-run") == []
     assert innocent.poll() is None, "the bystander was signalled"
     innocent.kill()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -62,7 +63,7 @@ class Shift:
 
 def everything() -> dict[str, list[dict[str, Any]]]:
     """Every row that a supervisor could write."""
-    models = (Pipeline, Run, Operation, Event, LedgerBatch, Position, Host)
+    models: tuple[Any, ...] = (Pipeline, Run, Operation, Event, LedgerBatch, Position, Host)
     return {model.__name__: list(model.objects.order_by("pk").values()) for model in models}
 
 
@@ -186,14 +187,16 @@ class TestFence:
         host = HostFactory.create(lease_epoch=5)
         run = RunFactory.create(host=host)
         stale = Lease("alpha", 4, expires=100.0)
-        before = everything()
-        for write in (
+        before, now = everything(), host.seen_at
+        assert now is not None
+        writes: tuple[Callable[[], object], ...] = (
             lambda: runs.reset_restarts(pipeline_id=run.pipeline_id),
             lambda: runs.set_conditions(pipeline_id=run.pipeline_id, conditions=[]),
             lambda: runs.observe_generation(pipeline_id=run.pipeline_id, generation=9),
-            lambda: runs.record_stop_request(run=run, now=host.seen_at),
+            lambda: runs.record_stop_request(run=run, now=now),
             lambda: runs.add_findings(pipeline=run.pipeline, findings=[{"code": "X"}]),
-        ):
+        )
+        for write in writes:
             with fencing.holding(stale, lambda: 0.0), pytest.raises(Fenced):
                 write()
         assert everything() == before

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rest_framework.test import APIClient
 
+from controlplane.shared import clock
 from controlplane.shared.errors import Conflict, Invalid
 from pipelines.domain.leases import TAKEOVER_MARGIN
 from pipelines.domain.roles import Role
@@ -26,7 +28,7 @@ from workers.supervisor.tick import Supervisor
 pytestmark = pytest.mark.django_db
 
 ANA = Actor("ana")
-FENCED = {"on_supervisor_loss": "fence", "lease": 60.0}
+FENCED: dict[str, Any] = {"on_supervisor_loss": "fence", "lease": 60.0}
 GRACE = 300.0
 """The default write_deadline of sinks."""
 
@@ -68,8 +70,6 @@ class Site:
 
     def in_the_eyes_of_the_api(self) -> None:
         """The simulated wall clocks stand in the past; the API compares with its own."""
-        from controlplane.shared import clock
-
         names = [name for name, machine in self.machines.items() if not machine.cut]
         Host.objects.filter(name__in=names).update(seen_at=clock.now())
 
@@ -259,8 +259,6 @@ class TestFence:
         assert (site.phase(pipeline), site.where(pipeline)) == ("UNKNOWN", "a")
 
     def test_a_wall_clock_that_jumps_ends_no_lease(self, site: Site) -> None:
-        from datetime import timedelta
-
         pipeline = site.running(**FENCED)
         for hours in (-1, 2, -1):
             site.machines["a"].host.wall += timedelta(hours=hours)

@@ -40,7 +40,7 @@ def test_an_order_of_a_newer_supervisor_is_never_replaced() -> None:
 
 
 def test_a_lease_is_renewed_every_second_and_counted_from_the_beginning_of_the_tick() -> None:
-    fresh = {"owner": 3, "lease_until": NOW.boottime + 59.9, "fence_at": NOW.boottime + 359.9}
+    fresh: dict[str, Any] = {"owner": 3, "lease_until": NOW.boottime + 59.9, "fence_at": NOW.boottime + 359.9}
     assert written(fence=FENCE, **fresh) is None
     renewed = written(fence=FENCE, **(fresh | {"lease_until": NOW.boottime + 59.0}))
     assert (renewed.lease_until, renewed.fence_at) == (NOW.boottime + 60.0, NOW.boottime + 360.0)

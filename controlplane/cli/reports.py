@@ -47,6 +47,9 @@ def status(found: Document) -> Group:
         parts.append(output.grid(("kind", "component", "type", "state", "detail"), rows))
     if found["findings"]:
         parts.append(output.findings_grid(found["findings"]))
+    if found.get("choices"):
+        rows = [(choice["to"], choice["skip"], choice["replay"]) for choice in found["choices"]]
+        parts.append(output.grid(("ways on: headgate positions plan NAME --to", "skips", "replays"), rows))
     return Group(*parts)
 
 

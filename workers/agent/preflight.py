@@ -374,7 +374,7 @@ def _codes(findings: Sequence[AgentFinding], path: str, channel: str, key: Key) 
     about = [
         finding.code
         for finding in findings
-        if finding.path.startswith(path)
+        if f"{finding.path}.".startswith(f"{path}.")
         and finding.channel in ("", channel)
         and finding.topic in ("", key[0])
         and finding.partition in (None, key[1])

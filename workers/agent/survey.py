@@ -61,6 +61,7 @@ def _of_channel(known: Found, read: Read, channel: str, *, live: bool) -> list[A
     outside = known.outside(read, head.positions, log) if same else []
     if live:
         return outside
+    known.first(read.source, [key for key in sorted(log) if key[0] not in topics])
     checkpoint = Checkpoint(Path(known.launch.checkpoint_root) / read.name)
     return [*guard.compare(head, known.view(read.name, checkpoint, head)), *outside]
 

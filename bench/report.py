@@ -41,7 +41,7 @@ processes of a system from start to last record.
 
 Flume runs two sources and two sinks around one memory channel, which loses what it holds in a crash. Connect is
 MirrorMaker's source connector with two tasks; it has no transform that looks into a body, and does two header
-transforms instead. Both have the heap that their own scripts or manuals give them."""
+transforms instead. Connect has the heap of its own script, Flume and Headgate have 1 GiB."""
 
 
 def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, Any]:

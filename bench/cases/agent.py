@@ -65,7 +65,7 @@ def idle(bench: Bench) -> list[Result]:
     """An agent that has moved some records and has nothing more to do: proportional memory and share of a core."""
     values: Values = {}
     for number in range(1, bench.options.runs + 1):
-        for system in bench.able("idle", [Headgate()]):
+        for system in bench.able("idle", [Headgate(delivery={})]):
             cpu, memory = _rest(bench, system)
             values.setdefault((system.name, "idle_cpu_percent"), []).append(cpu)
             values.setdefault((system.name, "idle_pss_mb"), []).append(memory)

@@ -89,12 +89,14 @@ class Agent(Running):
 @dataclass
 class Headgate(System):
     """An agent with one definition. `graph` gives what differs for a piece of work: interceptors and selector of the
-    source, channels, sinks, sink_groups. `ledger` off: see `bench.without_ledger`.
+    source, channels, sinks, sink_groups. `delivery`: instead of what suits the mode. `ledger` off: see
+    `bench.without_ledger`.
     """
 
     mode: str = "micro_batch"
     archive: bool = True
     ledger: bool = True
+    delivery: Mapping[str, Any] | None = None
     graph: Callable[[Work], Mapping[str, Any]] = lambda work: {}
 
     @property
@@ -125,6 +127,8 @@ class Headgate(System):
         return plain | graph
 
     def _delivery(self, work: Work) -> dict[str, Any]:
+        if self.delivery is not None:
+            return dict(self.delivery)
         if self.mode == "real_time":
             return {"mode": self.mode, "batch_duration": BATCH_SECONDS}
         return {"mode": self.mode, "trigger_interval_ms": 0, "max_events_per_batch": EVENTS_PER_BATCH}

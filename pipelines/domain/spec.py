@@ -71,7 +71,8 @@ class Delivery(Spec):
         default=30.0, example="60s", unit="seconds",
     )  # fmt: skip
     trigger_interval_ms: int = field(
-        "The shortest time between the starts of two batches.",
+        "The shortest time between the starts of two batches. A source that had nothing new is looked at again after a "
+        "quarter of a second; with 0 after 10 ms, which takes a tenth of a core.",
         default=100, example=1000, unit="ms", ge=0, le=3_600_000,
     )  # fmt: skip
     max_events_per_batch: int = field(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from workers.supervisor.tick import Supervisor
 
-LEASE_SECONDS = 4.0
+LEASE_SECONDS = 5.0
 DRIVER = ["/bin/sleep", "1000"]
 
 

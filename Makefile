@@ -46,7 +46,7 @@ test: check ## everything, in order of cost (under half an hour on two cores)
 	@$(PROVISION) test-frontend
 	@$(PYTEST) -n auto $(FAST)
 	@$(PY) -m tests.on_postgres -n auto tests/db tests/contracts tests/simulation
-	@$(PYTEST) tests/agent tests/chaos tests/e2e
+	@$(PYTEST) -n 2 --dist loadfile tests/agent tests/chaos tests/e2e
 
 chaos: setup ## break everything on purpose, report in docs/chaos.md; FAULT=46 runs one row; SEEDS= (an hour or two)
 	@$(PROVISION) postgres

@@ -1,6 +1,6 @@
 """Flume's TimestampInterceptor: the time of processing, in milliseconds since 1970.
 
-The time is that of the batch, which Spark keeps in its offset log: a batch that is run again gives the same value.
+All events of a batch have the time at which it was planned, in real-time mode that at which it began.
 """
 
 from __future__ import annotations

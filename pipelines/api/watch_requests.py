@@ -17,7 +17,7 @@ from pipelines.domain.references import REFERENCE, WRONG_REFERENCE
 from pipelines.domain.values import BootstrapServers, GroupId, HostName
 from pipelines.services.watching import LONGEST_INTERVAL, SHORTEST_INTERVAL
 
-_AGO = re.compile(r"([0-9]{1,6})([smhd])")
+_AGO = re.compile(r"-?([0-9]{1,6})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _LONGEST = timedelta(days=3660)
 
@@ -34,14 +34,15 @@ Since = Annotated[
     BeforeValidator(_moment),
     WithJsonSchema({"type": "string", "examples": ["2h", "2026-01-31T12:00:00Z"]}),
 ]
-_STEPS = {"1m": 60, "5m": 300, "1h": 3600}
+_STEPS = {"1m": 60, "60": 60, "5m": 300, "300": 300, "1h": 3600, "3600": 3600}
 
 
 class SeriesQuery(BaseModel):
-    """Since when (a time, or for how long: 30m, 2h, 7d; an hour, unless given) and in steps of what."""
+    """Since when (a time, or for how long: 30m, 2h, 7d; an hour, unless given) and in steps of what, as text or in
+    seconds."""
 
     since: Since | None = None
-    step: Literal["1m", "5m", "1h"] | None = None
+    step: Literal["1m", "60", "5m", "300", "1h", "3600"] | None = None
 
     @property
     def step_seconds(self) -> int | None:

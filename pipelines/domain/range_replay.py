@@ -24,6 +24,7 @@ from pipelines.domain.spec import Definition
 
 ORDER = "order.json"
 MOST_OFFSETS = 1_000_000_000
+MOST_BATCHES = 10_000
 """Of one replay."""
 
 
@@ -78,7 +79,7 @@ def place(data: Path, operation: UUID) -> Path:
 
 def resolved(definition: Definition, wanted: Wanted) -> tuple[str, str] | list[Finding]:
     """The source and the channel that are meant, or everything that speaks against it."""
-    findings = [*_range_findings(wanted), *_mode_findings(definition)]
+    findings = [*_range_findings(wanted, definition), *_mode_findings(definition)]
     sources = [name for name in definition.sources if wanted.source in (None, name)]
     reading = [name for name in sources if topics_read(definition, name, [wanted.topic])]
     if len(reading) != 1:
@@ -97,12 +98,13 @@ def resolved(definition: Definition, wanted: Wanted) -> tuple[str, str] | list[F
     return findings or (source, targets[0])
 
 
-def _range_findings(wanted: Wanted) -> list[Finding]:
+def _range_findings(wanted: Wanted, definition: Definition) -> list[Finding]:
     if wanted.end <= wanted.start:
         words = f"The range [{wanted.start}, {wanted.end}) is empty."
         return [_finding("end", "EMPTY_RANGE", words, "Name a later end.")]
-    if wanted.end - wanted.start > MOST_OFFSETS:
-        words = f"The range has {wanted.end - wanted.start} offsets; {MOST_OFFSETS} are allowed."
+    most = min(MOST_OFFSETS, MOST_BATCHES * definition.delivery.max_events_per_batch)
+    if wanted.end - wanted.start > most:
+        words = f"The range has {wanted.end - wanted.start} offsets; {most} are allowed at once."
         return [_finding("end", "RANGE_TOO_LARGE", words, "Replay it in parts.")]
     return []
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import UUID
 
+from controlplane.shared import clock
 from pipelines.domain.states import OperationKind, RunState
 from pipelines.models import Operation, Run
 from pipelines.selectors.situations import OPEN_STATES
+
+LATELY = timedelta(minutes=10)
 
 
 def open_replays(host: str) -> list[Operation]:
@@ -15,6 +19,14 @@ def open_replays(host: str) -> list[Operation]:
         kind=OperationKind.REPLAY_RANGE, state__in=OPEN_STATES, pipeline__host_id=host, pipeline__archived_at=None
     )
     return list(found.select_related("pipeline__current_revision").order_by("created_at"))
+
+
+def lately_ended(host: str) -> list[Operation]:
+    """Those that have ended within the last minutes, however they did."""
+    found = Operation.objects.filter(
+        kind=OperationKind.REPLAY_RANGE, ended_at__gte=clock.now() - LATELY, pipeline__host_id=host
+    )
+    return list(found.select_related("pipeline__current_revision"))
 
 
 def under_way(name: str) -> tuple[Operation | None, bool]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Max, Min, QuerySet
+from django.db.models import QuerySet
 
 from pipelines.domain.lag import STEPS, PartitionLag, as_rows, from_rows, most, rolled_up, total, window_of
 from pipelines.models import GroupSnapshot, LagPoint
@@ -39,20 +39,22 @@ def record(points: Sequence[LagPoint]) -> None:
     LagPoint.objects.bulk_create(points, batch_size=_CHUNK, ignore_conflicts=True)
 
 
-def roll_up(now: datetime) -> None:
-    """Make five minutes out of minutes and hours out of five minutes, as far as their windows are over."""
+def roll_up(now: datetime, host: str) -> None:
+    """Make five minutes out of minutes and hours out of five minutes, for what a host watches, as far as the windows
+    are over."""
+    lags, snapshots = LagPoint.objects.filter(pipeline__host_id=host), GroupSnapshot.objects.filter(group__host_id=host)
     for finer, coarser in itertools.pairwise(STEPS):
-        _roll_up(LagPoint.objects.all(), "pipeline_id", [], finer, coarser, now)
-        _roll_up(GroupSnapshot.objects.all(), "group_id", _SEEN, finer, coarser, now)
+        _roll_up(lags, "pipeline_id", [], finer, coarser, now)
+        _roll_up(snapshots, "group_id", _SEEN, finer, coarser, now)
 
 
 def _roll_up(rows: QuerySet[Any], owner: str, seen: list[str], finer: int, coarser: int, now: datetime) -> None:
     """Window by window, from the last one that was written, which is looked at once more."""
-    last = rows.filter(step=coarser).aggregate(at=Max("at"))["at"]
+    last = rows.filter(step=coarser).order_by("-at").values_list("at", flat=True).first()
     fine = rows.filter(step=finer)
     rest = fine if last is None else fine.filter(at__gte=last)
     for _ in range(_MOST_WINDOWS):
-        first = rest.aggregate(at=Min("at"))["at"]
+        first = rest.order_by("at").values_list("at", flat=True).first()
         if first is None:
             return
         begin = window_of(first, coarser)

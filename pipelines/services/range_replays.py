@@ -215,6 +215,6 @@ def _finish(operation: Operation, code: int, reason: str) -> None:
 
 def data_of(pipeline: Pipeline, state_dir: Path) -> Path:
     """Where the data of a pipeline lies that outlives its runs, as its agent has it."""
-    definition = _definition(pipeline)
-    shared = getattr(definition.placement.launcher, "storage", None)
+    definition = pipeline.current_revision.definition if pipeline.current_revision else {}
+    shared = definition.get("placement", {}).get("launcher", {}).get("storage")
     return (Path(shared) if shared else state_dir) / "data" / pipeline.name / str(pipeline.id)

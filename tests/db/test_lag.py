@@ -142,8 +142,8 @@ def test_minutes_become_five_minutes_and_hours_with_the_last_position_and_the_wo
     for minute in range(125):
         point(pipeline, NOW + timedelta(minutes=minute), minute, 1000 - minute)
     for _ in range(2):
-        lag.roll_up(NOW + timedelta(minutes=125))
-        lag.roll_up(NOW + timedelta(minutes=126))
+        lag.roll_up(NOW + timedelta(minutes=125), "alpha")
+        lag.roll_up(NOW + timedelta(minutes=126), "alpha")
     fives = LagPoint.objects.filter(step=300).order_by("at")
     assert (fives.count(), fives[0].at, fives[0].records) == (25, NOW, 1000)
     assert from_rows(fives[0].partitions)[0].position == 4
@@ -155,10 +155,10 @@ def test_minutes_become_five_minutes_and_hours_with_the_last_position_and_the_wo
 def test_a_late_point_is_still_rolled_up_and_a_long_break_holds_nothing_up() -> None:
     pipeline = PipelineFactory.create()
     point(pipeline, NOW, 1, 10)
-    lag.roll_up(NOW + timedelta(minutes=10))
+    lag.roll_up(NOW + timedelta(minutes=10), "alpha")
     point(pipeline, NOW + timedelta(minutes=1), 2, 99)
     point(pipeline, NOW + timedelta(days=3), 3, 7)
-    lag.roll_up(NOW + timedelta(days=3, minutes=10))
+    lag.roll_up(NOW + timedelta(days=3, minutes=10), "alpha")
     found = LagPoint.objects.filter(step=300).order_by("at").values_list("records", flat=True)
     assert list(found) == [99, 7]
 
@@ -201,5 +201,6 @@ def test_the_api_shows_lag_now_and_over_time(viewer: APIClient) -> None:
     narrower = viewer.get("/api/v1/pipelines/orders/lag?since=45m&step=1m").json()
     assert [each["partitions"][0]["position"] for each in narrower["points"]] == [60, 98]
     assert viewer.get("/api/v1/pipelines/orders/lag?since=30d").json()["step"] == 3600
+    assert viewer.get("/api/v1/pipelines/orders/lag?since=-2h&step=300").json()["step"] == 300
     assert viewer.get("/api/v1/pipelines/orders/lag?since=x").status_code == 400
     assert viewer.get("/api/v1/pipelines/orders/lag?step=7m").status_code == 400

@@ -94,6 +94,7 @@ def test_a_replay_is_planned_with_counts_and_applied_by_its_hash(run: Run, opera
         ({"end": 1001}, 409, "not_read_yet"),
         ({"partition": 7}, 409, "not_read_yet"),
         ({"end": 100}, 422, "not_replayable"),
+        ({"end": 1_000_101}, 422, "not_replayable"),
         ({"topic": "x"}, 422, "not_replayable"),
         ({"channel": "x"}, 422, "not_replayable"),
         ({"start": -1}, 422, "body_invalid"),

@@ -54,7 +54,8 @@ class Watch:
             alerts.evaluate(facts=self.lag.look(time.time()), patience=self.patience, now=now)
         if now >= self._roll_up_due:
             self._roll_up_due = now + ROLL_UP_SECONDS
-            series.roll_up(clock.now())
+            series.roll_up(clock.now(), self.lag.host)
+            self.replays.sweep()
         self.replays.turn()
         return min(self.groups.turn(), max(0.0, self._look_due - time.monotonic()))
 

@@ -16,7 +16,7 @@ import structlog
 from pipelines.domain.journal import Entry, EntryKind, JournalCorrupt, read_entries
 from pipelines.domain.range_replay import ORDER, place
 from pipelines.models import Operation
-from pipelines.selectors.range_replays import open_replays, under_way
+from pipelines.selectors.range_replays import lately_ended, open_replays, under_way
 from pipelines.services import range_replays
 from pipelines.services.range_replays import data_of, order_of
 
@@ -34,17 +34,26 @@ class ReplayWatch:
     state_dir: Path
 
     def turn(self) -> None:
-        """Hand out what is new, take in what was done, clear away what is over."""
+        """Hand out what is new, take in what was done, withdraw and clear away what is over."""
         for operation in open_replays(self.host):
             try:
                 self._attend(operation)
             except (OSError, JournalCorrupt) as error:
                 log.warning("replay_unreadable", operation=str(operation.id), cause=str(error))
+        for operation in lately_ended(self.host):
+            self._clear_safely(place(data_of(operation.pipeline, self.state_dir), operation.id))
+
+    def sweep(self) -> None:
+        """Clear away what was not cleared when it ended."""
         for directory in self.state_dir.glob("data/*/*/replays/*"):
-            try:
+            self._clear_safely(directory)
+
+    def _clear_safely(self, directory: Path) -> None:
+        try:
+            if directory.is_dir():
                 self._clear(directory)
-            except (OSError, JournalCorrupt) as error:
-                log.warning("replay_unreadable", operation=directory.name, cause=str(error))
+        except (OSError, JournalCorrupt) as error:
+            log.warning("replay_unreadable", operation=directory.name, cause=str(error))
 
     def _attend(self, operation: Operation) -> None:
         directory = place(data_of(operation.pipeline, self.state_dir), operation.id)

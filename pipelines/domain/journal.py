@@ -135,8 +135,6 @@ class Noticed(Frozen):
     source: str
     code: str
     message: str
-    topic: str = ""
-    partition: Offset | None = None
     over: bool = False
 
 

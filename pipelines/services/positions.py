@@ -47,7 +47,7 @@ def take_in(*, run: Run, entries: Sequence[journal.Identified | journal.Repaired
 
 
 def _take_notice(run: Run, notice: journal.Noticed) -> None:
-    rule, key = notice.code.lower(), f"{run.pipeline_id}/{notice.source}/{notice.topic}/{notice.partition}"
+    rule, key = notice.code.lower(), f"{run.pipeline_id}/{notice.source}"
     if notice.over:
         alerts.clear_alert(rule=rule, key=key)
         return

@@ -30,6 +30,11 @@ def blocked(run: Run) -> dict[str, AgentFinding]:
     return {finding.code: finding for finding in run.status.findings}
 
 
+def noticed(run: Run) -> set[str]:
+    """What it has told that is no reason to stop."""
+    return {notice.code for notice in run.of_kind(Noticed) if not notice.over}
+
+
 def decide(pipeline: Pipeline, run: Run, goal: Goal) -> tuple[int, int]:
     """Plan a choice against what the run has found, and do what a control plane does; returns skips and replays."""
     assert run.status is not None
@@ -84,10 +89,10 @@ def test_a_group_that_is_lost_or_moved_is_told_and_written_again_and_a_topic_mad
     wait_for(lambda: topics.mirrored() == mirrored, "the mirror is written", LONG)
 
     lose_group(topics)
-    wait_for(lambda: {n.code for n in run.of_kind(Noticed)} == {"GROUP_LOST"}, "the loss is noticed", LONG)
+    wait_for(lambda: "GROUP_LOST" in noticed(run), "the loss is noticed", LONG)
     wait_for(lambda: topics.mirrored() == mirrored, "the mirror is written again", LONG)
     commit(topics, 7)
-    wait_for(lambda: "GROUP_MOVED" in {n.code for n in run.of_kind(Noticed)}, "the move is noticed", LONG)
+    wait_for(lambda: "GROUP_MOVED" in noticed(run), "the move is noticed", LONG)
     wait_for(lambda: topics.mirrored() == mirrored, "the mirror is written again", LONG)
     assert sum(done.counts.read for done in run.of_kind(Done)) == 400
 
@@ -167,7 +172,7 @@ def test_what_happens_while_it_is_stopped_is_found_before_a_record_is_read_and_e
     produce_to_new_partition(topics, 50)
     run = moved.start()
     run.wait_delivered(370 + 50, LONG)
-    assert {notice.code for notice in run.of_kind(Noticed)} == {"GROUP_LOST"}
+    assert noticed(run) == {"GROUP_LOST"}
     added = [change for entry in run.of_kind(Positions) for change in entry.changes if change.partition == 4]
     assert [(change.old, change.new) for change in added] == [(None, 0)]
     assert run.obey(Command.PAUSE).pause_proof is not None

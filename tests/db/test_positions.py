@@ -293,7 +293,7 @@ def take(run: Run, *payloads: Frozen) -> None:
 def test_what_the_guard_journals_is_remembered_told_and_raised_as_an_alert_until_it_is_over() -> None:
     run: Run = RunFactory.create()
     identity = {"source": "shop", "cluster_id": "c", "topics": {"orders-in": "one"}}
-    lost = journal.Noticed(source="shop", code="GROUP_LOST", topic="orders-in", partition=0, message="gone")
+    lost = journal.Noticed(source="shop", code="GROUP_LOST", message="gone")
     mended = journal.Repaired(query="shop.main", file="offsets/3", batch=3, action="removed")
     take(run, journal.Identified(**identity), lost, mended)
     take(run, journal.Identified(**{**identity, "topics": {"orders-in": "two"}}))

@@ -18,6 +18,10 @@ from pipelines.domain.positions import PartitionPosition, SourceIdentity
 from pipelines.domain.protocol import AgentFinding
 from workers.agent.checkpoint import Key, Offsets, Told, View
 
+NOTICES = ("GROUP_LOST", "GROUP_MOVED", "EXPIRING")
+"""What somebody should know, and is no reason to stop."""
+_TOLD = 5
+"""Partitions that a notice names."""
 _DECIDE = "Decide where to continue: the ledger's position, or a new one, which starts a new lineage."
 
 
@@ -262,27 +266,31 @@ def ahead_of_ledger(path: str, furthest: Offsets, mirror: Mapping[Key, Mirrored]
 
 def notices(source: str, furthest: Offsets, mirror: Mapping[Key, Mirrored]) -> list[Noticed]:
     """What happened to the mirror: it is written again, and somebody should know."""
-    found = []
+    lost, moved = [], []
     for key, position in sorted(furthest.items()):
-        at, about = mirror.get(key), _about(key)
+        at = mirror.get(key)
         if at is None:
-            message = f"{_name(key)}: the group has no commit any more; the ledger continues at {position}."
-            found.append(Noticed(source=source, code="GROUP_LOST", message=message, **about))
+            lost.append(f"{_name(key)}: the group has no commit any more; the ledger continues at {position}.")
         elif not at.ours and at.offset != position:
-            message = f"{_name(key)}: somebody else has committed {at.offset}; the ledger continues at {position}."
-            found.append(Noticed(source=source, code="GROUP_MOVED", message=message, **about))
-    return found
+            moved.append(f"{_name(key)}: somebody else has committed {at.offset}; the ledger continues at {position}.")
+    return [*_summed_up(source, "GROUP_LOST", lost), *_summed_up(source, "GROUP_MOVED", moved)]
 
 
 def expiring(source: str, positions: Offsets, within: Mapping[Key, float]) -> list[Noticed]:
     """Positions that retention is about to pass."""
-    return [
-        Noticed(
-            source=source, code="EXPIRING", **_about(key),
-            message=f"{_name(key)}: the records at {positions[key]} may be deleted unread within {seconds:.0f} s.",
-        )
+    told = [
+        f"{_name(key)}: the records at {positions[key]} may be deleted unread within {seconds:.0f} s."
         for key, seconds in sorted(within.items())
-    ]  # fmt: skip
+    ]
+    return _summed_up(source, "EXPIRING", told)
+
+
+def _summed_up(source: str, code: str, told: list[str]) -> list[Noticed]:
+    """One notice for all partitions, which may be many."""
+    if not told:
+        return []
+    more = [f"So it is with {len(told) - _TOLD} more partitions."] if len(told) > _TOLD else []
+    return [Noticed(source=source, code=code, message=" ".join([*told[:_TOLD], *more]))]
 
 
 def _name(key: Key) -> str:

@@ -27,17 +27,23 @@ _RETRY = 0.5
 
 
 class SourceGuard:
-    """Compares the positions of one source with its log and its group. `known`: the log that they are offsets of."""
+    """Compares the positions of one source with its log and its group.
+
+    `known`: the log that they are offsets of. `told`: what the start has noticed. What a run before has noticed may be
+    over, so the first look says so of everything that is not so.
+    """
 
     def __init__(
-        self, source: SourceBuilder, queries: Sequence[Query], mirror: Mirror, journal: Journal, known: SourceIdentity
-    ) -> None:
+        self, source: SourceBuilder, queries: Sequence[Query], mirror: Mirror, journal: Journal, known: SourceIdentity,
+        told: Sequence[Noticed] = (),
+    ) -> None:  # fmt: skip
         self._source = source
         self._queries = queries
         self._mirror = mirror
         self._journal = journal
         self._known = known
-        self._standing: dict[tuple[str, str, int | None], Noticed] = {}
+        self._standing = {notice.code: notice for notice in told}
+        self._perhaps_standing = set(guard.NOTICES)
         self._lock = threading.Lock()
 
     def check(self) -> list[AgentFinding]:
@@ -70,15 +76,15 @@ class SourceGuard:
         Raises any exception where the source is away.
         """
         with self._lock:
-            noticed = {(each.code, each.topic, each.partition): each for each in self._noticed()}
-            for key, notice in noticed.items():
-                if key not in self._standing:
+            noticed = {each.code: each for each in self._noticed()}
+            for code, notice in noticed.items():
+                if code not in self._standing:
                     self._journal.append(notice)
-            for key, notice in self._standing.items():
-                if key not in noticed:
-                    self._journal.append(notice.model_copy(update={"over": True}))
-            self._standing = noticed
-            if any(code in ("GROUP_LOST", "GROUP_MOVED") for code, *_ in noticed):
+            for code in sorted(self._perhaps_standing - noticed.keys()):
+                name = self._source.place.source
+                self._journal.append(Noticed(source=name, code=code, message="It is over.", over=True))
+            self._standing, self._perhaps_standing = noticed, set(noticed)
+            if noticed.keys() & {"GROUP_LOST", "GROUP_MOVED"}:
                 self._mirror.forget()
 
     def same_topics(self) -> None:

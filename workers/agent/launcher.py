@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.domain.components.processor_default import DefaultProcessor
+from pipelines.domain.journal import Noticed
 from pipelines.domain.launchers import SparkLauncher
 from pipelines.domain.ledger import Counts
 from pipelines.domain.position_plan import Survey
@@ -104,6 +105,7 @@ class Launcher:
         self._office = Office(self._graph.dead_letters, place, journal, definition.errors.max_rate)
         self._starts: dict[str, Offsets] = {}
         self._identities: dict[str, SourceIdentity] = {}
+        self._notices: dict[str, list[Noticed]] = {}
         self.survey: Survey | None = None
         self.guard = GuardWatch([], gate, definition.lifecycle.guard_interval)
         self.on_blocked: Callable[[list[AgentFinding]], None] = lambda _findings: None
@@ -176,7 +178,7 @@ class Launcher:
         if not findings:
             starts = check_positions(self._launch, self._graph, self.queries, self._journal)
             findings, self._starts, self.survey = starts.findings, starts.offsets, starts.survey
-            self._identities = starts.identities
+            self._identities, self._notices = starts.identities, starts.notices
         if findings := findings or self._too_few_slots():
             return findings
         crash_points.reach("agent.compared")
@@ -265,7 +267,8 @@ class Launcher:
 
     def _guard(self, name: str, mirror: Mirror, known: SourceIdentity) -> SourceGuard:
         """The guard of a source whose log may be another one under the same name; its queries ask before each batch."""
-        guarded = SourceGuard(self._graph.sources[name], self._own(name), mirror, self._journal, known)
+        told = self._notices.get(name, ())
+        guarded = SourceGuard(self._graph.sources[name], self._own(name), mirror, self._journal, known, told)
         for query in self._own(name):
             if isinstance(query, ReadQuery):
                 query.before_batch = before_batch(guarded, self._gate)

@@ -104,12 +104,13 @@ def _late(path: str, timeout: float) -> AgentFinding:
 class Starts:
     """Where each query begins, by name; `findings` where one may not, with what was found of each partition.
 
-    `identities`: the logs that are read, by source.
+    `identities`: the logs that are read, by source; `notices`: what somebody should know of them.
     """
 
     offsets: dict[str, Offsets] = field(default_factory=dict)
     findings: list[AgentFinding] = field(default_factory=list)
     identities: dict[str, SourceIdentity] = field(default_factory=dict)
+    notices: dict[str, list[Noticed]] = field(default_factory=dict)
     survey: Survey | None = None
 
 
@@ -250,7 +251,8 @@ def check_positions(launch: Launch, graph: Graph, queries: list[Query], journal:
         starts.survey = survey(known, {query.read: query.checkpoint for query in queries}, starts.findings)
         return starts
     starts.identities = {name: each for name in known.logs if (each := known.identity(name))}
-    _note(known, journal)
+    starts.notices = {name: known.notices(name) for name in known.logs}
+    _note(known, starts.notices, journal)
     for books, head, begin, first in checked:
         _take_over(books, head, first, begin, journal)
     return starts
@@ -303,13 +305,13 @@ def _damaged(head: Head, damage: CheckpointDamaged) -> Refused:
     return Refused(finding)
 
 
-def _note(known: Found, journal: Journal) -> None:
+def _note(known: Found, notices: Mapping[str, Sequence[Noticed]], journal: Journal) -> None:
     """Everything agrees: write down which logs are read, and what was mended or noticed."""
     for name in known.logs:
         seen = known.identity(name)
         if seen is not None and seen != known.remembered(name):
             journal.append(Identified(**seen.model_dump()))
-        for notice in known.notices(name):
+        for notice in notices[name]:
             journal.append(notice)
     mended = set()
     for (query, _), view in known.views.items():

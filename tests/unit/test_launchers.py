@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from typing import Any
@@ -99,3 +100,17 @@ def test_executors_get_this_version_of_headgate_and_of_the_interceptors(tmp_path
     assert {"workers/__init__.py", "workers/agent/executors.py", "pipelines/domain/spec.py"} <= names
     assert "tests/agent/interceptors.py" in names
     assert not any(name.startswith(("workers/supervisor", "pipelines/models")) for name in names)
+
+
+def test_whatever_the_agents_code_imports_of_the_project_is_in_the_archive(tmp_path: Path) -> None:
+    with ZipFile(parcel.pack(tmp_path / parcel.ARCHIVE, [])) as archive:
+        sources = {name: archive.read(name).decode() for name in archive.namelist()}
+    packed = {name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in sources}
+    wanted = {
+        f"{node.module}.{alias.name}" if node.module in {"workers", "workers.agent"} else node.module
+        for source in sources.values()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(("workers", "pipelines"))
+        for alias in node.names
+    }
+    assert wanted - packed == set()

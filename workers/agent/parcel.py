@@ -10,6 +10,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 ARCHIVE = "headgate.zip"
 _ROOT = Path(__file__).resolve().parents[2]
 _OWN = ("pipelines/domain", "workers/agent")
+_BESIDE = "workers/crash_points.py"
 
 
 def pack(target: Path, names: Sequence[str]) -> Path:
@@ -28,6 +29,7 @@ def _own() -> Iterator[tuple[str, Path]]:
         top = package.partition("/")[0]
         yield f"{top}/__init__.py", _ROOT / top / "__init__.py"
         yield from _below(_ROOT / package, _ROOT)
+    yield _BESIDE, _ROOT / _BESIDE
 
 
 def _found(name: str) -> Iterator[tuple[str, Path]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -16,7 +17,7 @@ from controlplane.shared.errors import BadRequest
 from pipelines.selectors.views import View
 
 DEFAULT_LIMIT = 50
-MAX_LIMIT = 500
+MAX_LIMIT = 1_000
 
 Item = TypeVar("Item")
 Row = TypeVar("Row", bound=Model)
@@ -34,6 +35,19 @@ class PageQuery(BaseModel):
 
     cursor: str | None = Field(default=None, max_length=1000)
     limit: int = Field(default=DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
+
+
+class _Written(Response):
+    """An answer that is JSON already: pydantic writes a thousand views in a fraction of a renderer's time."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self["Content-Type"] = "application/json"
+        self._text = text
+
+    @property
+    def rendered_content(self) -> str:
+        return self._text
 
 
 def each(show: Callable[[Row], BaseModel]) -> Callable[[Sequence[Row]], list[BaseModel]]:
@@ -54,7 +68,8 @@ def page(
     found = list(rows.filter(after).order_by(*keys)[: query.limit + 1])
     shown = found[: query.limit]
     cursor = _write(shown[-1], names, salt) if len(found) > query.limit else None
-    return Response({"results": [view.model_dump(mode="json") for view in show(shown)], "next": cursor})
+    results = ",".join(view.model_dump_json() for view in show(shown))
+    return _Written(f'{{"results":[{results}],"next":{json.dumps(cursor)}}}')
 
 
 def _after(names: list[str], *, descending: bool, values: list[Any] | None) -> Q:

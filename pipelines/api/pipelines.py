@@ -35,8 +35,8 @@ from pipelines.selectors.pipelines import (
     detail_view,
     etag,
     get_pipeline,
+    listed_pipelines,
     pipeline_views,
-    pipelines,
     status_view,
 )
 from pipelines.services import archive, definitions
@@ -83,7 +83,7 @@ class PipelineList(View):
 
 
 def _matching(query: PipelinesQuery) -> QuerySet[Pipeline]:
-    found = pipelines()
+    found = listed_pipelines()
     if query.phase is not None:
         found = found.filter(phase=query.phase)
     if query.q:

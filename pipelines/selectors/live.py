@@ -33,7 +33,8 @@ def live_view(run: Run | None) -> LiveView:
     """The figures of a pipeline, over all its queries."""
     if run is None or not run.observed:
         return LiveView()
-    return _figures(query_statuses(run), run.observed.get("at"))
+    figures = run.observed.get("live")
+    return LiveView.model_validate(figures) if figures else _figures(query_statuses(run), run.observed.get("at"))
 
 
 def _figures(queries: Sequence[QueryStatus], at: float | None) -> LiveView:

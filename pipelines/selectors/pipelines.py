@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -11,7 +12,7 @@ from django.db.models import Count, F, QuerySet
 from django.utils.functional import cached_property
 
 from controlplane.shared.errors import NotFound
-from pipelines.domain.actions import allowed_actions
+from pipelines.domain.actions import Situation, allowed_actions
 from pipelines.domain.conditions import Condition, ConditionStatus, ConditionType, Known, completed, headline
 from pipelines.domain.findings import Finding
 from pipelines.domain.roles import Role
@@ -24,6 +25,7 @@ from pipelines.selectors.positions import choice_views
 from pipelines.selectors.runs import run_view, runs
 from pipelines.selectors.situations import open_operations, situation
 from pipelines.selectors.views import (
+    AllowedActionView,
     ArchivedPipelineView,
     ConditionView,
     PipelineDetailView,
@@ -36,16 +38,21 @@ LAST_RUNS = 5
 
 
 def pipelines() -> QuerySet[Pipeline]:
-    """Every pipeline that was not deleted, with what its view needs."""
-    present = Pipeline.objects.filter(archived_at=None).select_related("host")
+    """Every pipeline that was not deleted."""
+    present = Pipeline.objects.filter(archived_at=None)
     return present.annotate(
         revision_number=F("current_revision__number"), revision_role=F("current_revision__required_role")
     )
 
 
+def listed_pipelines() -> QuerySet[Pipeline]:
+    """The same with what a list shows: a thousand pipelines share the rows of a few hosts."""
+    return pipelines().prefetch_related("host").defer("conditions", "findings")
+
+
 def get_pipeline(name: str) -> Pipeline:
     """One pipeline by its name; raises NotFound."""
-    pipeline = pipelines().select_related("current_revision").filter(name=name).first()
+    pipeline = pipelines().select_related("current_revision", "host").filter(name=name).first()
     if pipeline is None:
         raise NotFound(
             f"There is no pipeline {name!r}.", code="pipeline_not_found", hint="GET /api/v1/pipelines lists them."
@@ -54,10 +61,11 @@ def get_pipeline(name: str) -> Pipeline:
 
 
 class Surroundings:
-    """The open operations and living runs of some pipelines, read at once."""
+    """The open operations and living runs of some pipelines, read at once; `revisions`: the runs with theirs."""
 
-    def __init__(self, pipelines: Iterable[Pipeline]) -> None:
+    def __init__(self, pipelines: Iterable[Pipeline], *, revisions: bool = False) -> None:
         self._ids = [pipeline.id for pipeline in pipelines]
+        self._revisions = revisions
 
     @cached_property
     def operations(self) -> dict[Any, Operation]:
@@ -69,7 +77,8 @@ class Surroundings:
     def runs(self) -> dict[Any, Run]:
         """Living run by pipeline."""
         found = Run.objects.exclude(state=RunState.ENDED).filter(pipeline__in=self._ids).order_by("number")
-        return {run.pipeline_id: run for run in found.select_related("revision").defer("revision__definition")}
+        whole = found.select_related("revision").defer("revision__definition") if self._revisions else found
+        return {run.pipeline_id: run for run in whole.defer("identity")}
 
 
 def pipeline_views(found: Sequence[Pipeline], role: Role) -> list[PipelineView]:
@@ -101,7 +110,7 @@ def _fields(pipeline: Pipeline, around: Surroundings, role: Role) -> dict[str, A
     operation, run = around.operations.get(pipeline.id), around.runs.get(pipeline.id)
     live, known = live_view(run), _known(pipeline)
     starter = Role(pipeline.revision_role or Role.OPERATOR)  # type: ignore[attr-defined]
-    actions = allowed_actions(situation(pipeline, operation, run is not None, starter), role)
+    now = situation(pipeline, operation, run is not None, starter)
     return {
         "name": pipeline.name,
         "description": pipeline.description,
@@ -125,8 +134,14 @@ def _fields(pipeline: Pipeline, around: Surroundings, role: Role) -> dict[str, A
         "next_restart_at": pipeline.restart_at,
         "supervised": known.supervised,
         "operation": short_view(operation),
-        "allowed_actions": [allowed_action_view(a) for a in actions],
+        "allowed_actions": _actions(now, role),
     }
+
+
+@lru_cache(maxsize=1024)
+def _actions(now: Situation, role: Role) -> list[AllowedActionView]:
+    """A thousand pipelines are in a handful of situations."""
+    return [allowed_action_view(each) for each in allowed_actions(now, role)]
 
 
 def _known(pipeline: Pipeline) -> Known:
@@ -143,7 +158,7 @@ def _known(pipeline: Pipeline) -> Known:
 
 def status_view(pipeline: Pipeline, role: Role) -> StatusView:
     """Everything that is known of a pipeline now."""
-    around = Surroundings([pipeline])
+    around = Surroundings([pipeline], revisions=True)
     run = around.runs.get(pipeline.id)
     fields = _fields(pipeline, around, role)
     return StatusView(

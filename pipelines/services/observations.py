@@ -84,16 +84,16 @@ def record_statuses(reports: Sequence[Report]) -> None:
     for each in reports:
         if each.run.first_record_at is None:
             each.run.first_record_at = _first_record(each.status)
+    frames = [live_frame(each.pipeline, each.status.queries, each.status.at) for each in reports]
     observed = [
         {
             "id": each.run.pk,
-            "observed": each.status.model_dump(mode="json"),
+            "observed": {**each.status.model_dump(mode="json"), "live": frame["live"]},
             "first_record_at": each.run.first_record_at,
         }
-        for each in reports
+        for each, frame in zip(reports, frames, strict=True)
     ]
     bulk.update(Run, observed)
-    frames = [live_frame(each.pipeline, each.status.queries, each.status.at) for each in reports]
     bulk.insert([_sample(each, frame) for each, frame in zip(reports, frames, strict=True) if each.sample])
     transaction.on_commit(lambda: dispatch.publish_all("live", frames))
 

@@ -85,7 +85,7 @@ def test_a_list_costs_the_same_number_of_queries_however_long(
         RunFactory.create(pipeline=pipeline, observed={"at": 1.0, "queries": [], "components": []})
         OperationFactory.create(pipeline=pipeline)
 
-    with django_assert_num_queries(4):  # role, pipelines, operations, runs
+    with django_assert_num_queries(5):  # role, pipelines, hosts, operations, runs
         body = viewer.get(LIST).json()
 
     assert len(body["results"]) == number
@@ -112,7 +112,7 @@ def test_a_foreign_cursor_is_refused(viewer: APIClient) -> None:
 
     assert viewer.get("/api/v1/events", {"cursor": cursor}).json()["code"] == "cursor_invalid"
     assert viewer.get(LIST, {"cursor": "x" + cursor}).status_code == 400
-    assert viewer.get(LIST, {"limit": 501}).json()["findings"][0]["path"] == "limit"
+    assert viewer.get(LIST, {"limit": 1001}).json()["findings"][0]["path"] == "limit"
 
 
 def test_a_list_is_filtered_by_phase_label_and_words(viewer: APIClient) -> None:

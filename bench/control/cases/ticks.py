@@ -15,7 +15,7 @@ from bench.figures import percentile
 
 SETTLE = 12
 """Ticks before measuring: the first ones record conditions, and every status that is stored at least every 10 s."""
-COUNTED = 10
+COUNTED = 5
 
 PLANS = {
     "quiet_10": Plan(10),

@@ -4704,7 +4704,7 @@ export interface operations {
         parameters: {
             query?: {
                 since?: string;
-                step?: "1m" | "5m" | "1h";
+                step?: "1m" | "60" | "5m" | "300" | "1h" | "3600";
             };
             header?: never;
             path: {
@@ -6151,7 +6151,7 @@ export interface operations {
         parameters: {
             query?: {
                 since?: string;
-                step?: "1m" | "5m" | "1h";
+                step?: "1m" | "60" | "5m" | "300" | "1h" | "3600";
             };
             header?: never;
             path: {

@@ -30,6 +30,7 @@ from tests.agent.topics import Topics
 from tests.factories import PipelineFactory, RevisionFactory, RunFactory
 from workers.adapters.clusters import KafkaClusters
 from workers.adapters.filelock import FileLock
+from workers.adapters.intakes import HttpIntakes
 from workers.ports import Secrets, Unreadable
 from workers.supervisor.references import References
 from workers.supervisor.replay import Replayer, Way
@@ -102,7 +103,7 @@ def take_in(run: Run, row: RunRow) -> None:
 def replayer(tmp_path: Path) -> Iterator[Replayer]:
     secrets: Secrets = NoSecrets()
     lock = FileLock(tmp_path / "replays.lock")
-    made = Replayer(Way("alpha", KafkaClusters(), References({}, None, secrets)), lock)
+    made = Replayer(Way("alpha", KafkaClusters(), HttpIntakes(), References({}, None, secrets)), lock)
     yield made
     lock.release()
 

@@ -69,7 +69,7 @@ def _session(tests: Sequence[str], seeds: Sequence[int]) -> list[Outcome]:
         record = directory / "record.jsonl"
         record.touch()
         environment = {
-            **os.environ, "TMPDIR": str(directory), recorder.VARIABLE: str(record),
+            "HEADGATE_REDIS_RESTARTS": "20", **os.environ, "TMPDIR": str(directory), recorder.VARIABLE: str(record),
             extent.VARIABLE: ",".join(map(str, seeds)),
         }  # fmt: skip
         options = ["-q", "--no-header", "-p", recorder.__name__, "-p", "no:cacheprovider"]
@@ -77,10 +77,11 @@ def _session(tests: Sequence[str], seeds: Sequence[int]) -> list[Outcome]:
             [sys.executable, "-m", "pytest", *options, *tests], cwd=PROJECT, env=environment, start_new_session=True
         )
         try:
-            hung = _await(session, record)
+            hung = not _ended(session, record)
         finally:
             _end(session, directory)
-        return [*_outcomes(record), *([Outcome(hung, False, why=f"not within {TEST_WITHIN:g} s")] if hung else [])]
+        why = f"not within {TEST_WITHIN:g} s" if hung else "its session ended in the middle of it"
+        return [*_outcomes(record), *(Outcome(node, False, why=why) for node in _unfinished(record))]
 
 
 @contextmanager
@@ -95,17 +96,16 @@ def _own_directory() -> Iterator[Path]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _await(session: subprocess.Popen[bytes], record: Path) -> str | None:
-    """Wait for the session's end; returns the test that hung, if one did."""
+def _ended(session: subprocess.Popen[bytes], record: Path) -> bool:
+    """Wait for the session's end; False where a test takes too long."""
     size, since = -1, time.monotonic()
     while session.poll() is None:
         time.sleep(_LOOK_EVERY)
         if (now := record.stat().st_size) != size:
             size, since = now, time.monotonic()
         elif time.monotonic() - since > TEST_WITHIN:
-            started = [line["started"] for line in _lines(record) if "started" in line]
-            return started[-1] if started else "no test was begun"
-    return None
+            return False
+    return True
 
 
 def _end(session: subprocess.Popen[bytes], directory: Path) -> None:
@@ -125,6 +125,13 @@ def _lines(record: Path) -> Iterator[dict[str, Any]]:
     for line in record.read_text().splitlines():
         with contextlib.suppress(ValueError):
             yield json.loads(line)
+
+
+def _unfinished(record: Path) -> list[str]:
+    """Tests that were begun and of which nothing more was heard."""
+    lines = list(_lines(record))
+    finished = {line["finished"] for line in lines if "finished" in line}
+    return [line["started"] for line in lines if "started" in line and line["started"] not in finished]
 
 
 def _outcomes(record: Path) -> list[Outcome]:

@@ -19,15 +19,17 @@ TAKEOVER_MARGIN = 5.0
 
 @dataclass(frozen=True)
 class Fence:
-    """Seconds: `lease` from the last renewal to the gate, `grace` from there to the kill."""
+    """Seconds: `lease` from the last renewal to the gate, `grace` from there to the kill, `executors` that those of a
+    cluster may outlive their driver."""
 
     lease: float
     grace: float
+    executors: float = 0.0
 
     @property
     def proof(self) -> float:
-        """Seconds after the last renewal from which no process of the run lives any more."""
-        return self.lease + self.grace + TAKEOVER_MARGIN
+        """Seconds after the last renewal from which no process of the run lives any more, on any machine."""
+        return self.lease + self.grace + TAKEOVER_MARGIN + self.executors
 
 
 def fence_of(definition: Mapping[str, Any]) -> Fence | None:
@@ -36,4 +38,9 @@ def fence_of(definition: Mapping[str, Any]) -> Fence | None:
     if lifecycle.get("on_supervisor_loss") != "fence":
         return None
     deadlines = [float(sink.get("write_deadline", 0)) for sink in definition.get("sinks", {}).values()]
-    return Fence(lease=float(lifecycle["lease"]), grace=max(deadlines, default=0.0))
+    launcher = definition.get("placement", {}).get("launcher", {})
+    return Fence(
+        lease=float(lifecycle["lease"]),
+        grace=max(deadlines, default=0.0),
+        executors=float(launcher.get("executor_fence", 0.0)),
+    )

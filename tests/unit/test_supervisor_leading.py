@@ -66,6 +66,16 @@ def test_the_fence_of_a_definition_is_its_lease_and_its_longest_write() -> None:
     assert fence.proof == 75.0 + TAKEOVER_MARGIN
 
 
+def test_another_host_waits_for_the_executors_of_a_cluster_too() -> None:
+    fenced = definition(
+        lifecycle={"on_supervisor_loss": "fence", "lease": "30s"},
+        placement={"launcher": {"type": "spark", "master": "spark://spark:7077", "executor_fence": "90s"}},
+    ).plain()
+    fence = fence_of(fenced)
+    assert fence is not None
+    assert fence.proof == fence.lease + fence.grace + TAKEOVER_MARGIN + 90.0
+
+
 class TestRoom:
     empty = Room(host="a", cores=2, installed=8 << 30, slots=None, memory=None)
 

@@ -35,7 +35,7 @@ def test_a_bad_initialize_ends_the_run_before_anything_is_read(
     topics.produce(10)
     config, patience = {"does": does, "where": where}, "4s" if does == "hang" else "60s"
     run = with_interceptor(make_pipeline, MISBEHAVES, config=config, init_timeout=patience).start()
-    record = run.wait_exit(120)
+    record = run.wait_exit(240)
     assert record.exit_code == Exit.INIT_FAILED
     assert record.killed_by is None
     assert run.status is not None
@@ -50,7 +50,7 @@ def test_an_initialisation_that_comes_late_blocks_and_nothing_is_done(
 ) -> None:
     topics.produce(10)
     run = with_interceptor(make_pipeline, MISBEHAVES, config={"lazily": lazily}, on_error="drop").start()
-    assert run.wait_exit(120).exit_code == Exit.PREFLIGHT_BLOCKED
+    assert run.wait_exit(240).exit_code == Exit.PREFLIGHT_BLOCKED
     assert run.status is not None
     assert [(finding.path, finding.code) for finding in run.status.findings] == [(PATH, "INTERCEPTOR_FAILED")]
     assert not run.of_kind(Done)

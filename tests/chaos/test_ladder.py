@@ -75,14 +75,14 @@ class Flow:
         """Count from the next batch on."""
         now = protocol.boottime()
         last = self.finished(0)[-1][0]
-        self.since = wait_for(lambda: self.finished(last + 1e-6), f"a batch after {now}", 60)[0][0]
+        self.since = wait_for(lambda: self.finished(last + 1e-6), f"a batch after {now}", 180)[0][0]
         return self
 
     def goes_on(self) -> None:
         """Two more batches are finished; on a machine that is not shared, at nine tenths of the rate at least."""
         before = len(self.finished(self.since))
         batches = wait_for(
-            lambda: found if len(found := self.finished(self.since)) >= before + 2 else None, "two more batches", 120
+            lambda: found if len(found := self.finished(self.since)) >= before + 2 else None, "two more batches", 240
         )
         if STRICT:
             times = [at for at, _ in batches]
@@ -125,7 +125,7 @@ class Case:
     def hang(self) -> None:
         """Let the component hang, and wait until it does."""
         self.flag.touch()
-        wait_for(lambda: self.flag.with_suffix(".hanging").exists(), "the component hangs", 60)
+        wait_for(lambda: self.flag.with_suffix(".hanging").exists(), "the component hangs", 180)
 
     def stop(self, run: Run) -> ExitRecord:
         """As the supervisor orders it; returns how the run ended."""

@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from pipelines.domain.states import DesiredState, OperationKind, Phase
+from pipelines.domain.states import SIDE_OPERATIONS, DesiredState, OperationKind, Phase
 from pipelines.models import Event, Operation, Run
 from tests.chaos.extent import WHOLE
 from tests.fakes.supervisor import supervisor
@@ -25,7 +25,7 @@ from tests.simulation.world import Hasty, World
 from workers import crash_points
 from workers.supervisor import intake
 
-KINDS = st.sampled_from([kind for kind in OperationKind if kind is not OperationKind.REPLAY])
+KINDS = st.sampled_from([kind for kind in OperationKind if kind not in SIDE_OPERATIONS])
 
 
 class Supervision(RuleBasedStateMachine):

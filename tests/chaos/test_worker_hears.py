@@ -34,6 +34,7 @@ HOST = "hearing"
 ROUNDS = int(os.environ.get("HEADGATE_REDIS_RESTARTS", "5"))
 """`make chaos` asks for 20."""
 HEARS_WITHIN = 10.0
+BUSY_LOAD = 10.0
 STARTS_WITHIN = 180.0
 
 
@@ -166,6 +167,12 @@ def _hears_since(messages: dict[str, Any], began: str) -> bool:
     return messages.get("state") == "HEARS" and messages["at"] > began
 
 
+def _patience() -> float:
+    """Ten seconds, and a moment to end for a worker that was deaf for so long. On a machine that has far more to do than
+    it can, a bound says nothing of the worker."""
+    return HEARS_WITHIN + 5.0 if os.getloadavg()[0] < BUSY_LOAD else 12 * HEARS_WITHIN
+
+
 def hears(bench: Bench, within: float) -> bool:
     """Whether the worker hears on both of its queues in time; False where it was started again instead."""
     probes = [bench.probe(queue) for queue in ("control", f"host.{HOST}")]
@@ -192,8 +199,7 @@ def test_a_worker_hears_again_after_every_restart_of_redis_or_is_restarted(bench
                 time.sleep(rng.choice([0.0, 0.2, 1.0, 3.0]))
                 bench.start_redis()
             began = time.monotonic()
-            within = HEARS_WITHIN + 5.0  # a worker that is deaf for 10 s needs a moment to end
-            if hears(bench, within):
+            if hears(bench, _patience()):
                 times.append(time.monotonic() - began)
             else:
                 assert hears(bench, STARTS_WITHIN)

@@ -168,8 +168,8 @@ def _hears_since(messages: dict[str, Any], began: str) -> bool:
 
 
 def _patience() -> float:
-    """Ten seconds, and a moment to end for a worker that was deaf for so long. On a machine that has far more to do than
-    it can, a bound says nothing of the worker."""
+    """Ten seconds, and a moment to end for a worker that was deaf for so long. On a machine that has far more to do
+    than it can, a bound says nothing of the worker."""
     return HEARS_WITHIN + 5.0 if os.getloadavg()[0] < BUSY_LOAD else 12 * HEARS_WITHIN
 
 

@@ -84,7 +84,7 @@ def plan(
         str,
         typer.Option(
             "--to",
-            help="ledger, checkpoint, group, earliest, latest, timestamp=-30m, timestamp=TIME, "
+            help="ledger, checkpoint, group, earliest, latest, timestamp=-30m, timestamp=TIME, before=EVENT-30m, "
             "or offsets=TOPIC/PARTITION:OFFSET,… (what is not named stays at the ledger).",
         ),
     ],

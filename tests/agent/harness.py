@@ -134,7 +134,10 @@ class Run:
             assert self.exit is None, f"the run ended while waiting for {what}:\n{self.exit}\n{self.log[-3000:]}"
             return None
 
-        return wait_for(look, what, timeout)
+        try:
+            return wait_for(look, what, timeout)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.status}\n{self.log[-3000:]}") from None
 
     def wait_exit(self, timeout: float = 60.0) -> ExitRecord:
         """Wait for exit.json, after which no process of the run may be left."""

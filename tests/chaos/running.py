@@ -44,18 +44,18 @@ class Outcome:
 def run_tests(tests: Sequence[str], seeds: Sequence[int]) -> list[Outcome]:
     """Run tests, in this order, with one session per tier. Where a test hangs, its session is killed, and another one
     goes on behind it."""
-    outcomes: list[Outcome] = []
+    run: list[Outcome] = []
     for tier in dict.fromkeys(_tier(each) for each in tests):
         left = [each for each in tests if _tier(each) == tier]
         while left:
             found = _session(left, seeds)
-            outcomes += found
+            run += found
             reached = [at for at, each in enumerate(left) if any(belongs(one.node, each) for one in found)]
             if not reached:
-                outcomes += [Outcome(each, False, why="the session ended before it") for each in left]
+                run += [Outcome(each, False, why="the session ended before it") for each in left]
                 break
             left = left[max(reached) + 1 :]
-    return outcomes
+    return run
 
 
 def _tier(test: str) -> str:
@@ -81,7 +81,7 @@ def _session(tests: Sequence[str], seeds: Sequence[int]) -> list[Outcome]:
         finally:
             _end(session, directory)
         why = f"not within {TEST_WITHIN:g} s" if hung else "its session ended in the middle of it"
-        return [*_outcomes(record), *(Outcome(node, False, why=why) for node in _unfinished(record))]
+        return outcomes(record, why)
 
 
 @contextmanager
@@ -127,18 +127,15 @@ def _lines(record: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def _unfinished(record: Path) -> list[str]:
-    """Tests that were begun and of which nothing more was heard."""
-    lines = list(_lines(record))
-    finished = {line["finished"] for line in lines if "finished" in line}
-    return [line["started"] for line in lines if "started" in line and line["started"] not in finished]
-
-
-def _outcomes(record: Path) -> list[Outcome]:
-    """An error after a test that passed makes it fail."""
+def outcomes(record: Path, lost: str) -> list[Outcome]:
+    """What the recorder has written. An error after a test that passed makes it fail, and so does the silence after one
+    that was begun: `lost` says why."""
     found: dict[str, Outcome] = {}
+    begun: list[str] = []
     for line in _lines(record):
         if node := line.pop("finished", None):
             before = found.get(node)
             found[node] = Outcome(node, **line) if before is None or before.passed else before
-    return list(found.values())
+        else:
+            begun.append(line["started"])
+    return [*found.values(), *(Outcome(node, False, why=lost) for node in begun if node not in found)]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.chaos.faults import FAULTS, ROOT, Fault, functions, in_order
 from tests.chaos.report import rendered, result, write
-from tests.chaos.running import Outcome
+from tests.chaos.running import Outcome, outcomes
 from workers.crash_points import POINTS
 from workers.crash_points import Fault as CrashFault
 
@@ -67,6 +67,16 @@ def test_a_single_row_takes_its_place_among_those_of_an_earlier_run(tmp_path: Pa
     assert content["seeds"] == [1]
     assert [(row["fault"], row["tries"]) for row in content["results"]] == [(1, 0), (2, 0), (3, 9)]
     assert page.read_text() == rendered(content["results"], [1])
+
+
+def test_a_test_that_was_begun_and_never_finished_has_failed(tmp_path: Path) -> None:
+    record = tmp_path / "record.jsonl"
+    passed = {"finished": "a", "passed": True, "seconds": 1.0, "figures": {"tries": 2}, "why": ""}
+    error = {**passed, "finished": "b", "passed": False, "why": "left a process behind"}
+    lines = [{"started": "a"}, passed, {"started": "b"}, {**passed, "finished": "b"}, error, {"started": "c"}]
+    record.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"finished": "c", "pas')
+    found = {each.node: (each.passed, each.why) for each in outcomes(record, "its session ended")}
+    assert found == {"a": (True, ""), "b": (False, "left a process behind"), "c": (False, "its session ended")}
 
 
 def test_every_crash_point_is_named_once_and_reached_somewhere() -> None:

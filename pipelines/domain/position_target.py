@@ -15,7 +15,10 @@ _SIMPLE = {goal.value: goal for goal in Goal if goal not in (Goal.TIMESTAMP, Goa
 _AGO = re.compile(r"-\s*(\d{1,12})(ms|s|m|h|d|w)")
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _OFFSET = re.compile(r"\s*([A-Za-z0-9._-]{1,249})[/:](\d{1,18})[:=@](\d{1,18})\s*")
-FORMS = f"{', '.join(_SIMPLE)}, timestamp=-30m, timestamp=2026-01-31T12:00:00Z, offsets=TOPIC/PARTITION:OFFSET,…"
+FORMS = (
+    f"{', '.join(_SIMPLE)}, timestamp=-30m, timestamp=2026-01-31T12:00:00Z, before=EVENT-30m, "
+    "offsets=TOPIC/PARTITION:OFFSET,…"
+)
 
 
 class BadTarget(ValueError):

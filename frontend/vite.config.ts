@@ -24,5 +24,6 @@ export default defineConfig(({ mode }) => ({
     setupFiles: ['./src/testing/setup.ts'],
     css: false,
     restoreMocks: true,
+    testTimeout: 60_000, // the machine may be busy
   },
 }))

@@ -15,6 +15,7 @@ export function statusOf(world: World, sim: Simulated): PipelineStatus {
   return {
     ...pipeline,
     lag: pipeline.live.lag_records,
+    choices: [],
     conditions: [
       condition('Stable', pipeline.operation === null, 'Desired and observed state agree.'),
       condition('PositionsSafe', pipeline.phase !== 'BLOCKED', 'Ledger and checkpoint agree.'),

@@ -124,6 +124,8 @@ function runsOf(index: number, phase: Phase, since: number): Run[] {
       driver_pid: 4_100 + index,
       keeper_pid: 4_099 + index,
       run_dir: `var/runs/demo/${number}`,
+      stuck: [],
+      dumps: [],
     }
   })
 }

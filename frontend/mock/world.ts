@@ -39,6 +39,12 @@ const WANTS: Record<
     path: ['STOPPING', 'STOPPED'],
     steps: ['dispatched', 'drained', 'process_ended'],
   },
+  'force-stop': {
+    desired: 'STOPPED',
+    from: ['RUNNING', 'PAUSED', 'DEGRADED', 'STALLED', 'STOPPING', 'UNKNOWN'],
+    path: ['STOPPING', 'STOPPED'],
+    steps: ['dispatched', 'process_ended'],
+  },
   restart: {
     desired: 'RUNNING',
     from: ['RUNNING', 'PAUSED', 'DEGRADED', 'STALLED'],
@@ -227,12 +233,14 @@ export class World {
           name,
           allowed,
           reason: allowed ? '' : operation ? `A ${operation.kind} is going on.` : `It is ${word}.`,
+          consequence: '',
         }
       }),
       ...(['edit', 'delete'] as const).map((name) => ({
         name,
         allowed: phase === 'STOPPED',
         reason: phase === 'STOPPED' ? '' : `It is ${word}; stop it first.`,
+        consequence: '',
       })),
     ]
     sim.pipeline.etag = `"${sim.pipeline.generation}-${phase}"`

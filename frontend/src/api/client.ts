@@ -4,6 +4,8 @@ import type { paths } from './schema'
 import type { ProblemBody } from './types'
 
 const TIMEOUT_MS = 15_000
+/** The worker of a host is asked, and may take half a minute. */
+const PATIENT_MS = 40_000
 
 /** What the client needs to know of the page, set once at start: the CSRF token, and whom to tell about two facts. */
 export const hooks = {
@@ -16,9 +18,15 @@ export const hooks = {
 export const api = createClient<paths>({
   baseUrl: window.location.origin,
   credentials: 'same-origin',
-  fetch: (request) =>
-    fetch(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]) }),
+  fetch: (request) => bounded(request, TIMEOUT_MS),
 })
+
+function bounded(request: Request, ms: number): Promise<Response> {
+  return fetch(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(ms)]) })
+}
+
+/** `fetch` for the few requests whose answer takes longer. */
+export const patiently = (request: Request) => bounded(request, PATIENT_MS)
 
 api.use({
   onRequest: ({ request }) => {

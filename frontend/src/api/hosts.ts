@@ -1,6 +1,15 @@
 import { queryOptions } from '@tanstack/react-query'
+import { randomKey } from '@/lib/ids'
 import { api, take } from './client'
 import { keys } from './keys'
+
+/** With `drain` a host takes no new agents, and those that can move are moved; without, it takes them again. */
+export function drainHost(name: string, drain: boolean) {
+  const params = { path: { name }, header: { 'Idempotency-Key': randomKey() } }
+  return drain
+    ? take(api.POST('/api/v1/hosts/{name}/drain', { params, body: {} }))
+    : take(api.POST('/api/v1/hosts/{name}/undrain', { params, body: {} }))
+}
 
 export const hostsQuery = queryOptions({
   queryKey: keys.hosts,

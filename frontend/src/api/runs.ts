@@ -1,8 +1,11 @@
-import { infiniteQueryOptions } from '@tanstack/react-query'
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { randomKey } from '@/lib/ids'
 import { api, take } from './client'
 import { keys } from './keys'
 import { paged } from './paging'
 import type { LogChunk } from './types'
+
+const DUMP_SECONDS = 12
 
 export const runsQuery = (name: string) =>
   infiniteQueryOptions({
@@ -22,6 +25,25 @@ export async function fetchLog(
 ): Promise<LogChunk> {
   const params = { path: { run_id: String(run) }, query: from }
   return (await take(api.GET('/api/v1/runs/{run_id}/log', { params, signal }))) as LogChunk
+}
+
+/** Every dump of a run's stacks, newest first. */
+export const stacksQuery = (run: number) =>
+  queryOptions({
+    queryKey: keys.stacks(run),
+    queryFn: ({ signal }) =>
+      take(api.GET('/api/v1/runs/{run_id}/stacks', { params: { path: { run_id: String(run) } }, signal })),
+  })
+
+/** Has the keeper dump the stacks of a living run, and waits until the dump is there. */
+export async function dumpStacks(run: number) {
+  const path = { run_id: String(run) }
+  const header = { 'Idempotency-Key': randomKey() }
+  const { asked } = await take(
+    api.POST('/api/v1/runs/{run_id}/stacks', { params: { path, header }, body: {} }),
+  )
+  const query = { asked, wait: DUMP_SECONDS }
+  return take(api.GET('/api/v1/runs/{run_id}/stacks', { params: { path, query } }))
 }
 
 /** The log as a file; the API gives at most its last mebibyte at once. */

@@ -59,6 +59,12 @@ const books = createRoute({
   }),
 })
 
+const positions = createRoute({
+  getParentRoute: () => pipeline,
+  path: 'positions',
+  component: lazyRouteComponent(() => import('@/features/pipeline/positions/PositionsTab'), 'PositionsTab'),
+})
+
 const deadLetters = createRoute({
   getParentRoute: () => pipeline,
   path: 'dead-letters',
@@ -127,6 +133,23 @@ const hosts = createRoute({
   component: lazyRouteComponent(() => import('@/features/hosts/HostsPage'), 'HostsPage'),
 })
 
+const ALERT_STATES = ['OPEN', 'ACKNOWLEDGED', 'RESOLVED'] as const
+
+const alerts = createRoute({
+  getParentRoute: () => root,
+  path: '/alerts',
+  component: lazyRouteComponent(() => import('@/features/alerts/AlertsPage'), 'AlertsPage'),
+  validateSearch: (search): { state?: (typeof ALERT_STATES)[number] } => ({
+    state: ALERT_STATES.find((state) => state === search.state),
+  }),
+})
+
+const groups = createRoute({
+  getParentRoute: () => root,
+  path: '/groups',
+  component: lazyRouteComponent(() => import('@/features/groups/GroupsPage'), 'GroupsPage'),
+})
+
 const secrets = createRoute({
   getParentRoute: () => root,
   path: '/secrets',
@@ -136,6 +159,7 @@ const secrets = createRoute({
 const pipelineTabs = pipeline.addChildren([
   live,
   books,
+  positions,
   deadLetters,
   runs,
   pipelineEvents,
@@ -145,7 +169,7 @@ const pipelineTabs = pipeline.addChildren([
 ])
 
 export const router = createRouter({
-  routeTree: root.addChildren([overview, create, edit, pipelineTabs, events, hosts, secrets]),
+  routeTree: root.addChildren([overview, create, edit, pipelineTabs, alerts, events, groups, hosts, secrets]),
   defaultPreload: 'intent',
   scrollRestoration: true,
 })

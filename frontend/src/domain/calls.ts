@@ -43,6 +43,14 @@ export function replayCall(name: string, body: ReplayCallBody): Call {
 
 type ReplayCallBody = Partial<Pick<ReplayRequest, 'ids' | 'filter' | 'repair' | 'rate'>>
 
+/** The decision about positions, after its plan was reviewed. */
+export function applyPositionsCall(name: string, hash: string): Call {
+  return {
+    ...requestCall({ method: 'POST', path: `/pipelines/${name}/positions/apply`, body: jsonBody({ hash }) }),
+    cli: command(`positions apply ${name} ${hash}`),
+  }
+}
+
 export function deleteCall(name: string): Call {
   return { ...requestCall({ method: 'DELETE', path: `/pipelines/${name}` }), cli: null }
 }

@@ -44,7 +44,7 @@ export function pipeline(
     operation: null,
     allowed_actions: ACTIONS.map((name) => {
       const ok = allowed.includes(name)
-      return { name, allowed: ok, reason: ok ? '' : `No ${name} now.` }
+      return { name, allowed: ok, reason: ok ? '' : `No ${name} now.`, consequence: '' }
     }),
     ...fields,
   }

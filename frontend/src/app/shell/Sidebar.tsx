@@ -1,11 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useLocation } from '@tanstack/react-router'
 import {
+  IconBell,
   IconBook2,
   IconHistory,
   IconKey,
   IconServer2,
   IconTopologyStar3,
+  IconUsersGroup,
   type Icon,
 } from '@tabler/icons-react'
 import { sessionQuery } from '@/api/session'
@@ -13,12 +15,16 @@ import { cannotSeeSecrets } from '@/domain/roles'
 import icon from '@/assets/icon.svg'
 import classes from './shell.module.css'
 
+type Place = '/' | '/alerts' | '/events' | '/groups' | '/hosts' | '/secrets'
+
 const PLACES = [
   { to: '/', label: 'Pipelines', icon: IconTopologyStar3, under: ['/pipelines/'] },
+  { to: '/alerts', label: 'Alerts', icon: IconBell, under: [] },
   { to: '/events', label: 'Events', icon: IconHistory, under: [] },
+  { to: '/groups', label: 'Watched groups', icon: IconUsersGroup, under: [] },
   { to: '/hosts', label: 'Hosts', icon: IconServer2, under: [] },
   { to: '/secrets', label: 'Secrets', icon: IconKey, under: [] },
-] satisfies { to: '/' | '/events' | '/hosts' | '/secrets'; label: string; icon: Icon; under: string[] }[]
+] satisfies { to: Place; label: string; icon: Icon; under: string[] }[]
 
 export function Sidebar() {
   const { pathname } = useLocation()

@@ -17,6 +17,7 @@ export const ACTION_WORDS: Record<OperationKind, ActionWords> = {
   'force-stop': { verb: 'Force stop', doing: 'Stopping by force', noun: 'Stop by force' },
   restart: { verb: 'Restart', doing: 'Restarting', noun: 'Restart' },
   replay: { verb: 'Replay', doing: 'Replaying dead letters', noun: 'Replay of dead letters' },
+  replay_range: { verb: 'Replay a range', doing: 'Replaying a range', noun: 'Replay of a range' },
 }
 
 export const ACTION_KINDS: readonly ActionKind[] = ['start', 'pause', 'resume', 'stop', 'restart']

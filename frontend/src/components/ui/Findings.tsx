@@ -1,4 +1,5 @@
 import { IconAlertTriangle, IconCircleX } from '@tabler/icons-react'
+import type { ReactNode } from 'react'
 import type { Finding } from '@/api/types'
 import { Panel } from './Panel'
 import classes from './findings.module.css'
@@ -6,15 +7,16 @@ import classes from './findings.module.css'
 interface FindingsProps {
   findings: Finding[]
   title?: string
+  actions?: ReactNode
   /** Called with the path of a finding that a person wants to see. */
   onShow?: (finding: Finding) => void
 }
 
 /** Findings in a panel of their own; nothing when there are none. */
-export function Findings({ findings, title = 'Findings' }: FindingsProps) {
+export function Findings({ findings, title = 'Findings', actions }: FindingsProps) {
   if (findings.length === 0) return null
   return (
-    <Panel title={title} flush>
+    <Panel title={title} actions={actions} flush>
       <FindingList findings={findings} />
     </Panel>
   )

@@ -10,6 +10,7 @@ import { Table } from '@/components/ui/Table'
 import { Ago } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { bytes, count, plural } from '@/lib/format'
+import { Drained, DrainButton } from './Draining'
 import classes from './hosts.module.css'
 
 const POLL_MS = 5_000
@@ -58,6 +59,9 @@ function HostTable({ hosts }: { hosts: Host[] }) {
           <th className="num">Memory</th>
           <th>Version</th>
           <th>State directory</th>
+          <th>
+            <span className="visually-hidden">Actions</span>
+          </th>
         </>
       }
     >
@@ -65,7 +69,7 @@ function HostTable({ hosts }: { hosts: Host[] }) {
         <tr key={host.name}>
           <th scope="row">{host.name}</th>
           <td>
-            <HostState state={host.state} />
+            <HostState state={host.state} /> <Drained host={host} />
           </td>
           <td>
             <Supervision supervised={host.supervised} />
@@ -73,11 +77,17 @@ function HostTable({ hosts }: { hosts: Host[] }) {
           <td>
             <Ago at={host.seen_at} />
           </td>
-          <td className="num">{count(host.agents)}</td>
+          <td className="num">
+            {count(host.agents)}
+            {host.slots !== null && <span className="dim"> of {count(host.slots)}</span>}
+          </td>
           <td className="num">{count(host.cores)}</td>
           <td className="num">{bytes(host.memory_bytes)}</td>
           <td>{host.version}</td>
           <td className="mono">{host.state_dir}</td>
+          <td>
+            <DrainButton host={host} />
+          </td>
         </tr>
       ))}
     </Table>

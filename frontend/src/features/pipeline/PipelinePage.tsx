@@ -49,11 +49,26 @@ export function PipelinePage() {
         <Headline pipeline={pipeline.data} status={status.data} />
       </PageHeader>
       {operation.data && <OperationPanel key={operation.data.id} operation={operation.data} />}
-      {status.data && <Findings findings={status.data.findings} title="What Headgate found" />}
+      {status.data && (
+        <Findings
+          findings={status.data.findings}
+          title="What Headgate found"
+          actions={status.data.choices.length > 0 && <Decide name={name} />}
+        />
+      )}
       <Stats pipeline={pipeline.data} status={status.data} />
       <TabBar name={name} />
       <Outlet />
     </div>
+  )
+}
+
+/** Leads from a finding about a position to the ways on from it. */
+function Decide({ name }: { name: string }) {
+  return (
+    <Link to="/pipelines/$name/positions" params={{ name }} resetScroll={false}>
+      Decide where to go on
+    </Link>
   )
 }
 

@@ -1,3 +1,4 @@
+import { Button } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import {
@@ -10,6 +11,7 @@ import {
   IconSkull,
   type Icon,
 } from '@tabler/icons-react'
+import { useState } from 'react'
 import { runsQuery } from '@/api/runs'
 import type { Run } from '@/api/types'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
@@ -21,11 +23,13 @@ import { ToneBadge } from '@/components/ui/ToneBadge'
 import type { Tone } from '@/domain/phases'
 import { useNow } from '@/lib/clock'
 import { between, duration, NONE } from '@/lib/format'
+import { StacksDialog } from './StacksDialog'
 
 /** Every life of the agent, newest first. */
 export function RunsTab() {
   const { name } = useParams({ from: '/pipelines/$name' })
   const query = useInfiniteQuery(runsQuery(name))
+  const [shown, setShown] = useState<Run | null>(null)
   const runs = query.data?.pages.flatMap(({ results }) => results) ?? []
   return (
     <Panel title="Runs" note="one life of the agent each" flush>
@@ -48,20 +52,28 @@ export function RunsTab() {
               <th className="num">To first record</th>
               <th className="num">Duration</th>
               <th>Log</th>
+              <th>Stacks</th>
             </>
           }
         >
           {runs.map((run) => (
-            <RunRow key={run.id} run={run} name={name} />
+            <RunRow key={run.id} run={run} name={name} onStacks={setShown} />
           ))}
         </Table>
       )}
       <LoadMore query={query} />
+      {shown && <StacksDialog run={shown} onClose={() => setShown(null)} />}
     </Panel>
   )
 }
 
-function RunRow({ run, name }: { run: Run; name: string }) {
+interface RowProps {
+  run: Run
+  name: string
+  onStacks: (run: Run) => void
+}
+
+function RunRow({ run, name, onStacks }: RowProps) {
   const now = useNow()
   const started = run.started_at ? Date.parse(run.started_at) : null
   const ended = run.ended_at ? Date.parse(run.ended_at) : now
@@ -89,6 +101,16 @@ function RunRow({ run, name }: { run: Run; name: string }) {
         >
           Log
         </Link>
+      </td>
+      <td>
+        <Button
+          variant="subtle"
+          size="compact-xs"
+          aria-label={`Show the stacks of run ${run.number}`}
+          onClick={() => onStacks(run)}
+        >
+          Show
+        </Button>
       </td>
     </tr>
   )

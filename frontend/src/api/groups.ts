@@ -1,0 +1,33 @@
+import { queryOptions } from '@tanstack/react-query'
+import { randomKey } from '@/lib/ids'
+import { api, take } from './client'
+import { keys } from './keys'
+import { fetchAll, PAGE_SIZE } from './paging'
+import type { WatchedGroup } from './types'
+
+export const groupsQuery = queryOptions({
+  queryKey: keys.groups,
+  queryFn: ({ signal }) =>
+    fetchAll<WatchedGroup>((cursor) =>
+      take(api.GET('/api/v1/watched-groups', { params: { query: { cursor, limit: PAGE_SIZE } }, signal })),
+    ),
+})
+
+export const watchGroup = (group: string, servers: string) =>
+  take(
+    api.POST('/api/v1/watched-groups', {
+      params: { header: { 'Idempotency-Key': randomKey() } },
+      body: {
+        group,
+        bootstrap_servers: servers,
+        options: {},
+        interval: 60,
+        max_rate: null,
+        leap_records: null,
+        host: null,
+      },
+    }),
+  )
+
+export const unwatchGroup = (id: number) =>
+  take(api.DELETE('/api/v1/watched-groups/{group_id}', { params: { path: { group_id: String(id) } } }))

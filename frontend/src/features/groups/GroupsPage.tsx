@@ -1,0 +1,114 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { IconPlus } from '@tabler/icons-react'
+import { useState } from 'react'
+import { groupsQuery, unwatchGroup } from '@/api/groups'
+import { keys } from '@/api/keys'
+import { sessionQuery } from '@/api/session'
+import type { WatchedGroup } from '@/api/types'
+import { announce } from '@/components/ui/Announcer'
+import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { PageHeader } from '@/components/ui/PageHeader'
+import { Panel } from '@/components/ui/Panel'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { Table } from '@/components/ui/Table'
+import { Ago } from '@/components/ui/Time'
+import { cannotWrite } from '@/domain/roles'
+import { count, plural } from '@/lib/format'
+import { WatchDialog } from './WatchDialog'
+import classes from './groups.module.css'
+
+const POLL_MS = 10_000
+
+/** Consumer groups of anybody, watched so that a lost or moved commit does not go unseen. */
+export function GroupsPage() {
+  const { data, error, refetch } = useQuery({ ...groupsQuery, refetchInterval: POLL_MS })
+  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const [watching, setWatching] = useState(false)
+  return (
+    <div className={classes.page}>
+      <PageHeader
+        title="Watched groups"
+        beside={data && <span className="dim">{plural(data.length, 'group')}</span>}
+        actions={
+          <ReasonButton
+            leftSection={<IconPlus size={14} aria-hidden />}
+            reason={readOnly}
+            onClick={() => setWatching(true)}
+          >
+            Watch a group
+          </ReasonButton>
+        }
+      />
+      {error && !data && <ErrorNote error={error} onRetry={() => void refetch()} />}
+      {!data && !error && <Loading />}
+      {data && (
+        <Panel title="Consumer groups" flush>
+          {data.length === 0 ? (
+            <Empty title="No group is watched">
+              Of any other consumer group its commits, coordinator and members are looked at, and an event
+              tells when a commit vanishes or jumps.
+            </Empty>
+          ) : (
+            <GroupTable groups={data} readOnly={readOnly} />
+          )}
+        </Panel>
+      )}
+      {watching && <WatchDialog onClose={() => setWatching(false)} />}
+    </div>
+  )
+}
+
+function GroupTable({ groups, readOnly }: { groups: WatchedGroup[]; readOnly: string | null }) {
+  const client = useQueryClient()
+  const removal = useMutation({
+    mutationFn: ({ id }: WatchedGroup) => unwatchGroup(id),
+    onSuccess: (_, { group }) => announce(`${group} is not watched any more.`),
+    onSettled: () => client.invalidateQueries({ queryKey: keys.groups }),
+  })
+  return (
+    <>
+      {removal.error && <ErrorNote error={removal.error} />}
+      <Table
+        label="Watched groups"
+        head={
+          <>
+            <th>Group</th>
+            <th>Cluster</th>
+            <th>State</th>
+            <th className="num">Members</th>
+            <th className="num">Lag</th>
+            <th>Looked at</th>
+            <th>
+              <span className="visually-hidden">Actions</span>
+            </th>
+          </>
+        }
+      >
+        {groups.map((group) => (
+          <tr key={group.id}>
+            <th scope="row">{group.group}</th>
+            <td className="mono">{group.bootstrap_servers}</td>
+            <td>{group.error || group.state || 'not looked at yet'}</td>
+            <td className="num">{count(group.members.length)}</td>
+            <td className="num">{count(group.records)}</td>
+            <td>
+              <Ago at={group.looked_at} />
+            </td>
+            <td>
+              <ReasonButton
+                size="compact-xs"
+                variant="default"
+                reason={readOnly}
+                aria-label={`Stop watching ${group.group}`}
+                loading={removal.isPending && removal.variables.id === group.id}
+                onClick={() => removal.mutate(group)}
+              >
+                Stop watching
+              </ReasonButton>
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </>
+  )
+}

@@ -1,0 +1,100 @@
+import { Group, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import type { PositionChoice } from '@/api/types'
+import { Panel } from '@/components/ui/Panel'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { Table } from '@/components/ui/Table'
+import { count } from '@/lib/format'
+import { inWords } from './words'
+import classes from './positions.module.css'
+
+interface ChoicesProps {
+  choices: PositionChoice[]
+  /** Why nothing may be decided now; null where it may. */
+  reason: string | null
+  onPlan: (to: string) => void
+}
+
+/** Where to go on: each way with what it skips and what it reads again, and any other place. */
+export function Choices({ choices, reason, onPlan }: ChoicesProps) {
+  return (
+    <Panel
+      title="Go on elsewhere"
+      note={
+        choices.length > 0 ? 'A person has to decide; nothing is read before.' : 'Planned first, then applied'
+      }
+      flush
+    >
+      {choices.length > 0 && (
+        <Table
+          label="Ways on"
+          head={
+            <>
+              <th>Go on at</th>
+              <th className="num">Skips</th>
+              <th className="num">Reads again</th>
+              <th className="num">Partitions</th>
+              <th>
+                <span className="visually-hidden">Actions</span>
+              </th>
+            </>
+          }
+        >
+          {choices.map(({ to, skip, replay, partitions }) => (
+            <tr key={to}>
+              <th scope="row">{inWords(to)}</th>
+              <td className="num" data-bad={skip > 0 || undefined}>
+                {count(skip)}
+              </td>
+              <td className="num">{count(replay)}</td>
+              <td className="num">{count(partitions.length)}</td>
+              <td>
+                <Group justify="flex-end">
+                  <ReasonButton
+                    size="compact-xs"
+                    variant="default"
+                    reason={reason}
+                    aria-label={`Plan: ${inWords(to)}`}
+                    onClick={() => onPlan(to)}
+                  >
+                    Plan
+                  </ReasonButton>
+                </Group>
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      <Other reason={reason} onPlan={onPlan} />
+    </Panel>
+  )
+}
+
+function Other({ reason, onPlan }: Pick<ChoicesProps, 'reason' | 'onPlan'>) {
+  const [to, setTo] = useState('')
+  return (
+    <form
+      className={classes.other}
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (reason === null && to.trim() !== '') onPlan(to.trim())
+      }}
+    >
+      <TextInput
+        label="Anywhere else"
+        description="earliest, latest, ledger, group, timestamp=-30m, timestamp=2026-11-21T12:00:00Z, or offsets=TOPIC/PARTITION:OFFSET,…"
+        value={to}
+        onChange={(event) => setTo(event.currentTarget.value)}
+        autoComplete="off"
+        spellCheck={false}
+      />
+      <ReasonButton
+        type="submit"
+        variant="default"
+        reason={reason ?? (to.trim() === '' ? 'Write where to go on first.' : null)}
+      >
+        Plan it
+      </ReasonButton>
+    </form>
+  )
+}

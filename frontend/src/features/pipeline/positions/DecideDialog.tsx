@@ -1,0 +1,159 @@
+import { Group, Modal, Stack, Text, TextInput } from '@mantine/core'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { keys } from '@/api/keys'
+import { applyPositions, planQuery } from '@/api/positions'
+import type { PositionMove, PositionPlan } from '@/api/types'
+import { ShowCall } from '@/components/actions/ShowCall'
+import { announce } from '@/components/ui/Announcer'
+import { ErrorNote, Loading } from '@/components/ui/Feedback'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { Table } from '@/components/ui/Table'
+import { applyPositionsCall } from '@/domain/calls'
+import { count, plural } from '@/lib/format'
+import { inWords, partitionOf } from './words'
+import classes from './positions.module.css'
+
+interface DecideProps {
+  name: string
+  to: string
+  onClose: () => void
+}
+
+/** The plan of one choice, to the record, and its confirmation: it is applied exactly as it was shown. */
+export function DecideDialog({ name, to, onClose }: DecideProps) {
+  const client = useQueryClient()
+  const plan = useQuery(planQuery(name, to))
+  const decision = useMutation({
+    mutationFn: (hash: string) => applyPositions(name, hash),
+    onSuccess: () => {
+      announce(`${name} goes on at: ${inWords(to)}. The next start begins there.`)
+      onClose()
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
+  })
+  const hash = plan.data?.hash ?? null
+  return (
+    <Modal opened onClose={onClose} title={`Go on at: ${inWords(to)}?`} size="xl">
+      <Stack gap="md">
+        {plan.isPending && <Loading />}
+        {plan.error && <ErrorNote error={plan.error} onRetry={() => void plan.refetch()} />}
+        {plan.data && <Consequences plan={plan.data} />}
+        {decision.error && <ErrorNote error={decision.error} />}
+        {hash && <ShowCall call={applyPositionsCall(name, hash)} subject="Apply" />}
+        <Confirm
+          name={name}
+          blocked={hash ? null : 'There is no plan that could be applied.'}
+          pending={decision.isPending}
+          onApply={() => hash && decision.mutate(hash)}
+          onClose={onClose}
+        />
+      </Stack>
+    </Modal>
+  )
+}
+
+function Consequences({ plan }: { plan: PositionPlan }) {
+  if (plan.state === 'PENDING') {
+    return (
+      <Text size="sm">The host has not answered within half a minute; plan again when its worker runs.</Text>
+    )
+  }
+  return (
+    <>
+      <dl className={classes.sums} aria-label="What it does">
+        <Sum label="Skipped for good" value={plan.skip} />
+        <Sum label="Read again" value={plan.replay} />
+        <Sum label="Gone from the log" value={plan.gone} />
+        <Sum label="Perhaps in a sink already" value={plan.possible_duplicates} />
+      </dl>
+      <Text size="sm">
+        The next start begins a new lineage in {plural(plan.partitions.length, 'partition')}. What is skipped
+        is never delivered; what is read again reaches the sinks again, and those that do not know it keep it
+        twice.
+      </Text>
+      <Moves moves={plan.partitions} />
+    </>
+  )
+}
+
+function Sum({ label, value }: { label: string; value: number }) {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd>{count(value)}</dd>
+    </div>
+  )
+}
+
+function Moves({ moves }: { moves: PositionMove[] }) {
+  return (
+    <Table
+      label="What it does to each partition"
+      maxHeight={260}
+      head={
+        <>
+          <th>Partition</th>
+          <th>Channel</th>
+          <th className="num">Now</th>
+          <th className="num">Then</th>
+          <th className="num">Skips</th>
+          <th className="num">Reads again</th>
+        </>
+      }
+    >
+      {moves.map((move) => (
+        <tr key={partitionOf(move)}>
+          <th scope="row">
+            {move.topic}/{move.partition}
+          </th>
+          <td>
+            {move.source} → {move.channel}
+          </td>
+          <td className="num">{count(move.old)}</td>
+          <td className="num">{count(move.new)}</td>
+          <td className="num">{count(move.skip)}</td>
+          <td className="num">{count(move.replay)}</td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+interface ConfirmProps {
+  name: string
+  /** Why there is nothing to apply. */
+  blocked: string | null
+  pending: boolean
+  onApply: () => void
+  onClose: () => void
+}
+
+function Confirm({ name, blocked, pending, onApply, onClose }: ConfirmProps) {
+  const [typed, setTyped] = useState('')
+  return (
+    <Stack gap="md" component="form" onSubmit={(event) => event.preventDefault()}>
+      <TextInput
+        label={`Type ${name} to confirm`}
+        value={typed}
+        onChange={(event) => setTyped(event.currentTarget.value)}
+        autoComplete="off"
+        spellCheck={false}
+      />
+      <Group justify="flex-end" gap="xs">
+        <ReasonButton variant="default" onClick={onClose}>
+          Leave it
+        </ReasonButton>
+        <ReasonButton
+          type="submit"
+          color="red.8"
+          loading={pending}
+          reason={blocked ?? (typed === name ? null : 'Type the name first.')}
+          onClick={onApply}
+        >
+          Apply
+        </ReasonButton>
+      </Group>
+    </Stack>
+  )
+}

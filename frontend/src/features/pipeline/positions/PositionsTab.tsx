@@ -1,0 +1,62 @@
+import { useQuery } from '@tanstack/react-query'
+import { useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { pipelineQuery } from '@/api/pipelines'
+import { positionsQuery } from '@/api/positions'
+import { sessionQuery } from '@/api/session'
+import type { Positions } from '@/api/types'
+import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { Panel } from '@/components/ui/Panel'
+import { Moment } from '@/components/ui/Time'
+import { cannotWrite } from '@/domain/roles'
+import { Choices } from './Choices'
+import { DecideDialog } from './DecideDialog'
+import { Partitions } from './Partitions'
+import classes from '../pipeline.module.css'
+
+const POLL_MS = 15_000
+
+/** Where every partition stands by each witness and, where nothing goes on without a person, the decision. */
+export function PositionsTab() {
+  const { name } = useParams({ from: '/pipelines/$name' })
+  const { data: pipeline } = useQuery(pipelineQuery(name))
+  const { data, error, refetch } = useQuery({ ...positionsQuery(name), refetchInterval: POLL_MS })
+  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const [to, setTo] = useState<string | null>(null)
+  if (error && !data) return <ErrorNote error={error} onRetry={() => void refetch()} />
+  if (!data) return <Loading />
+  return (
+    <div className={classes.stack}>
+      <Choices choices={data.choices} reason={readOnly ?? restingReason(pipeline?.phase)} onPlan={setTo} />
+      <Panel title="Partitions" note={<Age positions={data} />} flush>
+        {data.partitions.length === 0 ? (
+          <Empty title="No position yet">The first start decides, as start_from says.</Empty>
+        ) : (
+          <Partitions partitions={data.partitions} />
+        )}
+      </Panel>
+      {to !== null && <DecideDialog name={name} to={to} onClose={() => setTo(null)} />}
+    </div>
+  )
+}
+
+function restingReason(phase: string | undefined): string | null {
+  if (phase === undefined || phase === 'STOPPED' || phase === 'BLOCKED') return null
+  return 'Positions are changed only while the pipeline is stopped or blocked; stop it first.'
+}
+
+function Age({ positions: { fresh, taken_at, error } }: { positions: Positions }) {
+  if (fresh) return 'as the host sees them now'
+  return (
+    <>
+      {error ? `${error.message} ` : 'The host has not answered; '}
+      {taken_at ? (
+        <>
+          seen last at <Moment at={taken_at} />
+        </>
+      ) : (
+        'only the ledger is known'
+      )}
+    </>
+  )
+}

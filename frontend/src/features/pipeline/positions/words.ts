@@ -1,0 +1,23 @@
+import type { PositionMove } from '@/api/types'
+
+const NAMES: Record<string, string> = {
+  ledger: "Headgate's ledger",
+  checkpoint: "Spark's checkpoint",
+  group: 'The consumer group',
+  earliest: 'The beginning of the log',
+  latest: 'The end of the log',
+}
+
+/** Where a choice goes on, for people; what is no known word stands for itself. */
+export function inWords(to: string): string {
+  return NAMES[to] ?? to
+}
+
+export function partitionOf({
+  source,
+  channel,
+  topic,
+  partition,
+}: Pick<PositionMove, 'source' | 'channel' | 'topic' | 'partition'>): string {
+  return [source, channel, topic, partition].join(' ')
+}

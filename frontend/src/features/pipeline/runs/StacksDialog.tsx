@@ -1,0 +1,79 @@
+import { Group, Modal, Stack, Text } from '@mantine/core'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keys } from '@/api/keys'
+import { dumpStacks, stacksQuery } from '@/api/runs'
+import { sessionQuery } from '@/api/session'
+import type { Run, Stacks } from '@/api/types'
+import { announce } from '@/components/ui/Announcer'
+import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { Moment } from '@/components/ui/Time'
+import { cannotWrite } from '@/domain/roles'
+import classes from './stacks.module.css'
+
+type Dump = Stacks['dumps'][number]
+
+/** What every thread of a run was doing: the dumps that a stop took, those that were asked for, and one more now. */
+export function StacksDialog({ run, onClose }: { run: Run; onClose: () => void }) {
+  const client = useQueryClient()
+  const { data, error, refetch } = useQuery(stacksQuery(run.id))
+  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const dump = useMutation({
+    mutationFn: () => dumpStacks(run.id),
+    onSuccess: ({ dumps }) =>
+      announce(dumps.length > 0 ? 'The stacks are here.' : 'The run has not answered yet.'),
+    onSettled: () => client.invalidateQueries({ queryKey: keys.stacks(run.id) }),
+  })
+  return (
+    <Modal opened onClose={onClose} title={`Stacks of run ${run.number}`} size="xl">
+      <Stack gap="md">
+        <Group justify="space-between">
+          <Text size="sm" c="dimmed">
+            {data?.elsewhere
+              ? `The texts lie on its host: ${data.elsewhere}`
+              : 'Newest first; taking one stops nothing.'}
+          </Text>
+          <ReasonButton
+            variant="default"
+            loading={dump.isPending}
+            reason={readOnly ?? (run.ended_at ? 'The run is over.' : null)}
+            onClick={() => dump.mutate()}
+          >
+            Take one now
+          </ReasonButton>
+        </Group>
+        {(dump.error ?? error) && <ErrorNote error={(dump.error ?? error)!} onRetry={() => void refetch()} />}
+        {!data && !error && <Loading />}
+        {data?.dumps.length === 0 && <Empty title="No dump was taken" />}
+        {data?.dumps.map((each) => (
+          <DumpView key={`${each.at} ${each.rung} ${each.number}`} dump={each} />
+        ))}
+      </Stack>
+    </Modal>
+  )
+}
+
+const RUNGS: Record<string, string> = { sigterm: 'an interrupt', sigkill: 'the kill', live: 'asked for' }
+
+function DumpView({ dump }: { dump: Dump }) {
+  return (
+    <section className={classes.dump}>
+      <h3 className={classes.title}>
+        <Moment at={dump.at} />, {RUNGS[dump.rung] ?? dump.rung}
+        {dump.number > 0 && ` ${dump.number}`}
+      </h3>
+      {dump.stuck.length > 0 && <p className={classes.stuck}>At work: {dump.stuck.join(', ')}</p>}
+      {dump.silent.length > 0 && <p className={classes.stuck}>No answer from: {dump.silent.join(', ')}</p>}
+      {dump.files.map((file) => (
+        <details key={file.name}>
+          <summary>
+            {file.process} <span className="dim">({file.name})</span>
+          </summary>
+          <pre className={classes.text} tabIndex={0} aria-label={file.name}>
+            {file.text || 'Its text cannot be read here.'}
+          </pre>
+        </details>
+      ))}
+    </section>
+  )
+}

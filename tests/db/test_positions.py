@@ -150,6 +150,8 @@ def test_a_plan_is_applied_to_the_record_and_begins_a_new_lineage(
     stopped.refresh_from_db()
     assert a_launcher().check(stopped) == Lineage(None)
     row = AuditRow.objects.get(action="positions.apply")
+    assert row.before is not None
+    assert row.after is not None
     assert (row.actor, row.before["positions"], row.after["skip"]) == (
         "operator",
         [["shop", "main", "orders-in", 0, 100]],

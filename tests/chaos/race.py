@@ -1,6 +1,6 @@
 """Real workers against each other over one database, in a pid namespace of their own, whose /proc shows nobody else.
 
-`python -m tests.chaos.race DIRECTORY` is the first process of the namespace: when it ends, everything in it ends.
+`python -m tests.chaos.race DIRECTORY PAIRS` is the first process of the namespace: when it ends, everything in it ends.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from tests.chaos.small_worker import DRIVER, LEASE_SECONDS
 from tests.waiting import wait_until
 
 PROJECT = Path(__file__).resolve().parents[2]
-PAIRS = 100
 PATIENCE = 600.0
 SAMPLE_EVERY = 0.05
 
@@ -82,11 +81,12 @@ class Sampler(threading.Thread):
 class Site:
     """Two workers of host-a, which share a state directory, and one of host-b."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, pairs: int) -> None:
         self.root = root
+        self.pairs = pairs
         self.database = root / "headgate.sqlite3"
         self.workers: list[subprocess.Popen[bytes]] = []
-        self._run("host-a", "prepare", str(PAIRS)).wait(PATIENCE)
+        self._run("host-a", "prepare", str(pairs)).wait(PATIENCE)
 
     def _run(self, host: str, *words: str) -> subprocess.Popen[bytes]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("HEADGATE_", "DJANGO_"))}
@@ -129,7 +129,7 @@ class Site:
     def all_live(self) -> bool:
         """Whether every pipeline has one run, that lives."""
         running = {name for (name,) in self.read("SELECT pipeline_name FROM pipelines_run WHERE state = 'LIVE'")}
-        return len(running) == PAIRS and len(drivers(self.root)) == PAIRS
+        return len(running) == self.pairs == len(drivers(self.root))
 
     def stop_and_continue(self, worker: subprocess.Popen[bytes], seconds: float) -> None:
         worker.send_signal(signal.SIGSTOP)
@@ -141,7 +141,7 @@ class Site:
 
 
 def race(site: Site) -> None:
-    """A hundred pairs of starts; workers stopped past their leases; all of them killed and replaced; everything
+    """Pairs of starts; workers stopped past their leases; all of them killed and replaced; everything
     stopped. AssertionError where something is not as it must be."""
     sampler = Sampler(site.root)
     sampler.start()
@@ -180,5 +180,5 @@ def race(site: Site) -> None:
 
 
 if __name__ == "__main__":
-    race(Site(Path(sys.argv[1])))
+    race(Site(Path(sys.argv[1]), int(sys.argv[2])))
     sys.stdout.write("one holder at most, always\n")

@@ -38,7 +38,7 @@ def prepare(number: int) -> None:
         pipeline = PipelineFactory.create(name=f"p-{each}", host=None)
         revision = pipeline.current_revision
         assert revision is not None
-        revision.definition["lifecycle"] |= {"cancel_interval": 0.2, "cancel_timeout": 20.0}
+        revision.definition["lifecycle"] |= {"init_timeout": 7200.0, "cancel_interval": 0.2, "cancel_timeout": 20.0}
         revision.save()
 
 

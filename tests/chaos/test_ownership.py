@@ -8,6 +8,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
 NAMESPACE = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"]
+PAIRS = 100
 PATIENCE = 1800.0
 
 
@@ -15,7 +16,7 @@ def test_of_a_hundred_pairs_of_starts_each_pipeline_gets_one_holder_whoever_is_s
     tmp_path: Path,
 ) -> None:
     done = subprocess.run(
-        [*NAMESPACE, sys.executable, "-m", "tests.chaos.race", str(tmp_path)],
+        [*NAMESPACE, sys.executable, "-m", "tests.chaos.race", str(tmp_path), str(PAIRS)],
         cwd=PROJECT, capture_output=True, text=True, timeout=PATIENCE,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "one holder at most, always\n"), done.stderr[-4000:]

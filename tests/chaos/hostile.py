@@ -34,10 +34,13 @@ class Hostile:
 
 
 def hang(how: str, flag: Path) -> None:
-    """Never come back; `flag` with the suffix .hanging says that it has begun."""
+    """Never come back; `flag` with the suffix .hanging says that it has begun. locked: the interpreter's lock is held,
+    too, as soon as there is a file with the suffix .lock."""
     flag.with_suffix(".hanging").touch()
     if how in {"sleep", "hook"}:
         time.sleep(3600)
+    while how == "locked" and not flag.with_suffix(".lock").exists():
+        time.sleep(0.05)
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     library = ctypes.PyDLL(None) if how == "locked" else ctypes.CDLL(None)
     while True:

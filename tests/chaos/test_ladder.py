@@ -228,13 +228,15 @@ def test_the_watchdog_in_the_driver_needs_neither_the_interpreters_lock_nor_a_ke
     """The stop is known to the driver when the component takes the lock; the keeper is frozen."""
     run = case.start("locked")
     keeper = run.pid("keeper")
+    case.hang()
     os.kill(keeper, signal.SIGSTOP)
     now = protocol.boottime()
     order = Control(
         seq=99, command=Command.DRAIN_AND_STOP, boot_id=protocol.boot_id(), issued_at=now, kill_at=now + TIMEOUT
     )
-    case.flag.touch()
     order.store(run.dir / protocol.CONTROL)
+    run.wait_status(lambda s: s.command_seq == order.seq, "the driver knows of the stop")
+    case.flag.with_suffix(".lock").touch()
     driver = run.pid("driver")
     wait_for(lambda: state(driver) in {"Z", None}, "the watchdog", TIMEOUT + 30)
     os.kill(keeper, signal.SIGCONT)

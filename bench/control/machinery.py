@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -12,6 +13,7 @@ from pipelines.domain.protocol import TOKEN_VARIABLE, ProcessIdentity, boot_id, 
 from workers.adapters.processes import HostProcesses
 from workers.ports import Now
 
+_STARTED_WITHIN = 60.0
 _SLEEPER = ("/bin/sleep", "infinity")
 
 
@@ -56,8 +58,14 @@ class Sleepers:
         return child.pid
 
     def identities(self) -> dict[int, ProcessIdentity]:
-        """All of them by pid, as the supervisor will know them."""
-        return {process.pid: process for found in self._host.holders().values() for process in found}
+        """All of them by pid, as the supervisor will know them. One that is not through its exec yet is waited for."""
+        deadline = time.monotonic() + _STARTED_WITHIN
+        while True:
+            known = {process.pid: process for found in self._host.holders().values() for process in found}
+            if all(child.pid in known for child in self._children):
+                return known
+            if time.monotonic() > deadline:
+                raise RuntimeError("not every simulated process has started")
 
 
 class OwnProcesses(HostProcesses):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -60,22 +61,22 @@ class RunView:
     dumps: tuple[Dump, ...] = ()
     dumped_at: float = 0.0
 
-    @property
+    @cached_property
     def keeper_alive(self) -> bool:
         """Whether the keeper that identity.json names lives; true as long as it names none."""
         return self.identity is None or self.identity.keeper in self.holders
 
-    @property
+    @cached_property
     def driver_alive(self) -> bool:
         """Whether the driver that identity.json names lives; true as long as it names none."""
         return self.identity is None or self.identity.driver is None or self.identity.driver in self.holders
 
-    @property
+    @cached_property
     def half_dead(self) -> bool:
         """Keeper or driver has ended while other processes of the run live on."""
         return bool(self.holders) and not (self.keeper_alive and self.driver_alive)
 
-    @property
+    @cached_property
     def started(self) -> float | None:
         """CLOCK_BOOTTIME at which the oldest living process of the run began."""
         return min((holder.start_time / _TICKS_PER_SECOND for holder in self.holders), default=None)

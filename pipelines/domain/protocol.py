@@ -305,6 +305,22 @@ class QueryStatus(BaseModel):
         return None if not lags or None in lags else sum(lag for lag in lags if lag is not None)
 
 
+class IntakeStatus(BaseModel):
+    """A source that is pushed to. `taken`: events taken in since the run began; `held`: events in its intake log now;
+    `answers`: requests since the run began, by HTTP status; `held_up_by`: what keeps the log from letting go;
+    `failure`: why nobody takes events in."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    source: str
+    taken: int
+    held: int
+    capacity: int
+    answers: dict[str, int] = {}
+    held_up_by: str = ""
+    failure: str = ""
+
+
 class ComponentStatus(BaseModel):
     """Initialisation of one component: state is initialising, ready or failed."""
 
@@ -375,6 +391,7 @@ class Status(Document):
     pause_proof: PauseProof | None = None
     queries: list[QueryStatus] = []
     components: list[ComponentStatus] = []
+    intakes: list[IntakeStatus] = []
     findings: list[AgentFinding] = []
     survey: Survey | None = None
 

@@ -24,11 +24,14 @@ from pipelines.domain.components.source_exec import ExecSource
 from pipelines.domain.components.source_http import HttpSource
 from tests.vectors import Vector, applicable
 from tests.waiting import wait_until
+from workers.agent.intake import answers as counts
 from workers.agent.intake import log as logs
+from workers.agent.intake.answers import Answers
 from workers.agent.intake.command import CommandPump, Lines
 from workers.agent.intake.event import Event
 from workers.agent.intake.http import Application, Refusal, json_events
 from workers.agent.intake.log import IntakeLog, Pin
+from workers.agent.intake.process import PushProcess
 from workers.agent.intake.reader import events
 from workers.agent.intake.taking import Intake
 
@@ -44,7 +47,8 @@ class Listening:
         self.log = IntakeLog(directory / "log", self.spec, durable=False)
         intake = Intake(self.log, self.spec.transaction_capacity)
         intake.start()
-        self.application = Application(self.spec, self.log, intake)
+        self.answers = Answers(self.log.directory)
+        self.application = Application(self.spec, self.log, intake, self.answers)
 
     def send(self, method: str, path: str, content: bytes = b"", /, **headers: str) -> httpx.Response:
         async def request() -> httpx.Response:
@@ -219,6 +223,12 @@ def test_requests_are_refused_clearly(tmp_path: Path) -> None:
     assert listening.send("POST", "/elsewhere", b"[]", **good).status_code == 404
     assert listening.post("[]", "ISO-8859-1", **good).status_code == 415
     assert listening.log.end == 0
+    listening.answers.write()
+    assert counts.read(listening.log.directory) == {"200": 1, "401": 2, "404": 1, "405": 1, "413": 1, "415": 1}
+    again = Answers(listening.log.directory)
+    again.note(200)
+    again.write()
+    assert counts.read(listening.log.directory)["200"] == 2
 
 
 @pytest.mark.parametrize(
@@ -286,6 +296,27 @@ def test_a_push_process_ends_with_its_cord_and_takes_its_command_with_it(tmp_pat
         process.stdin.close()
         assert process.wait(20) == 0
         wait_until(lambda: not sleeping(mark), "the command's child to be gone")
+
+
+def test_a_push_process_that_is_closed_lets_go_of_its_port_and_is_not_started_again(tmp_path: Path) -> None:
+    port = free_port()
+    spec = {"type": "http", "port": port}
+    options = {"type": "http", "spec": spec, "directory": str(tmp_path / "log"), "durable": True}
+    push = PushProcess("sources.shop", {**options, "extent": str(tmp_path / "x")})
+    push.start()
+    wait_until(lambda: _answers(f"http://127.0.0.1:{port}/"), "the port to answer")
+    push.close()
+    assert push._thread is not None
+    push._thread.join(20)
+    assert not push._thread.is_alive()
+    assert not _answers(f"http://127.0.0.1:{port}/")
+    assert push.failure == ""
+    early = PushProcess("sources.shop", {**options, "extent": str(tmp_path / "x")})
+    early.close()
+    early.start()
+    assert early._thread is not None
+    early._thread.join(20)
+    assert not early._thread.is_alive()
 
 
 def test_a_killed_push_process_has_every_accepted_event(tmp_path: Path) -> None:

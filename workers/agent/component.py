@@ -13,7 +13,7 @@ from pipelines.domain.component import ComponentSpec
 from pipelines.domain.journal import Planned
 from pipelines.domain.ledger import Counts
 from pipelines.domain.positions import PartitionPosition, SourceIdentity
-from pipelines.domain.protocol import AgentFinding
+from pipelines.domain.protocol import AgentFinding, IntakeStatus
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.guard import LogRange, Mirrored, within_log
 
@@ -118,6 +118,13 @@ class SourceBuilder(Builder, ABC):
     def expiring(self, positions: list[PartitionPosition]) -> dict[Key, float]:
         """Positions whose records may be deleted soon, unread, with the seconds in which."""
         return {}
+
+    def intake(self) -> IntakeStatus | None:
+        """How a source that is pushed to is doing; None for those that read by themselves. Bounded."""
+        return None
+
+    def close_intake(self) -> None:
+        """Take nothing more in: the run is about to end. At once; what was taken in is read by the next run."""
 
     def held_up(self, channel: str, component: str, cause: str) -> None:
         """The required channel that is furthest behind, and what holds it; all empty where nothing is held up."""

@@ -209,6 +209,7 @@ class Driver:
         self._order, self._order_done = order, False
         if order.command in STOP_COMMANDS:
             self._arm_watchdog(order.kill_at, order.issued_at)
+            self._launcher.close_intakes()
             self._end(Exit.CLEAN, order.reason or f"command {order.command}")
             if order.command is Command.STOP:
                 self._gate.stop(cancel=True)
@@ -305,7 +306,7 @@ class Driver:
             phase=self._phase or AgentPhase.PREFLIGHT, detail=self._ending.reason if self._ending else "",
             stuck=self._stuck,
             command_seq=self._order.seq if self._order else 0, command_done=self._order_done, proof=proof,
-            queries=self._queries, components=self._launcher.components.states,
+            queries=self._queries, components=self._launcher.components.states, intakes=self._launcher.intakes(),
             findings=self._ending.findings if self._ending else [], survey=self._launcher.survey,
         )  # fmt: skip
 

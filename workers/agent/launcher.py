@@ -17,7 +17,7 @@ from pipelines.domain.launchers import SparkLauncher
 from pipelines.domain.ledger import Counts
 from pipelines.domain.position_plan import Survey
 from pipelines.domain.positions import SourceIdentity
-from pipelines.domain.protocol import TRACES, AgentFinding, Launch, QueryHead
+from pipelines.domain.protocol import TRACES, AgentFinding, IntakeStatus, Launch, QueryHead
 from pipelines.domain.references import references
 from pipelines.domain.spec import BUFFER, Definition, Read
 from workers import crash_points
@@ -116,6 +116,7 @@ class Launcher:
         self.queries = [self._query(read, gate) for read in definition.reads()]
         self.spark: SparkSession | None = None
         self._session_failure: Exception | None = None
+        self._watches: list[SourceWatch] = []
         self.prepared = False
         self.started = False
 
@@ -235,6 +236,15 @@ class Launcher:
             return [clusters.unreachable(self._cluster.spec, cause)]
         raise RuntimeError("the Spark session did not open; see the agent's log") from failure
 
+    def close_intakes(self) -> None:
+        """Have the sources that are pushed to take nothing more in."""
+        for source in self._graph.sources.values():
+            source.close_intake()
+
+    def intakes(self) -> list[IntakeStatus]:
+        """The sources that are pushed to, as they were at the last look."""
+        return [watch.intake for watch in self._watches if watch.intake]
+
     def leave(self) -> None:
         """Nothing more will be run. To be called before the JVM is stopped; bounded by its life."""
         if self._cluster and self.spark:
@@ -249,7 +259,8 @@ class Launcher:
             for future in [pool.submit(self._start, spark, query, on_end) for query in self.queries]:
                 future.result()
         for name, source in self._graph.sources.items():
-            SourceWatch(source, self._own(name)).start()
+            self._watches.append(SourceWatch(source, self._own(name)))
+            self._watches[-1].start()
             mirrors[name].start()
         self.guard.start(self.on_blocked)
         data, share = _state_of(self._launch), self._slots.share

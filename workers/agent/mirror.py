@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from pipelines.domain.protocol import Holding
+from pipelines.domain.protocol import Holding, IntakeStatus
 from workers.agent.books import ChannelBooks
 from workers.agent.checkpoint import Offsets, positions
 from workers.agent.component import SourceBuilder
@@ -35,6 +35,7 @@ class SourceWatch:
         self._queries = queries
         self._failures = 0
         self._since = 0.0
+        self.intake: IntakeStatus | None = None
 
     def start(self) -> None:
         """Begin, in a daemon thread."""
@@ -45,6 +46,7 @@ class SourceWatch:
         try:
             cursors = [cursor for query in self._queries for cursor in query.cursors()]
             partitions = sorted(set().union(*cursors))
+            self.intake = self._source.intake()
             ends = self._source.ends(partitions)
         except Exception as error:
             self._missed(error)

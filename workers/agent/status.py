@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from pipelines.domain.position_plan import Survey
-from pipelines.domain.protocol import AgentFinding, ComponentStatus, PauseProof, QueryStatus, Status, boot_id, boottime
+from pipelines.domain.protocol import AgentFinding, ComponentStatus, IntakeStatus, PauseProof, QueryStatus, Status, boot_id, boottime
 from pipelines.domain.states import AgentPhase
 from workers.agent import masking
 from workers.agent.checkpoint import Offsets
@@ -73,7 +73,7 @@ class StatusFile:
     def update(
         self, *, phase: AgentPhase, detail: str, stuck: list[str], command_seq: int, command_done: bool,
         proof: PauseProof | None, queries: Sequence[Query], components: Callable[[], list[ComponentStatus]],
-        findings: list[AgentFinding], survey: Survey | None,
+        intakes: list[IntakeStatus], findings: list[AgentFinding], survey: Survey | None,
     ) -> None:  # fmt: skip
         """Write the file if it is time. A disk that is full is no reason to stop moving records."""
         self._note_progress(queries, phase)
@@ -90,7 +90,7 @@ class StatusFile:
             stuck=stuck, progress=self._progress, progress_beat=self._progress_beat, command_seq=command_seq,
             command_state=state, pause_proof=proof,
             queries=[self._with_beat(query, status) for query in queries for status in query.statuses()],
-            components=components(), findings=findings, survey=survey,
+            components=components(), intakes=intakes, findings=findings, survey=survey,
         )  # fmt: skip
         try:
             masking.masked(status).store(self._path)

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 
 from pipelines.domain.components.source_http import HttpSource
 from workers.agent.intake import log as logs
+from workers.agent.intake.answers import Answers
 from workers.agent.intake.event import Event
 from workers.agent.intake.log import IntakeLog, LogFull, LogUnwritable, PutQueueFull, usable_bytes
 from workers.agent.intake.taking import Intake
@@ -79,8 +80,9 @@ def blob_event(body: bytes, query: str) -> Event:
 class Application:
     """Takes POST requests; everything else is refused."""
 
-    def __init__(self, spec: HttpSource, log: IntakeLog, intake: Intake) -> None:
+    def __init__(self, spec: HttpSource, log: IntakeLog, intake: Intake, answers: Answers) -> None:
         self._spec = spec
+        self._answers = answers
         self._log = log
         self._intake = intake
 
@@ -89,11 +91,15 @@ class Application:
         try:
             accepted = await self._take(scope, receive)
         except Refusal as refusal:
-            await _answer(send, refusal.status, {"detail": str(refusal)}, refusal.headers)
+            await self._answer(send, refusal.status, {"detail": str(refusal)}, refusal.headers)
         except Exception as error:
-            await _answer(send, 500, {"detail": f"The events could not be taken in: {error}"}, {})
+            await self._answer(send, 500, {"detail": f"The events could not be taken in: {error}"}, {})
         else:
-            await _answer(send, 200, {"accepted": accepted}, {})
+            await self._answer(send, 200, {"accepted": accepted}, {})
+
+    async def _answer(self, send: Send, status: int, document: dict[str, Any], headers: dict[str, str]) -> None:
+        self._answers.note(status)
+        await _answer(send, status, document, headers)
 
     async def _take(self, scope: dict[str, Any], receive: Receive) -> int:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
@@ -178,11 +184,12 @@ def serve(spec: HttpSource, log: IntakeLog) -> None:
     """Listen until the process is told to end. Exits with a message where the port cannot be had."""
     import uvicorn
 
-    intake = Intake(log, spec.transaction_capacity)
+    intake, answers = Intake(log, spec.transaction_capacity), Answers(log.directory)
     intake.start()
+    answers.start()
     uvicorn.Server(
         uvicorn.Config(
-            Application(spec, log, intake), host=spec.bind, port=spec.port, lifespan="off", access_log=False,
+            Application(spec, log, intake, answers), host=spec.bind, port=spec.port, lifespan="off", access_log=False,
             log_level="warning", timeout_keep_alive=30, timeout_graceful_shutdown=3, limit_concurrency=1000, ws="none",
             ssl_certfile=spec.tls_certificate, ssl_keyfile=spec.tls_key, server_header=False,
         )

@@ -25,6 +25,8 @@ class PushProcess:
         self._name = name
         self._options = options
         self._thread: threading.Thread | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
         self._lock = threading.Lock()
         self.failure = ""
 
@@ -35,12 +37,19 @@ class PushProcess:
                 self._thread = threading.Thread(target=self._keep, name=f"intake {self._name}", daemon=True)
                 self._thread.start()
 
+    def close(self) -> None:
+        """Have it take nothing more in: what it is in the midst of is answered, and it is not started again."""
+        with self._lock:
+            self._closed = True
+            if self._process is not None:
+                self._process.terminate()
+
     def _keep(self) -> None:
         pause = _FIRST_PAUSE
-        while True:
+        while not self._closed:
             began = time.monotonic()
             code = self._run()
-            if code == 0:
+            if code == 0 or self._closed:
                 return  # a command that is not to be restarted has ended
             self.failure = f"The process that takes events in ended with {code}; see the agent's log."
             say(f"{self._name}: {self.failure}")
@@ -49,10 +58,13 @@ class PushProcess:
 
     def _run(self) -> int:
         argv = [sys.executable, "-P", "-m", "workers.agent.intake.push"]
-        process = subprocess.Popen(argv, stdin=subprocess.PIPE)
-        if process.stdin is None:
-            raise RuntimeError("the process has no standard input")
-        process.stdin.write(json.dumps(self._options).encode() + b"\n")
-        process.stdin.flush()
+        with self._lock:
+            if self._closed:
+                return 0
+            process = self._process = subprocess.Popen(argv, stdin=subprocess.PIPE)
+            if process.stdin is None:
+                raise RuntimeError("the process has no standard input")
+            process.stdin.write(json.dumps(self._options).encode() + b"\n")
+            process.stdin.flush()
         self.failure = ""
         return process.wait()

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import os
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.domain.positions import PartitionPosition
-from pipelines.domain.protocol import AgentFinding
+from pipelines.domain.protocol import AgentFinding, IntakeStatus
 from workers.agent import guard
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.event import Event
 from workers.agent.findings import refuse
 from workers.agent.guard import LogRange
+from workers.agent.intake import answers
 from workers.agent.intake import log as logs
 from workers.agent.intake.frames import LogDamaged
 from workers.agent.intake.log import IntakeLog, LogBusy, Pin
@@ -25,6 +27,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a directory of our own below it, closed to others
+
+
+@dataclass(frozen=True)
+class Before:
+    """Where the log ended, and how often it had been answered by status."""
+
+    end: int
+    answers: dict[str, int]
 
 
 class IntakeSource(LogSource):
@@ -78,9 +88,33 @@ class IntakeSource(LogSource):
             raise RuntimeError(self._push.failure)
         return super().ends(partitions)
 
+    def close_intake(self) -> None:
+        """The port is closed, or the command ended, before the batch in hand is finished."""
+        self._push.close()
+
     def held_up(self, channel: str, component: str, cause: str) -> None:
         """Let those who are refused know what holds the log up."""
         logs.write_pin(self.directory, Pin(channel, component, cause) if channel else None)
+
+    def intake(self) -> IntakeStatus:
+        """What was taken in since the run began, what the log holds now, and how the push process is."""
+        end, before = logs.end(self.directory), self._before
+        reached = max(logs.acknowledged(self.directory), logs.first(self.directory))
+        pin = logs.read_pin(self.directory)
+        return IntakeStatus(
+            source=self.place.name, taken=max(0, end - before.end), held=end - reached,
+            capacity=self.spec.capacity, held_up_by=str(pin) if pin else "", failure=self._push.failure,
+            answers={
+                status: count - before.answers.get(status, 0)
+                for status, count in sorted(answers.read(self.directory).items())
+                if count > before.answers.get(status, 0)
+            },
+        )  # fmt: skip
+
+    @cached_property
+    def _before(self) -> Before:
+        """As it was before this run took anything in."""
+        return Before(logs.end(self.directory), answers.read(self.directory))
 
     def stream(self, spark: SparkSession, starts: Offsets, max_events: int | None) -> tuple[DataFrame, Event]:
         """Begin to take events in, and read them from `starts` where the checkpoint is new."""
@@ -93,6 +127,7 @@ class IntakeSource(LogSource):
     def _stream(
         self, spark: SparkSession, starts: Offsets, max_events: int | None, *, may_skip: bool
     ) -> tuple[DataFrame, Event]:
+        _ = self._before
         self._push.start()
         return self._read_log(spark, starts, max_events, may_skip=may_skip)
 

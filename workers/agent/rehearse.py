@@ -26,13 +26,13 @@ from pipelines.domain.spec import Definition
 from workers.agent import compile as compiler
 from workers.agent import jvm
 from workers.agent import spark as sessions
-from workers.agent.batch import DELIVERED, Judge, verdict
+from workers.agent.batch import DELIVERED, Judgement
 from workers.agent.component import InterceptorBuilder, SelectorBuilder
 from workers.agent.event import HEADERS_TYPE, Event
 from workers.agent.findings import Refused, blocked_by
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, SparkSession
 
 _CORES = 1
 _HEAP = "512m"
@@ -80,24 +80,32 @@ def result(session: SparkSession, definition: Definition, source: str, request: 
     graph = compiler.build(definition, lineage=1, state=tmp, classes=frozenset(request.interceptors))
     interceptors, selector = graph.interceptors[source], graph.selectors.get(source)
     _initialise(session, interceptors, selector)
+    topic = _topic(definition, source)
     rows = [
-        (None, sample.content(), [(name, value.encode()) for name, value in sample.headers.items()], source, 0, number)
+        (None, sample.content(), [(name, value.encode()) for name, value in sample.headers.items()], topic, 0, number)
         for number, sample in enumerate(request.events)
     ]
     frame = session.createDataFrame(rows, _FRAME).coalesce(1)
     event = Event(key=frame["key"], body=frame["body"], carried=frame["headers"])
     made = compiler.intercept(frame, event, interceptors, selector)
     judges = {name: graph.judge(source, name) for name in definition.targets(source)}
-    verdicts = {name: verdict(judge.verdicts(made, None)).alias(f"in {name}") for name, judge in judges.items()}
-    reason = _reason(made, next(judge for judge in judges.values() if judge.keeps_bad))
-    rows_out = made.select("headers", "body", reason.alias("reason"), *verdicts.values()).collect()
+    found = {name: judge.judgement(made, "", None) for name, judge in judges.items()}
+    verdicts = [_verdict(judgement).alias(f"in {name}") for name, judgement in found.items()]
+    reason = next(found[name].reason for name, judge in judges.items() if judge.keeps_bad)
+    shown = f.lit(None) if reason is None else reason
+    rows_out = made.select("headers", "body", shown.alias("reason"), *verdicts).collect()
     return _sorted_out([row.asDict(recursive=True) for row in rows_out], list(judges))
 
 
-def _reason(frame: DataFrame, judge: Judge) -> Column:
-    """Component and cause of the events that are dead; without a selector or a failure, none can be."""
-    possible = {"problem", "targets"} & set(frame.columns)
-    return judge.cause(frame, "", None) if possible else f.lit(None)
+def _topic(definition: Definition, source: str) -> str:
+    """The origin of the samples: they stand at the beginning of the first topic that the source names, if it names any.
+    So what follows from the origin, as a UUID or a channel does, is what an agent makes of such a topic."""
+    topics: list[str] = getattr(definition.sources[source], "topics", [])
+    return topics[0] if topics else source
+
+
+def _verdict(judgement: Judgement) -> Column:
+    return f.lit(DELIVERED) if judgement.chosen is None else judgement.chosen
 
 
 def _initialise(

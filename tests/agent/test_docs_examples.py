@@ -1,0 +1,65 @@
+"""The examples of the documentation give what it says: each runs through the code that agents run."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+
+from controlplane.rehearsal import rehearse
+from pipelines.domain.protocol import SparkSettings
+from pipelines.domain.spec import Definition
+from workers.agent.rehearse import Request, Sample, result
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+CASES = sorted((DOCS / "components" / "examples").glob("*.events.json"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.partition(".")[0])
+def test_a_component_does_what_its_page_says(
+    case: Path, session: SparkSession, spark_settings: SparkSettings, tmp_path: Path
+) -> None:
+    written = json.loads(case.read_text())
+    data = yaml.safe_load((case.parent / case.name.replace(".events.json", ".yaml")).read_text())
+    definition = Definition.model_validate(data)
+    (source,) = definition.sources
+    request = Request(definition=data, events=[Sample(**event) for event in written["events"]], spark=spark_settings)
+    assert result(session, definition, source, request, tmp_path) == written["expect"]
+
+
+def block(language: str, beginning: str) -> str:
+    """The first block of code of the page about Python interceptors that begins so."""
+    page = (DOCS / "python-interceptors.md").read_text()
+    found: list[str] = re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
+    return next(code for code in found if code.startswith(beginning))
+
+
+def test_the_python_interceptor_of_the_documentation_does_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "acme").mkdir()
+    (tmp_path / "acme" / "orders.py").write_text(block("python", "import json"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    source: dict[str, Any] = {
+        "type": "kafka", "bootstrap_servers": "broker:9092", "topics": ["orders"], "group_id": "g",
+        "start_from": "earliest", **yaml.safe_load(block("yaml", "interceptors")),
+    }  # fmt: skip
+    definition = {
+        "api_version": "headgate/v1", "name": "orders", "sources": {"shop": source},
+        "channels": {"lake": {"type": "memory"}}, "sinks": {"log": {"type": "logger", "channel": "lake"}},
+    }  # fmt: skip
+    bodies = [{"n": 1}, {"n": 2, "test": True}, {"n": 3, "items": ["a", "b"]}]
+    events = [{"body": json.dumps(body)} for body in bodies] + [{"body": "no order"}]
+    found = rehearse(definition, events, source=None, interceptors=frozenset({"acme.orders:Enrich"}), seconds=120)
+    assert [json.loads(event["body"]) for event in found["channels"]["lake"]] == [
+        {"n": 1, "country": "CZ"}, {"n": 3, "country": "CZ", "item": "a"}, {"n": 3, "country": "CZ", "item": "b"},
+    ]  # fmt: skip
+    assert {event["headers"]["country"] for event in found["channels"]["lake"]} == {"CZ"}
+    assert found["filtered"] == 1
+    (letter,) = found["dead_letters"]
+    assert (letter["event"]["body"], letter["component"]) == ("no order", "sources.shop.interceptors[0]")

@@ -55,7 +55,7 @@ def to_kafka(session: SparkSession, topics: Topics) -> Callable[..., Any]:
     def make(**keys: Any) -> Any:
         defaults: dict[str, Any] = {"bootstrap_servers": topics.servers, "topic": topics.sink, "write_timeout": "20s"}
         known = AdminClient({"bootstrap.servers": topics.servers})
-        needed = {topics.sink, *keys.get("allowed_topics", [])}
+        needed = {topics.sink, keys.get("topic", topics.sink), *keys.get("allowed_topics", [])}
         wait_until(lambda: needed <= known.list_topics(timeout=10).topics.keys(), "the new topics to be known")
         return sink(session, "kafka", **(defaults | keys))
 
@@ -95,10 +95,10 @@ def test_the_partition_of_a_header_comes_before_the_one_of_the_sink(
 ) -> None:
     (fact,) = [each for each in applicable("sink.kafka") if each.id == vector]
     five, header = f"{topics.name}-five", fact.config.get("partitionIdHeader")
-    made = AdminClient({"bootstrap.servers": topics.servers}).create_topics([NewTopic(five, 5, 1)])
-    made[five].result(20)
+    admin = AdminClient({"bootstrap.servers": topics.servers})
+    admin.create_topics([NewTopic(five, 5, 1)])[five].result(20)
     named = {"partition_header": header} if header else {}
-    sink = to_kafka(topic=five, allowed_topics=[five], partition=fact.config["defaultPartitionId"], **named)
+    sink = to_kafka(topic=five, partition=fact.config["defaultPartitionId"], **named)
     chosen = {n: "4" if n % 5 == 0 else "3" for n in range(50) if n % 5 == 0 or n % 3 == 0} if header else {}
     events = [Given(b"%d" % n, {header: chosen[n]} if n in chosen else None) for n in range(50)]
     assert sink.write(events).delivered == 50

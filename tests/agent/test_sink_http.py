@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.agent.sinks import Given, numbered, sink
+from tests.certificates import Issued, issue
 from tests.fakes.http_servers import Asked, BulkIndex, Reply, Server, serving
 from workers.agent.findings import Refused
 
@@ -154,3 +157,49 @@ def test_a_server_that_answers_bulk_like_opensearch_holds_every_document_once(se
         assert (counts.delivered, chosen.refused()) == (3, {3: "The index x is not allowed."})
         assert sorted(place for place, _ in index.documents) == ["audit", "orders"]
         assert ("orders", "7") in index.documents
+
+
+def test_an_event_without_a_body_is_counted_and_never_dropped_in_silence(session: SparkSession, server: Server) -> None:
+    """HK-007: Flume consumes it and sends nothing."""
+    whole = sink(session, "http", url=server.url)
+    assert whole.write([Given(None, {"h": "v"})]).delivered == 1
+    assert [json.loads(asked.body) for asked in server.seen] == [[{"headers": {"h": "v"}}]]
+    server.seen.clear()
+    bodies = sink(session, "http", url=server.url, content="body")
+    counts = bodies.write([Given(None), *numbered(2)])
+    assert (counts.delivered, counts.dead_lettered, counts.balanced) == (2, 1, True)
+    assert bodies.refused() == {0: "The body is not JSON."}
+    assert delivered(server) == Counter([0, 1])
+
+
+def closed(issued: Issued, tmp_path: Path) -> ssl.SSLContext:
+    """A server that shows what the authority signed, and wants to see the same of its clients."""
+    (tmp_path / "server.pem").write_text(issued.certificate + issued.key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "server.pem")
+    context.load_verify_locations(cadata=issued.ca)
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def test_requests_pass_over_tls_with_a_private_authority_and_a_certificate_of_ours(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    issued = issue()
+    tls = {"ca": issued.ca, "certificate": issued.certificate, "private_key": issued.key}
+    index = BulkIndex()
+
+    def reply(asked: Asked) -> Reply:
+        return index.reply(asked) if asked.path.startswith("/_bulk") else Reply()
+
+    with serving(reply, closed(issued, tmp_path)) as server:
+        made = sink(session, "http", url=server.url, content="body", tls=tls)
+        assert made.write(numbered(10)).delivered == 10
+        assert delivered(server) == Counter(range(10))
+        documents = sink(session, "opensearch", hosts=[server.url], index="orders", tls=tls)
+        assert documents.write(numbered(10)).delivered == 10
+        assert Counter(document["n"] for document in index.documents.values()) == Counter(range(10))
+        for wrong in ({}, {"ca": issue().ca}, {"ca": issued.ca}):
+            with pytest.raises(Refused) as refused:
+                sink(session, "http", url=server.url, tls=wrong)
+            assert [finding.code for finding in refused.value.findings] == ["SERVER_UNREACHABLE"], wrong

@@ -12,10 +12,9 @@ from django.core.management import call_command
 from controlplane.shared.keyring import add_key
 from pipelines.domain.roles import Role
 from pipelines.domain.states import DesiredState, LetterState, Phase, RunOutcome, RunState
-from pipelines.models import Pipeline, Run
+from pipelines.models import Host, Pipeline, Run
 from pipelines.services import access, secrets
 from pipelines.services.audit import Actor
-from tests import factories
 from tests.factories import (
     DeadLetterFactory,
     EventFactory,
@@ -127,5 +126,5 @@ def others(count: int) -> None:
         PipelineFactory.create(
             name=name, phase=phase, desired_state=desired, phase_message=MESSAGES.get(phase, ""),
             labels={"team": ["web", "data"][number % 2]}, phase_since=now() - timedelta(minutes=number),
-            host=factories.Host.objects.get(name="bravo" if phase == Phase.UNKNOWN else "alpha"),
+            host=Host.objects.get(name="bravo" if phase == Phase.UNKNOWN else "alpha"),
         )  # fmt: skip

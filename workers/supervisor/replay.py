@@ -53,7 +53,7 @@ _LARGEST_LINE = 256 * 1024 * 1024
 _REASONS_SHOWN = 10
 
 log = structlog.get_logger(__name__)
-T = TypeVar("T", TopicTarget, HttpTarget)
+T = TypeVar("T", bound=TopicTarget | HttpTarget)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
             if found is None:
                 failed.append(f"{case} on {system}")
             else:
-                report.write(options.out, _document(found, arguments))
+                report.write(options.out, _document(found, arguments, options.note))
     print(f"{options.out / report.NAME}.md" + (f"; failed: {', '.join(failed)}" if failed else ""))
     return 1 if failed else 0
 
@@ -81,13 +81,14 @@ def _database(system: str, work: Path) -> Iterator[Mapping[str, str]]:
         yield {"HEADGATE_DATABASE_URL": server.dsn}
 
 
-def _document(results: list[Result], arguments: list[str]) -> dict[str, Any]:
+def _document(results: list[Result], arguments: list[str], notes: list[str]) -> dict[str, Any]:
     return {
         "machine": machine(),
         "versions": report.versions(),
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "commands": [shlex.join(["python", "-m", "bench.control", *arguments])],
         "results": [found.plain() for found in results],
+        "notes": notes,
     }
 
 
@@ -97,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--system", action="append", choices=list(report.SYSTEMS), help="only on this database")
     parser.add_argument("--ticks", type=int, default=20, help="ticks of one run (default 20)")
     parser.add_argument("--runs", type=int, default=3, help="how often the same is measured (default 3)")
+    parser.add_argument("--note", action="append", default=[], help="a sentence on the circumstances, for the report")
     parser.add_argument("--out", type=Path, default=OUT, help="the report's directory (default docs/benchmarks)")
     return parser
 

@@ -85,7 +85,9 @@ def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, An
     results = sorted(
         [*kept, *new["results"]], key=lambda each: (cases.index(each["case"]), systems.index(each["system"]))
     )
-    return {**new, "results": results, "commands": list(dict.fromkeys([*old["commands"], *new["commands"]]))}
+    notes = list(dict.fromkeys([*old.get("notes", []), *new.get("notes", [])]))
+    commands = list(dict.fromkeys([*old["commands"], *new["commands"]]))
+    return {**new, "results": results, "commands": commands, "notes": notes}
 
 
 def write(directory: Path, new: Mapping[str, Any]) -> None:
@@ -102,6 +104,7 @@ def markdown(report: Mapping[str, Any]) -> str:
     results = [Result(**found) for found in report["results"]]
     parts = ["# The control plane, measured", "Made by `make bench-control`; do not edit.", _INTRODUCTION]
     parts += ["## Machine and versions", _machine(report), "## Targets", _targets(results)]
+    parts += [" ".join(report["notes"])] if report.get("notes") else []
     for case in dict.fromkeys(found.case for found in results):
         parts += [f"## {TITLES[case]}", _table([found for found in results if found.case == case])]
     return "\n\n".join(parts) + "\n"

@@ -90,14 +90,14 @@ def _waiting(number: int, window: Window) -> Any:
 
 def _runs(number: int, window: Window) -> Iterator[list[int]]:
     """The runs that have rows there, in portions."""
-    runs = list(_waiting(number, window).order_by("run").values_list("run", flat=True).distinct())
+    runs = list(_waiting(number, window).order_by("run_id").values_list("run_id", flat=True).distinct())
     return (runs[start : start + RUNS_AT_ONCE] for start in range(0, len(runs), RUNS_AT_ONCE))
 
 
 @transaction.atomic
 def _merge_runs(number: int, window: Window, runs: Sequence[int]) -> int:
     """Rows that another housekeeper merges at the moment are left to it."""
-    rows = _waiting(number, window).filter(run__in=runs).order_by("run", "source", "channel", "first_batch")
+    rows = _waiting(number, window).filter(run__in=runs).order_by("run_id", "source", "channel", "first_batch")
     locked = rows.select_for_update(skip_locked=connection.features.has_select_for_update_skip_locked)
     kept, gone = merged(list(locked))
     LedgerBatch.objects.filter(pk__in=gone).delete()

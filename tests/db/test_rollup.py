@@ -87,6 +87,18 @@ def test_a_row_that_does_not_adjoin_or_is_not_plain_stays_by_itself(run: Run, ch
     assert LedgerBatch.objects.count() == 2
 
 
+def test_runs_of_the_same_number_are_merged_each_by_itself(run: Run) -> None:
+    other = RunFactory.create(pipeline=PipelineFactory.create(), number=run.number)
+    for number in range(3):
+        for each in (run, other):
+            LedgerBatchFactory.create(
+                run=each, first_batch=number, ranges=[_range(number * 10, number * 10 + 10)],
+                done_at=START + timedelta(seconds=number),
+            )  # fmt: skip
+    assert roll_up(now=START + timedelta(hours=1))["batches"] == 4
+    assert rows(run) == rows(other) == [(0, 2, 0, 30, 30)]
+
+
 def test_batches_of_two_runs_stay_apart_and_open_ones_stay_open(run: Run) -> None:
     later = RunFactory.create(pipeline=PipelineFactory.create())
     write(run, 2)

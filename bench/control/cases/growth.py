@@ -12,12 +12,12 @@ from pipelines.models import Event, LedgerBatch, Sample
 from pipelines.services.rollup import roll_up
 
 PLAN = Plan(50, busy=10)
-SECONDS = 900
+SECONDS = 300
 MODELS = (LedgerBatch, Sample, Event)
 
 
 def measure(stage: Stage) -> Values:
-    """A quarter of an hour of 40 quiet and 10 busy pipelines, told as MB a day of 800 and 200."""
+    """Five minutes of 40 quiet and 10 busy pipelines, told as MB a day of 800 and 200."""
     on_one_core()
     with stage.fleet(PLAN) as fleet:
         fleet.live()

@@ -11,6 +11,7 @@ from controlplane.shared import clock, dispatch
 from pipelines.services import alerts, lag, operations
 from pipelines.services.lag import LagRetention
 from pipelines.services.observations import Retention, prune
+from pipelines.services.rollup import roll_up
 from workers.wake import CANARY_SECONDS, HEARD, LOOK, WAKE
 
 
@@ -32,7 +33,7 @@ def canary(host: str, queue: str, sent_at: float) -> None:
 
 @shared_task(name="workers.housekeeping")  # type: ignore[untyped-decorator]
 def housekeeping() -> None:
-    """Delete what is older than its retention, and end operations that are past their deadline."""
+    """Delete what is older than its retention, merge what is old, and end operations that are past their deadline."""
     keep = settings.HEADGATE
     retention = Retention(
         samples=timedelta(days=keep.sample_days),
@@ -42,6 +43,7 @@ def housekeeping() -> None:
     )
     prune(now=clock.now(), retention=retention)
     operations.expire(now=clock.now())
+    roll_up(now=clock.now())
     alerts.prune(before=clock.now() - timedelta(days=keep.event_days))
     steps = (keep.lag_minute_days, keep.lag_five_minute_days, keep.lag_hour_days)
     lag.prune(now=clock.now(), retention=LagRetention(*(timedelta(days=each) for each in steps)))

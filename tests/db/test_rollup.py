@@ -15,6 +15,7 @@ from pipelines.selectors.ledger import books_view
 from pipelines.selectors.supervision import books
 from pipelines.services.rollup import merged, roll_up
 from tests.factories import EventFactory, LedgerBatchFactory, PipelineFactory, RunFactory, SampleFactory
+from workers.tasks import housekeeping
 
 pytestmark = pytest.mark.django_db
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -172,3 +173,9 @@ def test_repeated_failures_become_one_event_an_hour_that_says_how_often() -> Non
     kept = Event.objects.filter(kind="sink.failed").order_by("id")
     assert [event.data for event in kept] == [{"n": 59, "times": 60}, {"n": 89, "times": 30}]
     assert roll_up(now=START + timedelta(days=1, hours=2))["events"] == 0
+
+
+def test_housekeeping_merges_what_is_old(run: Run) -> None:
+    write(run, 10)
+    housekeeping()
+    assert len(rows(run)) == 1

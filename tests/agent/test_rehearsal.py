@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from typer.testing import CliRunner
+from pyspark.sql import SparkSession
 
-from controlplane.cli.app import app
 from controlplane.rehearsal import RehearsalFailed, rehearse
 from pipelines.domain.journal import DeadLetters, Done
 from pipelines.domain.ledger import Counts
+from pipelines.domain.protocol import SparkSettings
+from pipelines.domain.spec import Definition
 from tests.agent.conftest import MakePipeline
 from tests.agent.topics import Topics
+from workers.agent.rehearse import Request, Sample
+from workers.agent.rehearse import result as result_of
 
 ENRICH = "tests.agent.interceptors:Enrich"
 INTERCEPTORS = [
     {"type": "static", "key": "datacenter", "value": "prague"},
     {"type": "host"},
     {"type": "uuid", "prefix": "u-"},
+    {"type": "uuid", "header_name": "random-id", "random": True},
     {"type": "timestamp", "header_name": "at"},
     {"type": "regex_filter", "regex": "DEBUG", "exclude_events": True},
     {
@@ -48,32 +53,57 @@ EVENTS = [
     {"headers": {"country": "CZ"}, "body": '{"n":6,"day":"someday"}'},
     {"headers": {"country": "CZ"}, "body_base64": "/w=="},
 ]
-OF_THE_ORIGIN = {"id", "at"}
-"""Headers whose values follow from where and when an event was read."""
+NEVER_THE_SAME = {"random-id", "at"}
+"""Headers that differ from one look at an event to the next."""
+SELECTORS: dict[str, dict[str, Any]] = {
+    "turns": {"type": "load_balancing", "channels": ["audit", "lake"]},
+    "spread": {"type": "load_balancing", "policy": "random"},
+    "all": {"type": "replicating", "channels": ["lake", "audit"], "optional": ["audit"]},
+    "some": {"type": "multiplexing", "header": "country", "mapping": {"CZ": ["audit"]}, "default": ["lake"]},
+}
+"""Further sources, each with a topic of its own and a header that tells its events from the others'."""
 
 
-def in_words(headers: dict[str, str], body: bytes | str) -> str:
+def text_of(body: bytes) -> str:
+    """As a rehearsal shows it."""
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return base64.b64encode(body).decode()
+
+
+def in_words(headers: dict[str, str], text: str) -> str:
     own = {name: value for name, value in headers.items() if not name.startswith("headgate.")}
-    shown = {name: "…" if name in OF_THE_ORIGIN else value for name, value in own.items()}
-    text = body if isinstance(body, str) else body.decode()
+    shown = {name: "…" if name in NEVER_THE_SAME else value for name, value in own.items()}
     return json.dumps([shown, text], sort_keys=True)
 
 
 def as_definition(topics: Topics, base: dict[str, Any]) -> dict[str, Any]:
-    source = {**base["sources"]["shop"], "interceptors": INTERCEPTORS, "selector": SELECTOR}
+    shop = {**base["sources"]["shop"], "interceptors": INTERCEPTORS, "selector": SELECTOR}
+    others = {
+        name: {
+            **base["sources"]["shop"],
+            "topics": [f"{topics.name}-{name}"],
+            "group_id": f"headgate.{topics.name}.{name}",
+            "interceptors": [{"type": "static", "key": "source", "value": name}],
+            "selector": selector,
+        }
+        for name, selector in SELECTORS.items()
+    }
     channels = {"lake": {"type": "direct"}, "audit": {"type": "direct"}}
     sinks = {
         name: {"type": "kafka", "channel": name, "bootstrap_servers": topics.servers, "topic": f"{topics.name}-{name}"}
         for name in channels
     }
-    return {**base, "sources": {"shop": source}, "channels": channels, "sinks": sinks}
+    return {**base, "sources": {"shop": shop, **others}, "channels": channels, "sinks": sinks}
 
 
 def produce(topics: Topics) -> None:
     producer = Producer({"bootstrap.servers": topics.servers})
-    for event in EVENTS:
-        body = b"\xff" if "body_base64" in event else str(event["body"]).encode()
-        producer.produce(topics.source, body, partition=0, headers=dict(event["headers"]))  # type: ignore[arg-type]
+    for topic in (topics.source, *(f"{topics.name}-{name}" for name in SELECTORS)):
+        for event in EVENTS:
+            body = b"\xff" if "body_base64" in event else str(event["body"]).encode()
+            producer.produce(topic, body, partition=0, headers=dict(event["headers"]))  # type: ignore[arg-type]
     assert producer.flush(60) == 0
 
 
@@ -87,50 +117,64 @@ def delivered(topics: Topics, channel: str) -> list[str]:
         for message in consumer.consume(100, timeout=1):
             pairs: Any = message.headers() or []
             headers = {name: value.decode() for name, value in pairs}
-            found.append(in_words(headers, message.value() or b""))
+            found.append(in_words(headers, text_of(message.value() or b"")))
     consumer.close()
     return sorted(found)
 
 
 def test_a_rehearsal_and_the_agent_agree_on_every_event(
-    topics: Topics, make_pipeline: MakePipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    topics: Topics, make_pipeline: MakePipeline, tmp_path: Path,
+    session: SparkSession, spark_settings: SparkSettings,
+) -> None:  # fmt: skip
     pipeline = make_pipeline()
     pipeline.definition = as_definition(topics, pipeline.definition)
     pipeline.interceptors = [ENRICH]
-    for channel in ("lake", "audit"):
-        topics.create(f"{topics.name}-{channel}")
+    for name in ("lake", "audit", *SELECTORS):
+        topics.create(f"{topics.name}-{name}")
     produce(topics)
 
-    definition, samples = tmp_path / "definition.json", tmp_path / "events.jsonl"
-    definition.write_text(json.dumps(pipeline.definition))
-    samples.write_text("\n".join(map(json.dumps, EVENTS)))
-    monkeypatch.setenv("HEADGATE_INTERCEPTORS", ENRICH)
-    told = CliRunner().invoke(app, ["rehearse", "-f", str(definition), "--events", str(samples), "--json"])
-    assert told.exit_code == 0, told.output
-    result = json.loads(told.stdout)
+    result = rehearse(pipeline.definition, EVENTS, source="shop", interceptors=frozenset({ENRICH}), seconds=240)
     assert result.keys() == {"channels", "filtered", "unrouted", "dead_letters"}
     assert result["filtered"] == 1
     assert [json.loads(event["body"])["number"] for event in result["unrouted"]] == [4, 5]
     assert [letter["component"] for letter in result["dead_letters"]] == [
-        "sources.shop.interceptors[8]", "sources.shop.interceptors[5]", "sources.shop.interceptors[8]",
+        "sources.shop.interceptors[9]", "sources.shop.interceptors[6]", "sources.shop.interceptors[9]",
     ]  # fmt: skip
 
-    run = pipeline.start()
-    run.wait_status(lambda s: sum(q.read for q in s.queries) == 2 * len(EVENTS), "all read", 120)
-    assert run.stop().exit_code == 0
-    expected = {
-        name: sorted(in_words(event["headers"], event["body"]) for event in events)
-        for name, events in result["channels"].items()
+    told_of = {"shop": result} | {
+        name: alone(session, spark_settings, pipeline.definition, name, tmp_path) for name in SELECTORS
     }
-    assert {name: delivered(topics, name) for name in expected} == expected
-    done = [done for done in run.of_kind(Done) if done.channel == "audit"]  # the one that accounts for bad events
+    numbers = {name: {channel: len(got) for channel, got in each["channels"].items()} for name, each in told_of.items()}
+    assert sum(numbers.pop("spread").values()) == len(EVENTS)
+    assert numbers == {
+        "shop": {"lake": 2, "audit": 2}, "turns": {"audit": 5, "lake": 4}, "all": {"lake": 9, "audit": 9},
+        "some": {"audit": 5, "lake": 4},
+    }  # fmt: skip
+    run = pipeline.start()
+    run.wait_status(lambda s: len(s.queries) == 10 and all(q.read == len(EVENTS) for q in s.queries), "all read", 300)
+    assert run.stop(60).exit_code == 0
+    for channel in ("lake", "audit"):
+        events = [event for each in told_of.values() for event in each["channels"].get(channel, [])]
+        expected = sorted(in_words(event["headers"], event.get("body", event.get("body_base64"))) for event in events)
+        assert delivered(topics, channel) == expected
+    # the channel that keeps the bad events
+    done = [done for done in run.of_kind(Done) if (done.source, done.channel) == ("shop", "audit")]
     counts = sum((each.counts for each in done), start=Counts())
     assert (counts.read, counts.filtered) == (len(EVENTS), result["filtered"])
     assert (counts.unrouted, counts.dead_lettered) == (len(result["unrouted"]), len(result["dead_letters"]))
     assert all(each.counts.balanced for each in run.of_kind(Done))
     letters = {(each.component, each.cause) for entry in run.of_kind(DeadLetters) for each in entry.letters}
     assert letters >= {(letter["component"], letter["cause"]) for letter in result["dead_letters"]}
+
+
+def alone(
+    session: SparkSession, spark: SparkSettings, definition: dict[str, Any], source: str, tmp: Path
+) -> dict[str, Any]:
+    """A rehearsal in the session of the tests, which spares a JVM."""
+    request = Request(
+        definition=definition, events=[Sample.model_validate(event) for event in EVENTS], source=source, spark=spark
+    )
+    return result_of(session, Definition.model_validate(definition), source, request, tmp)
 
 
 def rehearsed(topics: str, *events: dict[str, Any], **keys: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import httpx2 as httpx
 
 from controlplane.devstack.ports import free_port, is_free
 from pipelines.domain.journal import Done
+from pipelines.domain.states import Command
 from tests.agent.harness import wait_for
 from tests.agent.sources import MakeSourcePipeline, bodies, delivered, make_source_pipeline
 
@@ -89,15 +90,26 @@ def test_a_full_log_behind_a_sink_that_fails_is_answered_with_503_and_names_the_
     run = pipeline.start()
     sender = Sender(f"http://127.0.0.1:{port}/")
     sender.start()
-    run.wait_delivered(50)
+    run.wait_delivered(50, 180)
     blocked = tmp_path / "out"
     blocked.rename(tmp_path / "away")
     blocked.write_text("no directory any more")
-    wait_for(lambda: [text for code, text in sender.refused if code == 503 and "sinks.lake" in text], "a 503", 60)
+    wait_for(lambda: [text for code, text in sender.refused if code == 503 and "sinks.lake" in text], "a 503", 120)
+    status = run.wait_status(lambda s: bool(s.intakes and s.intakes[0].answers.get("503")), "the count of 503s")
+    (intake,) = status.intakes
+    assert (intake.source, intake.capacity, intake.failure) == ("src", 200, "")
+    assert 200 <= intake.taken <= intake.answers["200"] * 25
+    assert "sinks.lake" in intake.held_up_by
+
+    run.order(Command.DRAIN_AND_STOP)
+    wait_for(lambda: is_free(port), "the port to be closed while the batch is still held", 30)
+    assert run.exit is None
+    accepted = sender.end()
     blocked.unlink()
     (tmp_path / "away").rename(blocked)
-    accepted = sender.end()
-    wait_for(lambda: accepted <= bodies(blocked).keys(), "every accepted event", 60)
+    assert run.wait_exit(120).exit_code == 0
+    run = pipeline.start()
+    wait_for(lambda: accepted <= bodies(blocked).keys(), "every accepted event", 180)
     assert run.stop().exit_code == 0
 
 

@@ -142,9 +142,6 @@ def record_stop_request(*, run: Run, now: datetime) -> None:
     Run.objects.filter(pk=run.pk, stop_requested_at__isnull=True).update(stop_requested_at=now)
 
 
-@dataclass(frozen=True)
-class RunEnd:
-    """How a run ended; `in_hand`: what it left, where it ended by itself."""
 @fenced
 def record_dumps(*, pipeline: Pipeline, run: Run, dumps: Sequence[Dump]) -> bool:
     """Dumps of the run's stacks that were taken since the last one recorded, each with one event; False where somebody
@@ -169,6 +166,9 @@ def _told(run: Run, dump: Dump) -> str:
     return f"The stacks of run {run.number} were dumped ({dump.rung}); {at_work}."
 
 
+@dataclass(frozen=True)
+class RunEnd:
+    """How a run ended; `in_hand`: what it left, where it ended by itself."""
 
     outcome: RunOutcome
     exit_code: int | None

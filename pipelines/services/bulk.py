@@ -26,7 +26,7 @@ def insert(rows: Sequence[Model], *, unique: Collection[str] = (), update: Colle
     if not rows:
         return
     model = type(rows[0])
-    columns = [(f.column, f) for f in model._meta.concrete_fields if not f.primary_key]
+    columns = [(str(f.column), f) for f in model._meta.concrete_fields if not f.primary_key]
     values = [{name: f.pre_save(row, add=True) for name, f in columns} for row in rows]
     names = _listed(name for name, _ in columns)
     source, parameter = _unfolded(columns, values)

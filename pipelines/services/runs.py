@@ -55,8 +55,9 @@ def create_run(*, pipeline: Pipeline, wanted: NextRun, now: datetime) -> Run:
     if wanted.fresh:
         fields["restart_count"] = 0
     same = Pipeline.objects.filter(
-        id=pipeline.id, generation=pipeline.generation, host_id=wanted.host, archived_at__isnull=True
-    )
+        id=pipeline.id, generation=pipeline.generation, phase=pipeline.phase, host_id=wanted.host,
+        archived_at__isnull=True,
+    )  # fmt: skip
     if not same.update(**fields):
         raise Overtaken(pipeline.name)
     if pipeline.current_revision is None:

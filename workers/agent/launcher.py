@@ -45,6 +45,8 @@ from workers.agent.sink_processors import processor
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_IDLE_LOOK_MS = 250
+"""How soon a source that had nothing new is looked at again; each look takes a few milliseconds of a core."""
 OnEnd = Callable[[Any, BaseException | None], None]
 
 
@@ -252,6 +254,8 @@ class Launcher:
 
     def start(self, spark: SparkSession, on_end: OnEnd) -> None:
         """Start all queries side by side, then the watches. Raises whatever keeps one from starting."""
+        hurry = self._definition.delivery.trigger_interval_ms == 0
+        spark.conf.set("spark.sql.streaming.pollingDelay", "10ms" if hurry else f"{_IDLE_LOOK_MS}ms")
         crash_points.reach("agent.ready")
         mirrors = {name: self._mirror(name) for name in self._graph.sources}
         self.guard.watched = [self._guard(name, mirrors[name], known) for name, known in self._identities.items()]

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Literal
 
 from pipelines.domain.position_plan import Survey
-from pipelines.domain.protocol import AgentFinding, ComponentStatus, IntakeStatus, PauseProof, QueryStatus, Status, boot_id, boottime
+from pipelines.domain.protocol import (
+    AgentFinding,
+    ComponentStatus,
+    IntakeStatus,
+    PauseProof,
+    QueryStatus,
+    Status,
+    boot_id,
+    boottime,
+)
 from pipelines.domain.states import AgentPhase
 from workers.agent import masking
 from workers.agent.checkpoint import Offsets

@@ -48,8 +48,8 @@ def status(found: Document) -> Group:
     if found["findings"]:
         parts.append(output.findings_grid(found["findings"]))
     if found.get("choices"):
-        rows = [(choice["to"], choice["skip"], choice["replay"]) for choice in found["choices"]]
-        parts.append(output.grid(("ways on: headgate positions plan NAME --to", "skips", "replays"), rows))
+        ways = [(choice["to"], choice["skip"], choice["replay"]) for choice in found["choices"]]
+        parts.append(output.grid(("ways on: headgate positions plan NAME --to", "skips", "replays"), ways))
     return Group(*parts)
 
 

@@ -15,7 +15,9 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="run",
             name="dumps",
-            field=models.JSONField(default=list, help_text="protocol.Dump of each dump of its stacks that was recorded."),
+            field=models.JSONField(
+                default=list, help_text="protocol.Dump of each dump of its stacks that was recorded."
+            ),
         ),
         migrations.AddField(
             model_name="run",

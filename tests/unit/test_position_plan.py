@@ -154,7 +154,8 @@ def test_targets_are_read_as_people_write_them(written: Any, expected: Target) -
 @pytest.mark.parametrize(
     "written",
     [
-        "", "yesterday", "ledger=1", "timestamp", "timestamp=soon", "offsets", "offsets=a/0:-1", "offsets=a", 7, None, {},
+        "", "yesterday", "ledger=1", "timestamp", "timestamp=soon", "offsets", "offsets=a/0:-1", "offsets=a", 7,
+        None, {},
         {"offsets": {"a": {"0": -1}}}, {"offsets": {"a": {"0": 1.5}}}, {"earliest": 1, "latest": 1}, {"timestamp": -1},
     ],
 )  # fmt: skip

@@ -14,7 +14,7 @@ const move = { source: 'shop', channel: 'main', topic: 'orders', partition: 2, o
 const plan = (fields: Partial<PositionPlan> = {}): PositionPlan => ({
   id: '1',
   pipeline: 'orders',
-  state: 'DONE',
+  state: 'ANSWERED',
   to: { goal: 'earliest' },
   hash: 'abc123',
   skip: 1_204,

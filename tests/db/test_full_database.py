@@ -50,15 +50,17 @@ def test_a_full_database_takes_in_nothing_by_halves_and_everything_once_when_the
     (agent,) = stage.agents.living
     before, refused = agent.delivered, 0
     with full_database():
-        for _ in range(400):
+        for _ in range(20_000):  # pages that earlier tests left free are used first
+            if refused >= 100:
+                break
             stage.host.advance(1)
             stage.agents.step()
             try:
                 stage.supervisor.tick()
             except OperationalError:
                 refused += 1
-    assert refused
-    assert agent.delivered > before + 1000
+    assert refused >= 100
+    assert agent.delivered > before + 200
     stage.pass_time(10)
     assert stage.agents.living == [agent]
     taken_in = sum(LedgerBatch.objects.filter(state="done").values_list("delivered", flat=True))

@@ -17,7 +17,7 @@ from pipelines.domain.states import DesiredState, OperationKind, OperationState,
 from pipelines.models import AuditRow, Event, Host, Operation, Pipeline
 from pipelines.services import lifecycle, operations
 from pipelines.services.audit import Actor
-from tests.factories import HostFactory, OperationFactory, PipelineFactory, RunFactory, definition_data
+from tests.factories import HostFactory, OperationFactory, PipelineFactory, RevisionFactory, RunFactory, definition_data
 
 pytestmark = pytest.mark.django_db
 ANA = Actor("ana", "10.0.0.1", "r1")
@@ -171,14 +171,21 @@ def test_a_pipeline_without_a_host_goes_to_the_living_host_with_the_fewest_agent
     assert pipeline.host_id == "idle"
 
 
-def test_a_pipeline_stays_on_its_host_even_while_that_is_silent() -> None:
+def test_a_pipeline_that_is_pinned_to_a_host_stays_there_even_while_that_is_silent() -> None:
     HostFactory.create(name="idle")
     silent = HostFactory.create(name="silent", seen_at=timezone.now() - timedelta(minutes=5))
     pipeline = PipelineFactory.create(host=silent)
+    pipeline.current_revision = RevisionFactory.create(
+        pipeline=pipeline, number=2, definition=definition_data(placement={"host": "silent"})
+    )
+    pipeline.save()
+    free = PipelineFactory.create(name="free", host=silent)
 
     ask(pipeline, "start")
+    ask(free, "start")
 
     assert pipeline.host_id == "silent"
+    assert free.host_id == "idle"
 
 
 def test_without_any_worker_a_start_waits_and_a_stop_takes_it_back() -> None:

@@ -100,9 +100,11 @@ def _snapshot() -> Iterator[None]:
         finally:
             sqlite.transaction_mode = mode
         return
+    nested = connection.in_atomic_block
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        if not nested:  # a transaction that has begun is of one kind until its end
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         yield
 
 

@@ -13,7 +13,7 @@ PYTHON ?= python3
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test test-fast check chaos bench bench-control generate fmt clean
+.PHONY: help setup demo up test test-fast test-postgres check chaos bench bench-control generate fmt clean
 
 help: ## what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -45,8 +45,11 @@ test: check ## everything, in order of cost (under half an hour on two cores)
 	@$(PROVISION) postgres
 	@$(PROVISION) test-frontend
 	@$(PYTEST) -n auto $(FAST)
+	@$(PYTEST) -n 2 --dist worksteal tests/agent tests/chaos tests/e2e
+
+test-postgres: setup ## the database's tests with PostgreSQL as the control plane's database
+	@$(PROVISION) postgres
 	@$(PY) -m tests.on_postgres -n auto tests/db tests/contracts tests/simulation
-	@$(PYTEST) -n 2 --dist loadfile tests/agent tests/chaos tests/e2e
 
 chaos: setup ## break everything on purpose, report in docs/chaos.md; FAULT=46 runs one row; SEEDS= (an hour or two)
 	@$(PROVISION) postgres

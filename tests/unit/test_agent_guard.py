@@ -47,6 +47,14 @@ CASES: list[tuple[str, Head, View, set[str]]] = [
     ("next batch planned by both", head(at(9), 3, planned(4, 9, 12)), View(4, 3, at(5), {3: at(9), 4: at(12)}), set()),
     ("Spark's commit of a done batch was lost", head(at(9), 3), View(3, 2, at(5), {2: at(7), 3: at(9)}), set()),
     ("a partition was added and is unmoved", head(at(9), 3), View(3, 3, at(5), {3: {**at(9), ("t", 2): 0}}), set()),
+    (
+        "a partition was added, and the run died before the first batch that has it was planned",
+        head({**at(9), ("t", 2): 0}, 3), View(4, 3, at(5), {3: at(9), 4: {**at(9), ("t", 2): 7}}), set(),
+    ),  # fmt: skip
+    (
+        "a partition that moved is not in the checkpoint",
+        head({**at(9), ("t", 2): 4}, 3), View(3, 3, at(5), {3: at(9)}), {"CHECKPOINT_DISAGREES"},
+    ),  # fmt: skip
     ("another lineage's positions", head({**at(5), ("u", 0): 4}), View(0, None, at(5), {0: at(9)}), set()),
     ("checkpoint deleted", head(at(9), 3), NOTHING, {"CHECKPOINT_LOST"}),
     ("checkpoint deleted in the first batch", head(at(5), None, planned(0, 5, 9)), NOTHING, {"CHECKPOINT_LOST"}),

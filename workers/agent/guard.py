@@ -125,8 +125,8 @@ def _different_ends(head: Head, checkpoint: View, done: int) -> Iterator[_Found]
         ledger, spark = head.positions.get(key), ends.get(key)
         if ledger is not None and spark is None and done < 0:
             continue  # a position of an earlier lineage for a partition that this checkpoint has not met yet
-        if ledger is None and spark == 0:
-            continue  # a partition that was added and has not moved yet
+        if {ledger, spark} == {None, 0}:
+            continue  # a partition that was added and has not moved yet: one of them has heard of it
         if ledger != spark:
             yield (
                 "CHECKPOINT_DISAGREES",

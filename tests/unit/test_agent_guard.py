@@ -49,12 +49,16 @@ CASES: list[tuple[str, Head, View, set[str]]] = [
     ("a partition was added and is unmoved", head(at(9), 3), View(3, 3, at(5), {3: {**at(9), ("t", 2): 0}}), set()),
     (
         "a partition was added, and the run died before the first batch that has it was planned",
-        head({**at(9), ("t", 2): 0}, 3), View(4, 3, at(5), {3: at(9), 4: {**at(9), ("t", 2): 7}}), set(),
-    ),  # fmt: skip
+        head({**at(9), ("t", 2): 0}, 3),
+        View(4, 3, at(5), {3: at(9), 4: {**at(9), ("t", 2): 7}}),
+        set(),
+    ),
     (
         "a partition that moved is not in the checkpoint",
-        head({**at(9), ("t", 2): 4}, 3), View(3, 3, at(5), {3: at(9)}), {"CHECKPOINT_DISAGREES"},
-    ),  # fmt: skip
+        head({**at(9), ("t", 2): 4}, 3),
+        View(3, 3, at(5), {3: at(9)}),
+        {"CHECKPOINT_DISAGREES"},
+    ),
     ("another lineage's positions", head({**at(5), ("u", 0): 4}), View(0, None, at(5), {0: at(9)}), set()),
     ("checkpoint deleted", head(at(9), 3), NOTHING, {"CHECKPOINT_LOST"}),
     ("checkpoint deleted in the first batch", head(at(5), None, planned(0, 5, 9)), NOTHING, {"CHECKPOINT_LOST"}),
@@ -65,14 +69,18 @@ CASES: list[tuple[str, Head, View, set[str]]] = [
     ("end of the done batch unknown", head(at(9), 3), View(3, 3, at(5), {}), {"CHECKPOINT_DISAGREES"}),
     ("first positions differ", head(at(6)), View(None, None, at(5), {}), {"CHECKPOINT_DISAGREES"}),
     (
-        "the plan has another end", head(at(9), 3, planned(4, 9, 11)), View(4, 3, at(5), {3: at(9), 4: at(12)}),
+        "the plan has another end",
+        head(at(9), 3, planned(4, 9, 11)),
+        View(4, 3, at(5), {3: at(9), 4: at(12)}),
         {"CHECKPOINT_DISAGREES"},
     ),
     (
-        "Spark knows no such plan", head(at(9), 3, planned(4, 9, 12)), View(3, 3, at(5), {3: at(9)}),
+        "Spark knows no such plan",
+        head(at(9), 3, planned(4, 9, 12)),
+        View(3, 3, at(5), {3: at(9)}),
         {"CHECKPOINT_DISAGREES"},
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ PROVISION := $(PY) -m controlplane.provision
 MANAGE := $(PY) manage.py
 PYTEST := $(PY) -m pytest
 FAST := tests/unit tests/db tests/contracts tests/simulation
+# Faults that take minutes each or want the machine to themselves: `make chaos` has them.
+LONG := test_worker_hears test_data_plane_network test_ownership test_decided_positions test_out_of_memory test_ladder
 UP_ARGS ?=
 BENCH_ARGS ?=
 PYTHON ?= python3
@@ -45,7 +47,8 @@ test: check ## everything, in order of cost (under half an hour on two cores)
 	@$(PROVISION) postgres
 	@$(PROVISION) test-frontend
 	@$(PYTEST) -n auto $(FAST)
-	@$(PYTEST) -n 2 --dist worksteal tests/agent tests/chaos tests/e2e
+	@$(PYTEST) -n 2 --dist worksteal tests/agent
+	@$(PYTEST) $(LONG:%=--ignore tests/chaos/%.py) tests/chaos tests/e2e
 
 test-postgres: setup ## the database's tests with PostgreSQL as the control plane's database
 	@$(PROVISION) postgres

@@ -11,18 +11,19 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pyspark.sql import SparkSession
 
 from pipelines.domain import registry
 from pipelines.domain.ledger import total
 from tests.agent.conftest import MakePipeline
-from tests.agent.sinks import Given, numbered, sink
+from tests.agent.sinks import Given, numbered, planned, sink
 from tests.agent.topics import Topics
 from tests.vectors import applicable
 from tests.waiting import wait_until
 from workers.agent import flume_avro
 from workers.agent.component import Place, builder
+from workers.agent.components import sink_kafka
 from workers.agent.components.source_kafka import Builder as Source
 from workers.agent.findings import Refused
 
@@ -268,3 +269,39 @@ def test_numbers_are_spread_by_key_only(topics: Topics, to_kafka: Callable[..., 
     found = records(topics, topics.sink)
     assert {m.key() for m in found} == {m.value() for m in found}
     assert len({m.partition() for m in found}) > 1
+
+
+def test_records_without_a_key_take_turns_on_partitions_and_keep_their_order_there(
+    topics: Topics, to_kafka: Callable[..., Any]
+) -> None:
+    made = to_kafka()
+    made.write([Given(b"%d" % number) for number in range(6000)])
+    made.write([Given(b"%d" % number, key=b"same") for number in range(6000, 6100)])
+    found = records(topics, topics.sink)
+    assert Counter(int(message.value() or b"") for message in found) == Counter(range(6100))
+    turns = Counter(message.partition() for message in found if message.key() is None)
+    assert turns == Counter((number % 2 + number // 1000) % 4 for number in range(6000))
+    assert len({message.partition() for message in found if message.key()}) == 1
+    for source in (0, 1):
+        for partition in range(4):
+            of_one = [m.value() for m in found if m.partition() == partition and m.key() is None]
+            own = [number for value in of_one if (number := int(value or b"")) % 2 == source]
+            assert own == sorted(own)
+
+
+def test_what_reached_a_partition_that_is_newer_than_the_plan_is_counted(
+    topics: Topics, to_kafka: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = to_kafka()
+    before = made.builder.ends()
+    admin = AdminClient({"bootstrap.servers": topics.servers})
+    admin.create_partitions([NewPartitions(topics.sink, 6)])[topics.sink].result(20)
+    wait_until(lambda: len(admin.list_topics(topics.sink, timeout=10).topics[topics.sink].partitions) == 6, "the new")
+    batch = planned(0, 12_000).model_copy(update={"sink_ends": {made.builder.place.name: before}})
+    both = [range_.model_copy(update={"partition": number}) for range_ in batch.ranges for number in (0, 1)]
+    monkeypatch.setattr(sink_kafka, "_LOOK_SECONDS", 0.0)
+    assert len(made.builder.ends()) == 6
+    made.write([Given(b"%d" % number) for number in range(12_000)])
+    assert len({message.partition() for message in records(topics, topics.sink, 6)}) == 6
+    found = made.builder.resolve(batch.model_copy(update={"ranges": both}))
+    assert (found.delivered_before, found.complete) == (12_000, True)

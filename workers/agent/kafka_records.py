@@ -16,11 +16,14 @@ _RECORD_OVERHEAD = 21
 _HEADER_OVERHEAD = 10
 _ORIGIN_OVERHEAD = 400
 """Source, channel, topic, numbers and the header's name, at their longest."""
+_RUN = 1000
+"""Records without a key of one partition that go to the same partition before the next one has its turn."""
 _LEGAL_TOPIC = r"^[A-Za-z0-9._-]{1,249}$"
 
 
-def columns(spec: Any, origin_prefix: str) -> list[Column]:
-    """What Spark's Kafka sink writes of events. `origin_prefix`: of the header that says where a record came from."""
+def columns(spec: Any, origin_prefix: str, partitions: int = 1) -> list[Column]:
+    """What Spark's Kafka sink writes of events. `origin_prefix`: of the header that says where a record came from;
+    `partitions`: how many the one topic has that is written to."""
     place = f.concat_ws("/", f.lit(origin_prefix), event_values.origin())
     pair = f.struct(f.lit(ORIGIN_HEADER).alias("key"), place.cast("binary").alias("value"))
     own = f.array(pair).cast(HEADERS_TYPE)
@@ -31,7 +34,16 @@ def columns(spec: Any, origin_prefix: str) -> list[Column]:
         found.append(topic(spec).alias("topic"))
     if _chooses_partition(spec):
         found.append(partition(spec).alias("partition"))
+    elif partitions > 1 and spec.key != "body" and not spec.topic_header:
+        found.append(_in_turn(spec, partitions).alias("partition"))
     return found
+
+
+def _in_turn(spec: Any, partitions: int) -> Column:
+    """Partitions of records without a key: tasks fill different ones. The client would have all of them fill the same
+    one, and wait for each other (KIP-480)."""
+    turn = f.col("partition") + f.expr(f"offset div {_RUN}")
+    return f.when(key(spec).isNull(), f.pmod(turn, f.lit(partitions)).cast("int"))
 
 
 def key(spec: Any) -> Column:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+_LOOK_SECONDS = 300.0
+"""How old the list of partitions may be: as old as the producer's own (metadata.max.age.ms)."""
 _COUNT_TIMEOUT = 60.0
 _CONSUME = 10_000
 _MAX_REQUEST_SIZE = 1 << 20
@@ -52,10 +54,12 @@ class Builder(SinkBuilder):
     def _look_again(self) -> None:
         known, self._partitions = self._partitions, self._look()
         if self._partitions != known:
+            self._made.clear()
             for stale in ("_refused", "_largest"):
                 self.__dict__.pop(stale, None)
 
     def _look(self) -> list[Key]:
+        self._looked = time.monotonic()
         named = {self.spec.topic, *self.spec.allowed_topics}
         prefix = self.spec.allowed_topic_prefix
         also = [topic for topic in self._cluster.topics() if topic.startswith(prefix)] if prefix else []
@@ -82,8 +86,8 @@ class Builder(SinkBuilder):
         return kafka_records.refuses(self.spec, self._partitions, self._largest, len(self.place.pipeline))
 
     def ends(self) -> list[PartitionPosition]:
-        """End offsets of the topics; those that a prefix allows and that are new are looked for again."""
-        if self.spec.allowed_topic_prefix:
+        """End offsets of the topics. Topics that a prefix allows, and now and then partitions, are looked for again."""
+        if self.spec.allowed_topic_prefix or time.monotonic() - self._looked > _LOOK_SECONDS:
             self._look_again()
         return positions(self._cluster.latest(self._partitions))
 
@@ -102,7 +106,7 @@ class Builder(SinkBuilder):
     def _columns(self, source: str, channel: str) -> list[Column]:
         prefix = _origin_prefix(self.place.pipeline, source, channel)
         if prefix not in self._made:
-            self._made[prefix] = kafka_records.columns(self.spec, prefix)
+            self._made[prefix] = kafka_records.columns(self.spec, prefix, len(self._partitions))
         return self._made[prefix]
 
     def _options(self) -> dict[str, str]:
@@ -126,12 +130,14 @@ class Builder(SinkBuilder):
         }
 
     def resolve(self, planned: Planned) -> Resolution:
-        """Count, from the noted end offsets on, the records whose origin lies in the batch's ranges."""
+        """Count, from the noted end offsets on, the records whose origin lies in the batch's ranges; of partitions that
+        are newer than the note, from the beginning."""
         bound = planned.bound
         noted = {item.key: item.offset for item in planned.ends_of(self.place.name)}
         if not noted:
             return Resolution(delivered_before=bound, complete=False)
         try:
+            noted |= {key: 0 for key in self._look() if key not in noted}
             now = self._cluster.latest(noted)
             count, complete = self._count(planned, noted, now)
         except KafkaException:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench import page
 from bench.figures import Result
-from bench.targets import TARGETS, Lookup, short
+from bench.targets import TARGETS
 
 NAME = "data-plane"
 SYSTEMS = {
@@ -70,63 +70,22 @@ def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, An
 
 def write(directory: Path, new: Mapping[str, Any]) -> None:
     """Merge a run into the report in `directory` and write both files."""
-    directory.mkdir(parents=True, exist_ok=True)
-    file = directory / f"{NAME}.json"
-    report = merge(json.loads(file.read_text()) if file.exists() else None, new)
-    file.write_text(json.dumps(report, indent=1) + "\n")
-    (directory / f"{NAME}.md").write_text(markdown(report))
+    page.store(directory, NAME, new, merge, markdown)
 
 
 def markdown(report: Mapping[str, Any]) -> str:
     """The report as a page."""
     results = [Result(**result) for result in report["results"]]
-    parts = ["# The data plane, measured", "Made by `make bench`; do not edit.", _INTRODUCTION, _machine(report)]
-    parts += ["## Targets", _targets(results)]
+    parts = ["# The data plane, measured", "Made by `make bench`; do not edit.", _INTRODUCTION]
+    parts += ["## Machine and versions", page.machine(report), "## Targets", page.targets(TARGETS, results)]
     for case in dict.fromkeys(result.case for result in results):
         size = report["records"].get(case)
         title = f"{TITLES[case]} ({size:,} records)" if size else TITLES[case]
-        parts += [f"## {title}", _table([result for result in results if result.case == case])]
+        parts += [f"## {title}", page.table([result for result in results if result.case == case], SYSTEMS)]
         parts += [report["notes"][case]] if case in report["notes"] else []
     if report["skipped"]:
         parts += ["## Not measured", _skipped(report["skipped"])]
     return "\n\n".join(parts) + "\n"
-
-
-def _machine(report: Mapping[str, Any]) -> str:
-    machine, versions = report["machine"], report["versions"]
-    rows = [f"| {key} | {value} |" for key, value in {**machine, **versions}.items()]
-    commands = "\n".join(report["commands"])
-    return "\n".join(["## Machine and versions", "", "| | |", "|---|---|", *rows, "", "```", commands, "```"])
-
-
-def _targets(results: Sequence[Result]) -> str:
-    medians: Lookup = {(result.case, result.system, result.metric): result.median for result in results}
-    rows = ["| target | wanted | measured | reached |", "|---|---|---|---|"]
-    for target in TARGETS:
-        verdict = target.verdict(medians)
-        rows.append(f"| {target.words} | {verdict.wanted} | {verdict.measured} | {verdict.word} |")
-    return "\n".join(rows)
-
-
-def _table(results: Sequence[Result]) -> str:
-    systems = [name for name in SYSTEMS if any(result.system == name for result in results)]
-    metrics = dict.fromkeys((result.metric, result.unit) for result in results)
-    by_place = {(result.metric, result.system): result for result in results}
-    rows = [_row(["", *(SYSTEMS[name] for name in systems)]), _row(["---"] * (len(systems) + 1))]
-    for metric, unit in metrics:
-        cells = [_cell(by_place.get((metric, name))) for name in systems]
-        rows.append(_row([f"{metric.replace('_', ' ')}, {unit}", *cells]))
-    return "\n".join(rows)
-
-
-def _cell(result: Result | None) -> str:
-    if result is None:
-        return ""
-    return f"**{short(result.median)}** ({', '.join(short(value) for value in result.values)})"
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _skipped(skipped: Mapping[str, Sequence[str]]) -> str:

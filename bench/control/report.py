@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import sqlite3
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from bench import page
 from bench.figures import Result
-from bench.targets import Lookup, Target, limit, short
+from bench.targets import Target, limit
 from controlplane.provision.postgres import programs
 
 NAME = "control-plane"
@@ -92,53 +92,15 @@ def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, An
 
 def write(directory: Path, new: Mapping[str, Any]) -> None:
     """Merge a run into the report in `directory` and write both files."""
-    directory.mkdir(parents=True, exist_ok=True)
-    file = directory / f"{NAME}.json"
-    report = merge(json.loads(file.read_text()) if file.exists() else None, new)
-    file.write_text(json.dumps(report, indent=1) + "\n")
-    (directory / f"{NAME}.md").write_text(markdown(report))
+    page.store(directory, NAME, new, merge, markdown)
 
 
 def markdown(report: Mapping[str, Any]) -> str:
     """The report as a page."""
     results = [Result(**found) for found in report["results"]]
     parts = ["# The control plane, measured", "Made by `make bench-control`; do not edit.", _INTRODUCTION]
-    parts += ["## Machine and versions", _machine(report), "## Targets", _targets(results)]
+    parts += ["## Machine and versions", page.machine(report), "## Targets", page.targets(TARGETS, results)]
     parts += [" ".join(report["notes"])] if report.get("notes") else []
     for case in dict.fromkeys(found.case for found in results):
-        parts += [f"## {TITLES[case]}", _table([found for found in results if found.case == case])]
+        parts += [f"## {TITLES[case]}", page.table([found for found in results if found.case == case], SYSTEMS)]
     return "\n\n".join(parts) + "\n"
-
-
-def _machine(report: Mapping[str, Any]) -> str:
-    rows = [["", ""], ["---", "---"], *({**report["machine"], **report["versions"]}.items())]
-    commands = "\n".join(report["commands"])
-    return "\n".join([*(_row(map(str, row)) for row in rows), "", "```", commands, "```"])
-
-
-def _targets(results: Sequence[Result]) -> str:
-    medians: Lookup = {(found.case, found.system, found.metric): found.median for found in results}
-    rows = [["target", "wanted", "measured", "reached"], ["---"] * 4]
-    for target in TARGETS:
-        verdict = target.verdict(medians)
-        rows.append([target.words, verdict.wanted, verdict.measured, verdict.word])
-    return "\n".join(map(_row, rows))
-
-
-def _table(results: Sequence[Result]) -> str:
-    by_place = {(found.metric, found.system): found for found in results}
-    rows = [["", *SYSTEMS.values()], ["---"] * (len(SYSTEMS) + 1)]
-    for metric, unit in dict.fromkeys((found.metric, found.unit) for found in results):
-        cells = [_cell(by_place.get((metric, system))) for system in SYSTEMS]
-        rows.append([f"{metric.replace('_', ' ')}, {unit}", *cells])
-    return "\n".join(map(_row, rows))
-
-
-def _cell(found: Result | None) -> str:
-    if found is None:
-        return ""
-    return f"**{short(found.median)}** ({', '.join(short(value) for value in found.values)})"
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"

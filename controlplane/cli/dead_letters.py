@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from controlplane.cli.errors import CommandError, ExitCode
+from controlplane.cli.groups import falling_to
 from controlplane.cli.lifecycle import DEFAULT_TIMEOUT_S, Timeout, Wait
 from controlplane.cli.session import AsJson, Limit, Name, begin, path
 
@@ -18,18 +18,8 @@ MAX_BYTES = 8 * 1024 * 1024
 """Of a repaired body; the server has a limit of its own."""
 
 
-class _ListsByDefault(TyperGroup):
-    """`dead-letters NAME` is `dead-letters list NAME`; a pipeline that is called like a command needs the long form."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put `list` before anything that is no command."""
-        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
-            args = ["list", *args]
-        return super().parse_args(ctx, args)
-
-
 app = typer.Typer(
-    cls=_ListsByDefault,
+    cls=falling_to("list"),
     no_args_is_help=True,
     help="Events that could not be processed: list (`headgate dead-letters NAME`), show, send back, give up.",
 )

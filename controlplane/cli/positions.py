@@ -6,8 +6,8 @@ import time
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
+from controlplane.cli.groups import falling_to
 from controlplane.cli.session import AsJson, Name, begin, path
 
 WAIT_S = 30
@@ -15,18 +15,8 @@ WAIT_S = 30
 PLAN_S = 60.0
 
 
-class _ShowsByDefault(TyperGroup):
-    """`positions NAME` is `positions show NAME`; a pipeline that is called like a command needs the long form."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put `show` before anything that is no command."""
-        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
-            args = ["show", *args]
-        return super().parse_args(ctx, args)
-
-
 app = typer.Typer(
-    cls=_ShowsByDefault,
+    cls=falling_to("show"),
     no_args_is_help=True,
     help="Where a pipeline stands (`headgate positions NAME`), and decisions to go on elsewhere: plan, apply.",
 )

@@ -150,6 +150,12 @@ class Launch(Document):
     log_bytes: int = 16 * 1024 * 1024
     log_files: int = 4
 
+    @property
+    def data_root(self) -> Path:
+        """`<state>/data/<pipeline>/<id>`, beside `<state>/checkpoints/<pipeline>/<lineage>`: a name may be used again,
+        and nothing that an earlier pipeline of that name left may be taken for the new one's."""
+        return Path(self.checkpoint_root).parents[2] / "data" / self.pipeline / self.pipeline_id
+
 
 class Handover(BaseModel):
     """What a run must know and no file may hold. `values`: by reference, as it is written in the definition; `masked`:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.domain.component import ComponentSpec
 from pipelines.domain.crashes import Quarantined
+from pipelines.domain.protocol import Launch
 from pipelines.domain.spec import BUFFER, Definition, Read
 from workers.agent.batch import Judge
 from workers.agent.checkpoint import Offsets
@@ -92,6 +93,14 @@ def build(
         parts=parts,
         quarantined=quarantined,
     )
+
+
+def of_run(launch: Launch, definition: Definition, run: Path | None = None) -> Graph:
+    """The graph of a run, whose `definition` has its references replaced. `run`: where its own files go, if any."""
+    return build(
+        definition, lineage=launch.lineage, state=launch.data_root, run=run,
+        classes=frozenset(launch.interceptors), pipeline_id=launch.pipeline_id, quarantined=launch.quarantined,
+    )  # fmt: skip
 
 
 def _components(definition: Definition) -> list[tuple[str, ComponentSpec]]:

@@ -28,9 +28,8 @@ _AT_A_TIME = 100
 class Office:
     """Takes the dead letters of all channels of an agent."""
 
-    def __init__(self, builder: DeadLetterBuilder, place: Place, journal: Journal, max_rate: int) -> None:
+    def __init__(self, builder: DeadLetterBuilder, journal: Journal, max_rate: int) -> None:
         self._builder = builder
-        self._place = place
         self._journal = journal
         self._max_rate = max_rate
 
@@ -79,7 +78,8 @@ class Office:
     def _letter(self, planned: Planned, refusal: Refusal, location: str, at: float, copy: int) -> DeadLetter:
         body = refusal.body or b""
         return DeadLetter(
-            id=letter_id(self._place, planned.source, refusal, copy), component=refusal.component, cause=refusal.cause,
+            id=letter_id(self._builder.place, planned.source, refusal, copy),
+            component=refusal.component, cause=refusal.cause,
             topic=refusal.topic, partition=refusal.partition, offset=refusal.offset, at=at, location=location,
             key=base64_text(refusal.key), headers=[(name, base64_text(value) or "") for name, value in refusal.headers],
             body=base64_text(body[:LARGEST_BODY]) or "", size=len(body), truncated=len(body) > LARGEST_BODY,

@@ -96,15 +96,10 @@ class Launcher:
         self._gate = gate
         self._journal = journal
         self._tmp = tmp
-        self._graph = compiler.build(
-            definition, lineage=launch.lineage, state=_state_of(launch), run=tmp.parent,
-            classes=frozenset(launch.interceptors), pipeline_id=launch.pipeline_id,
-            quarantined=launch.quarantined,
-        )  # fmt: skip
+        self._graph = compiler.of_run(launch, definition, tmp.parent)
         if launch.trace:
             (tmp.parent / TRACES).mkdir(exist_ok=True)
-        place = self._graph.dead_letters.place
-        self._office = Office(self._graph.dead_letters, place, journal, definition.errors.max_rate)
+        self._office = Office(self._graph.dead_letters, journal, definition.errors.max_rate)
         self._starts: dict[str, Offsets] = {}
         self._identities: dict[str, SourceIdentity] = {}
         self._notices: dict[str, list[Noticed]] = {}
@@ -267,8 +262,7 @@ class Launcher:
             self._watches[-1].start()
             mirrors[name].start()
         self.guard.start(self.on_blocked)
-        data, share = _state_of(self._launch), self._slots.share
-        RangeReplays(self._launch, self._definition, self._gate, data, share).start(spark)
+        RangeReplays(self._launch, self._definition, self._gate, self._slots.share).start(spark)
         self.started = True
 
     def _own(self, source: str) -> list[Query]:
@@ -356,11 +350,5 @@ def cluster_of(launch: Launch, definition: Definition, graph: compiler.Graph) ->
     parts = graph.parts.values()
     modules = sorted({type(part).__module__ for part in parts})
     code = sorted({part.spec.class_name.split(".")[0].split(":")[0] for part in parts if part.spec.type == "python"})
-    place = Place(definition.name, launch.lineage, clusters.PATH, _state_of(launch))
+    place = Place(definition.name, launch.lineage, clusters.PATH, launch.data_root)
     return Cluster(spec, place, launch.run, modules, code)
-
-
-def _state_of(launch: Launch) -> Path:
-    """`<state>/data/<pipeline>/<id>`, beside `<state>/checkpoints/<pipeline>/<lineage>`: a name may be used again, and
-    nothing that an earlier pipeline of that name left may be taken for the new one's."""
-    return Path(launch.checkpoint_root).parents[2] / "data" / launch.pipeline / launch.pipeline_id

@@ -70,12 +70,11 @@ def progress(place: Path) -> Before:
 
 @dataclass(frozen=True)
 class RangeReplays:
-    """Looks for orders of a pipeline and carries them out, one after the other. `data`: the pipeline's directory."""
+    """Looks for orders of a pipeline and carries them out, one after the other. `share`: task slots of a channel."""
 
     launch: Launch
     definition: Definition
     gate: Gate
-    data: Path
     share: int
 
     def start(self, spark: SparkSession) -> None:
@@ -88,7 +87,7 @@ class RangeReplays:
                 self._attend(spark, place)
 
     def _orders(self) -> Iterator[Path]:
-        for path in sorted((self.data / "replays").glob(f"*/{ORDER}")):
+        for path in sorted((self.launch.data_root / "replays").glob(f"*/{ORDER}")):
             try:
                 if not progress(path.parent).over:
                     yield path.parent
@@ -114,11 +113,7 @@ class RangeReplays:
 
     def _carry_out(self, spark: SparkSession, place: Path, order: Order, journal: Journal) -> None:
         before = progress(place)
-        graph = compiler.build(
-            self.definition, lineage=self.launch.lineage, state=self.data, run=place,
-            classes=frozenset(self.launch.interceptors), pipeline_id=self.launch.pipeline_id,
-            quarantined=self.launch.quarantined,
-        )  # fmt: skip
+        graph = compiler.of_run(self.launch, self.definition, place)
         self._check(graph, order, before)
         for part in _parts(graph, order):
             part.probe()
@@ -168,7 +163,7 @@ class RangeReplays:
         sinks = graph.sinks_of(order.source, order.channel)
         made = processor(declared.processor, list(sinks), time.monotonic, time.time)
         group = SinkGroup(declared.group, declared.processor.type, sinks, made, self.gate, self.share)
-        office = Office(graph.dead_letters, graph.dead_letters.place, journal, self.definition.errors.max_rate)
+        office = Office(graph.dead_letters, journal, self.definition.errors.max_rate)
         judge = graph.judge(order.source, order.channel)
         return ChannelBooks(order.alias, order.channel, group=group, judge=judge, office=office, journal=journal)
 

@@ -25,9 +25,7 @@ from workers.agent.preflight import Found, survey
 def answer(launch: Launch, definition: Definition, question: Question) -> Answer:
     """What is found of every partition. Of a run that goes on only its log and its group are judged: ledger and
     checkpoint move while they are looked at."""
-    graph = compiler.build(
-        definition, lineage=launch.lineage, state=_state(launch), pipeline_id=launch.pipeline_id,
-    )  # fmt: skip
+    graph = compiler.of_run(launch, definition)
     known = Found(launch, graph)
     reads = [read for read in definition.reads() if not (question.live and known.remembered(read.source) is None)]
     findings: list[AgentFinding] = []
@@ -75,10 +73,6 @@ def _at_time(known: Found, reads: list[Read], timestamp: int) -> dict[str, list[
         if at is not None:
             found[source] = [(topic, number, offset) for (topic, number), offset in at.items()]
     return found
-
-
-def _state(launch: Launch) -> Path:
-    return Path(launch.checkpoint_root).parents[2] / "data" / launch.pipeline / launch.pipeline_id
 
 
 def main() -> None:

@@ -52,13 +52,10 @@ class KafkaSink(SinkSpec):
         default="record", example="header.key",
     )  # fmt: skip
     partition: int | None = field(
-        "The partition of every record; without it, the key decides, and records without one take turns, a thousand of a "
-        "partition at a time.",
-        default=None,
-        example=3,
-        ge=0,
-        le=1_000_000,
-    )
+        "The partition of every record; without it, the key decides, and records without one take turns, a thousand of "
+        "a partition at a time.",
+        default=None, example=3, ge=0, le=1_000_000,
+    )  # fmt: skip
     partition_header: HeaderName | None = field(
         "A header that has the number of the partition; it goes before `partition`. An event whose number is none, or "
         "that the topic does not have, becomes a dead letter.",

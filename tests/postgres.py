@@ -16,7 +16,7 @@ import psycopg
 
 from controlplane.devstack.ports import LOOPBACK, free_port
 from controlplane.provision.postgres import programs
-from tests.waiting import wait_until
+from tests.waiting import wait_for
 
 _USERS = ("postgres", "nobody")
 _SETTINGS = {"listen_addresses": LOOPBACK, "fsync": "off", "max_connections": "50", "shared_buffers": "32MB"}
@@ -57,7 +57,7 @@ def _server(home: Path, user: str | None) -> Iterator[str]:
         server = subprocess.Popen(command, user=user, cwd=home, stdout=log, stderr=log)
         try:
             address = f"postgresql://headgate@{LOOPBACK}:{port}/postgres"
-            wait_until(lambda: server.poll() is not None or _answers(address), "PostgreSQL to answer", 60)
+            wait_for(lambda: server.poll() is not None or _answers(address), "PostgreSQL to answer", 60)
             yield address
         finally:
             server.send_signal(signal.SIGINT)  # ends without waiting for clients

@@ -18,7 +18,7 @@ import psutil
 
 from controlplane.devstack.ports import LOOPBACK, free_port
 from controlplane.provision.java import find_java
-from tests.waiting import wait_until
+from tests.waiting import wait_for
 
 _READY = 90.0
 _SMALL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -56,7 +56,7 @@ class SparkCluster:
         argv += ["--work-dir", str(self.directory / f"work-{port}"), *_properties(self.directory), self.master]
         worker = Worker(_daemon(argv, self.directory), f"http://{LOOPBACK}:{port}")
         self.workers.append(worker)
-        wait_until(lambda: len(self.alive()) > before, "the worker is registered", _READY)
+        wait_for(lambda: len(self.alive()) > before, "the worker is registered", _READY)
         return worker
 
     def alive(self) -> list[dict[str, Any]]:
@@ -94,7 +94,7 @@ def spark_cluster(directory: Path, workers: int = 2) -> Iterator[SparkCluster]:
     process = _daemon(argv, directory)
     cluster = SparkCluster(f"spark://{LOOPBACK}:{port}", f"http://{LOOPBACK}:{ui}", process, [], directory, secret)
     try:
-        wait_until(lambda: process.poll() is not None or _answers(cluster.page), "the master answers", _READY)
+        wait_for(lambda: process.poll() is not None or _answers(cluster.page), "the master answers", _READY)
         assert process.poll() is None, (directory / "cluster.log").read_text()[-2000:]
         for _ in range(workers):
             cluster.add_worker()

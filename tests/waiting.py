@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
-def wait_until(condition: Callable[[], object], what: str, seconds: float = 30.0) -> None:
-    """Look again and again until the condition holds; fails after so many seconds, naming what did not happen."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"
+def wait_for(look: Callable[[], T | None], what: str, timeout: float = 60.0) -> T:
+    """Look again and again until there is an answer that is not None or False, and return it.
+
+    Raises AssertionError after `timeout` seconds, naming what did not happen.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        if found := look():
+            return found
+        assert time.monotonic() < deadline, f"waited {timeout:.0f} s for {what}"
         time.sleep(0.02)

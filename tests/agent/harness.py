@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -30,20 +29,11 @@ from pipelines.domain.protocol import (
 )
 from pipelines.domain.spec import Definition
 from pipelines.domain.states import Command
+from tests.waiting import wait_for
 from workers import crash_points
 
 ROOT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")
-
-
-def wait_for(look: Callable[[], T | None], what: str, timeout: float = 60.0) -> T:
-    """Look until there is an answer that is not None or False; AssertionError after `timeout` seconds."""
-    deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
-        if found := look():
-            return found
-        time.sleep(0.02)
-    raise AssertionError(f"waited {timeout} s for {what}")
 
 
 @dataclass
@@ -283,4 +273,4 @@ class Pipeline:
                 os.kill(pid, signal.SIGKILL)
 
 
-__all__ = ["Books", "Pipeline", "Resolved", "Run", "holders", "wait_for"]
+__all__ = ["Books", "Pipeline", "Resolved", "Run", "holders"]

@@ -9,8 +9,9 @@ from typing import Any
 
 from pipelines.domain.journal import Done
 from tests.agent.conftest import MakePipeline
-from tests.agent.harness import Pipeline, wait_for
+from tests.agent.harness import Pipeline
 from tests.agent.topics import Topics
+from tests.waiting import wait_for
 
 COUNT = 60_000
 

@@ -25,9 +25,10 @@ from pipelines.services.audit import Actor
 from pipelines.services.journals import ingest
 from pipelines.services.replays import Repair, Wanted
 from tests.agent.conftest import MakePipeline
-from tests.agent.harness import Run, wait_for
+from tests.agent.harness import Run
 from tests.agent.topics import Topics
 from tests.factories import PipelineFactory, RevisionFactory, RunFactory
+from tests.waiting import wait_for
 from workers.adapters.clusters import KafkaClusters
 from workers.adapters.filelock import FileLock
 from workers.adapters.intakes import HttpIntakes

@@ -8,9 +8,9 @@ from pipelines.domain import protocol
 from pipelines.domain.protocol import Control, Exit
 from pipelines.domain.states import Command
 from tests.agent.conftest import MakePipeline
-from tests.agent.harness import wait_for
 from tests.agent.topics import Topics
 from tests.counts import not_once
+from tests.waiting import wait_for
 
 LEASE = 3.0
 

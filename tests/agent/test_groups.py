@@ -18,12 +18,13 @@ from pipelines.domain.ledger import Counts
 from pipelines.domain.protocol import LAUNCH, Launch
 from pipelines.domain.sink_groups import Penalty
 from tests.agent.conftest import MakePipeline
-from tests.agent.harness import Pipeline, Run, wait_for
+from tests.agent.harness import Pipeline, Run
 from tests.agent.sinks import frame, numbered, planned
 from tests.agent.test_channels import numbers_in
 from tests.agent.topics import Pacer, Topics
 from tests.chaos.data_plane import silent_server
 from tests.counts import not_once
+from tests.waiting import wait_for
 from workers.agent import deadline
 from workers.agent.batch import Attempt, Batch, Judge
 from workers.agent.component import Place, Resolution, SinkBuilder

@@ -15,9 +15,10 @@ from pipelines.domain.position_plan import Goal, Target, plan
 from pipelines.domain.protocol import AgentFinding, Exit, SparkSettings
 from pipelines.domain.states import Command
 from tests.agent.conftest import MakePipeline, define
-from tests.agent.harness import Pipeline, Run, wait_for
+from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Topics
 from tests.counts import not_once
+from tests.waiting import wait_for
 
 LONG = 240.0
 """Seconds that a start may take on a machine with other things to do."""

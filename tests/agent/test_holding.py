@@ -15,7 +15,7 @@ from pipelines.domain.states import AgentPhase, Command
 from tests.agent.conftest import MakePipeline, define
 from tests.agent.harness import Pipeline
 from tests.agent.topics import Topics
-from tests.waiting import wait_until
+from tests.waiting import wait_for
 
 
 @pytest.fixture
@@ -48,12 +48,12 @@ def test_a_batch_is_held_while_its_sink_is_away_and_delivered_when_it_is_back(
     held = run.wait_status(lambda s: s.queries[0].holding is not None and s.queries[0].holding.attempts >= 2, "held")
     assert held.phase is AgentPhase.DEGRADED
     assert held.queries[0].delivered == 100
-    wait_until(lambda: sum(topics.mirrored().values()) == 100, "the group to stand where the sink does (KS-013)")
+    wait_for(lambda: sum(topics.mirrored().values()) == 100, "the group to stand where the sink does (KS-013)")
     with running_kafka(tmp_path / "sink", port=port):
         status = run.wait_delivered(200, 90)
         assert status.queries[0].holding is None
         run.wait_status(lambda s: s.phase is AgentPhase.RUNNING, "running")
-        wait_until(lambda: sum(topics.mirrored().values()) == 200, "the group to follow")
+        wait_for(lambda: sum(topics.mirrored().values()) == 200, "the group to follow")
         out = away.read()
         assert out.missing(200) == set()
         assert run.of_kind(SinkFailed)

@@ -20,7 +20,7 @@ from tests.agent.conftest import MakePipeline
 from tests.agent.sinks import Given, numbered, planned, sink
 from tests.agent.topics import Topics
 from tests.vectors import applicable
-from tests.waiting import wait_until
+from tests.waiting import wait_for
 from workers.agent import flume_avro
 from workers.agent.component import Place, builder
 from workers.agent.components import sink_kafka
@@ -57,7 +57,7 @@ def to_kafka(session: SparkSession, topics: Topics) -> Callable[..., Any]:
         defaults: dict[str, Any] = {"bootstrap_servers": topics.servers, "topic": topics.sink, "write_timeout": "20s"}
         known = AdminClient({"bootstrap.servers": topics.servers})
         needed = {topics.sink, keys.get("topic", topics.sink), *keys.get("allowed_topics", [])}
-        wait_until(lambda: needed <= known.list_topics(timeout=10).topics.keys(), "the new topics to be known")
+        wait_for(lambda: needed <= known.list_topics(timeout=10).topics.keys(), "the new topics to be known")
         return sink(session, "kafka", **(defaults | keys))
 
     return make
@@ -249,7 +249,7 @@ def produce_until_compacted(topics: Topics, topic: str) -> int:
         assert producer.flush(20) == 0
         return len(records(topics, topic, 1)) < last - 999
 
-    wait_until(fewer, "the cleaner to compact", 120)
+    wait_for(fewer, "the cleaner to compact", 120)
     return last
 
 
@@ -296,7 +296,7 @@ def test_what_reached_a_partition_that_is_newer_than_the_plan_is_counted(
     before = made.builder.ends()
     admin = AdminClient({"bootstrap.servers": topics.servers})
     admin.create_partitions([NewPartitions(topics.sink, 6)])[topics.sink].result(20)
-    wait_until(lambda: len(admin.list_topics(topics.sink, timeout=10).topics[topics.sink].partitions) == 6, "the new")
+    wait_for(lambda: len(admin.list_topics(topics.sink, timeout=10).topics[topics.sink].partitions) == 6, "the new")
     batch = planned(0, 12_000).model_copy(update={"sink_ends": {made.builder.place.name: before}})
     both = [range_.model_copy(update={"partition": number}) for range_ in batch.ranges for number in (0, 1)]
     monkeypatch.setattr(sink_kafka, "_LOOK_SECONDS", 0.0)

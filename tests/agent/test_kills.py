@@ -6,9 +6,10 @@ import signal
 
 from pipelines.domain.protocol import boottime
 from tests.agent.conftest import MakePipeline
-from tests.agent.harness import holders, wait_for
+from tests.agent.harness import holders
 from tests.agent.topics import Topics
 from tests.figures import RecordProperty, tell_arrival
+from tests.waiting import wait_for
 
 
 def test_killed_processes_at_full_rate_lose_nothing_and_double_what_was_announced(

@@ -9,8 +9,8 @@ from pathlib import Path
 from pipelines.domain.journal import Done, PhaseChanged, Positions
 from pipelines.domain.states import AgentPhase, Command
 from tests.agent.conftest import MakePipeline
-from tests.agent.harness import wait_for
 from tests.agent.topics import Pacer, Topics
+from tests.waiting import wait_for
 
 
 def test_every_record_arrives_once_with_its_origin_and_balanced_books(

@@ -11,8 +11,8 @@ from pipelines.domain.journal import Planned
 from pipelines.domain.protocol import Exit
 from pipelines.domain.states import AgentPhase, Command
 from tests.agent.conftest import MakePipeline
-from tests.agent.harness import wait_for
 from tests.agent.topics import Topics
+from tests.waiting import wait_for
 
 
 def test_an_agent_that_starts_under_a_pause_comes_up_paused_and_moves_when_resumed(

@@ -8,10 +8,11 @@ from typing import Any
 from pipelines.domain.crashes import Quarantined
 from pipelines.domain.journal import DeadLetters, Done
 from pipelines.domain.protocol import LAUNCH, Launch
-from tests.agent.harness import Pipeline, Run, wait_for
+from tests.agent.harness import Pipeline, Run
 from tests.agent.poison import POISON
 from tests.agent.sources import MakeSourcePipeline, bodies, make_source_pipeline
 from tests.counts import not_once
+from tests.waiting import wait_for
 from workers.adapters.rundirs import LocalRunDirs
 
 __all__ = ["make_source_pipeline"]

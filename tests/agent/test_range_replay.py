@@ -10,9 +10,9 @@ from pipelines.domain.positions import Frozen
 from pipelines.domain.range_replay import ORDER, Order, place
 from pipelines.domain.states import Command
 from tests.agent.conftest import MakePipeline
-from tests.agent.harness import wait_for
 from tests.agent.topics import Topics
 from tests.counts import not_once
+from tests.waiting import wait_for
 from workers.agent.range_replay import progress
 
 

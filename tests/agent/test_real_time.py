@@ -5,8 +5,9 @@ from __future__ import annotations
 from pipelines.domain.journal import Done, Planned
 from pipelines.domain.states import AgentPhase, Command
 from tests.agent.conftest import MakePipeline
-from tests.agent.harness import Pipeline, wait_for
+from tests.agent.harness import Pipeline
 from tests.agent.topics import Pacer, Topics
+from tests.waiting import wait_for
 
 INTERCEPTORS = [
     {"type": "timestamp"},

@@ -6,8 +6,8 @@ import os
 import signal
 from pathlib import Path
 
-from tests.agent.harness import wait_for
 from tests.agent.sources import MakeSourcePipeline, bodies, make_source_pipeline
+from tests.waiting import wait_for
 
 __all__ = ["make_source_pipeline"]
 

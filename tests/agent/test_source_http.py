@@ -12,8 +12,8 @@ import httpx2 as httpx
 from controlplane.devstack.ports import free_port, is_free
 from pipelines.domain.journal import Done
 from pipelines.domain.states import Command
-from tests.agent.harness import wait_for
 from tests.agent.sources import MakeSourcePipeline, bodies, delivered, make_source_pipeline
+from tests.waiting import wait_for
 
 __all__ = ["make_source_pipeline"]
 

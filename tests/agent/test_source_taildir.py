@@ -6,9 +6,9 @@ import shutil
 import threading
 from pathlib import Path
 
-from tests.agent.harness import wait_for
 from tests.agent.sources import MakeSourcePipeline, bodies, delivered, make_source_pipeline
 from tests.counts import not_once
+from tests.waiting import wait_for
 
 __all__ = ["make_source_pipeline"]
 

@@ -13,9 +13,10 @@ from pipelines.domain.journal import Done, Planned
 from pipelines.domain.ledger import total
 from pipelines.domain.protocol import AgentFinding, Exit, boottime
 from tests.agent.conftest import MakePipeline
-from tests.agent.harness import Pipeline, Run, wait_for
+from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Topics
 from tests.spark_cluster import SparkCluster, spark_cluster
+from tests.waiting import wait_for
 
 LONG = 240.0
 

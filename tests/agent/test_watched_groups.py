@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from pipelines.domain import watching
 from pipelines.domain.watching import Kind, Limits, Look, looked
 from tests.agent.topics import Topics
-from tests.waiting import wait_until
+from tests.waiting import wait_for
 from workers.adapters.brokers import KafkaBrokers
 from workers.ports import Away
 from workers.supervisor.brokers import Cluster
@@ -60,7 +60,7 @@ def test_a_group_with_members_is_seen_with_its_coordinator_members_and_commits(g
          "client.id": "billing-app", "enable.auto.commit": False}
     )  # fmt: skip
     consumer.subscribe([group.topics.source])
-    wait_until(lambda: consumer.poll(1) is not None, "the group has a member that reads")
+    wait_for(lambda: consumer.poll(1) is not None, "the group has a member that reads")
     consumer.commit(offsets=[TopicPartition(*group.key, 40)], asynchronous=False)
     assert group.look() == []
     assert group.last is not None

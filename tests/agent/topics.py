@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.waiting import wait_until
+from tests.waiting import wait_for
 
 _PARTITIONS = 4
 
@@ -78,7 +78,7 @@ class Topics:
     def make_again(self, topic: str) -> None:
         """Delete a topic, and make one of the same name as soon as the broker allows it."""
         self.delete(topic)
-        wait_until(lambda: self._made(topic), f"{topic} is there again")
+        wait_for(lambda: self._made(topic), f"{topic} is there again")
         self._producer = _producer(self.servers)
 
     def _made(self, topic: str) -> bool:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.chaos.small_worker import DRIVER, LEASE_SECONDS
-from tests.waiting import wait_until
+from tests.waiting import wait_for
 
 PROJECT = Path(__file__).resolve().parents[2]
 PATIENCE = 600.0
@@ -148,10 +148,10 @@ def race(site: Site) -> None:
     site.start_workers()
     site.go()
     dice = random.Random(5)
-    wait_until(lambda: drivers(site.root), "the first driver", PATIENCE)
+    wait_for(lambda: drivers(site.root), "the first driver", PATIENCE)
     for _ in range(3):
         site.stop_and_continue(site.workers[dice.randrange(2)], LEASE_SECONDS * (1 + dice.random()))
-    wait_until(site.all_live, "every pipeline has its agent", PATIENCE)
+    wait_for(site.all_live, "every pipeline has its agent", PATIENCE)
     assert sampler.doubled == set(), site.log()
     assert site.read("SELECT max(lease_epoch) FROM pipelines_host WHERE name = 'host-a'")[0][0] > 1
     before, runs = drivers(site.root), site.read("SELECT pipeline_name, number FROM pipelines_run ORDER BY 1, 2")
@@ -160,20 +160,20 @@ def race(site: Site) -> None:
     (site.root / "go").unlink()
     epochs = dict(site.read("SELECT name, lease_epoch FROM pipelines_host"))
     site.start_workers()
-    wait_until(
+    wait_for(
         lambda: all(epoch > epochs[name] for name, epoch in site.read("SELECT name, lease_epoch FROM pipelines_host")),
         "new supervisors look after both hosts", PATIENCE,
     )  # fmt: skip
     ticks = "SELECT count(*) FROM pipelines_host WHERE tick_ms IS NOT NULL"
     site.write("UPDATE pipelines_host SET tick_ms = NULL")
-    wait_until(lambda: site.read(ticks)[0][0] == 2, "each of them has finished a tick", PATIENCE)
+    wait_for(lambda: site.read(ticks)[0][0] == 2, "each of them has finished a tick", PATIENCE)
     assert drivers(site.root) == before, "agents outlive every worker"
     assert site.read("SELECT pipeline_name, number FROM pipelines_run ORDER BY 1, 2") == runs, "and are adopted"
 
     site.write("UPDATE pipelines_pipeline SET desired_state='STOPPED', generation=generation+1, drain_on_stop=0")
-    wait_until(lambda: not drivers(site.root), "every agent has ended", PATIENCE)
+    wait_for(lambda: not drivers(site.root), "every agent has ended", PATIENCE)
     ended = "SELECT count(*) FROM pipelines_run WHERE state = 'ENDED'"
-    wait_until(lambda: site.read(ended)[0][0] == len(runs), "every run has ended", PATIENCE)
+    wait_for(lambda: site.read(ended)[0][0] == len(runs), "every run has ended", PATIENCE)
     sampler.end()
     assert sampler.looks > 10
     assert sampler.doubled == set()

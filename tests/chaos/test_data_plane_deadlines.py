@@ -14,13 +14,14 @@ from controlplane.devstack.child import running
 from controlplane.devstack.kafka import bootstrap_servers, kafka_service
 from controlplane.devstack.ports import free_port
 from pipelines.domain.journal import Done, SinkFailed
-from tests.agent.harness import Run, holders, wait_for
+from tests.agent.harness import Run, holders
 from tests.agent.test_channels import numbers_in
 from tests.agent.topics import Pacer, Topics
 from tests.chaos import data_plane
 from tests.chaos.data_plane import MakeDefined, frozen
 from tests.counts import not_once
 from tests.fakes.http_servers import Asked, Reply, serving
+from tests.waiting import wait_for
 
 broker, make_defined, spark_settings = data_plane.broker, data_plane.make_defined, data_plane.spark_settings
 topics = data_plane.topics

@@ -12,11 +12,12 @@ import pytest
 
 from controlplane.devstack.ports import free_port
 from pipelines.domain.journal import Done
-from tests.agent.harness import Run, wait_for
+from tests.agent.harness import Run
 from tests.agent.sources import bodies
 from tests.chaos import data_plane
 from tests.chaos.data_plane import MakeDefined
 from tests.fakes.http_servers import Asked, Reply, serving
+from tests.waiting import wait_for
 
 make_defined, spark_settings = data_plane.make_defined, data_plane.spark_settings
 

@@ -21,7 +21,7 @@ from controlplane.devstack.kafka import bootstrap_servers, kafka_service, runnin
 from controlplane.devstack.ports import free_port
 from pipelines.domain.journal import Done, SinkFailed
 from pipelines.domain.states import AgentPhase
-from tests.agent.harness import Pipeline, Run, wait_for
+from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Topics
 from tests.chaos import data_plane
 from tests.chaos.data_plane import MakeDefined
@@ -30,6 +30,7 @@ from tests.chaos.pairs import balanced_reads
 from tests.fakes.http_servers import Reply, serving
 from tests.fakes.proxy import Network, relaying
 from tests.figures import RecordProperty, tell_arrival
+from tests.waiting import wait_for
 
 broker, make_defined, spark_settings = data_plane.broker, data_plane.make_defined, data_plane.spark_settings
 topics = data_plane.topics

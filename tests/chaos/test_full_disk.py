@@ -8,10 +8,11 @@ from typing import Any
 
 from pipelines.domain.protocol import SparkSettings
 from tests.agent.conftest import spark_settings
-from tests.agent.harness import Run, holders, wait_for
+from tests.agent.harness import Run, holders
 from tests.agent.sources import MakeSourcePipeline, bodies, make_source_pipeline
 from tests.chaos.small_disk import full, small_disk
 from tests.counts import not_once
+from tests.waiting import wait_for
 from workers.keeper.log import LogPump
 
 __all__ = ["make_source_pipeline", "spark_settings"]

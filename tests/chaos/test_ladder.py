@@ -21,11 +21,12 @@ from pipelines.domain import protocol
 from pipelines.domain.journal import Done, Interrupted
 from pipelines.domain.protocol import Control, Dump, Dumps, ExitRecord, SparkSettings
 from pipelines.domain.states import Command
-from tests.agent.harness import ROOT, Pipeline, Run, wait_for
+from tests.agent.harness import ROOT, Pipeline, Run
 from tests.agent.sources import bodies
 from tests.chaos import data_plane, hostile
 from tests.chaos.extent import WHOLE
 from tests.counts import not_once
+from tests.waiting import wait_for
 
 spark_settings = data_plane.spark_settings
 

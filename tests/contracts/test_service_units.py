@@ -18,7 +18,7 @@ import pytest
 
 from controlplane.devstack.services import worker_service
 from pipelines.domain.protocol import LAUNCH, Launch, SparkSettings
-from tests.waiting import wait_until
+from tests.waiting import wait_for
 from workers.adapters.processes import HostProcesses
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,7 +99,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
     assert worker.stdout is not None
     assert worker.stdout.readline() == "spawned\n"
     made = Started(worker, token)
-    wait_until(lambda: len(made.agents()) == 2, "keeper and driver")
+    wait_for(lambda: len(made.agents()) == 2, "keeper and driver")
     yield made
     processes = HostProcesses()
     for each in processes.holders().get(token, ()):

@@ -13,7 +13,7 @@ from controlplane.asgi import application
 from pipelines.domain.roles import Role
 from pipelines.services import access
 from tests.factories import UserFactory
-from tests.waiting import wait_until
+from tests.waiting import wait_for
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def server(transactional_db: None) -> Iterator[Server]:
     )
     thread = threading.Thread(target=uvicorn_server.run, daemon=True)
     thread.start()
-    wait_until(lambda: uvicorn_server.started, "the server listens")
+    wait_for(lambda: uvicorn_server.started, "the server listens")
     port = uvicorn_server.servers[0].sockets[0].getsockname()[1]
     user = UserFactory.create(role=Role.VIEWER)
     yield Server(f"http://127.0.0.1:{port}", access.create_token(user=user, name="test", expires=None))

@@ -25,7 +25,7 @@ from pipelines.models import AccessToken
 from pipelines.services import events
 from tests.db.conftest import Server
 from tests.factories import EventFactory, PipelineFactory, RunFactory
-from tests.waiting import wait_until
+from tests.waiting import wait_for
 
 SECONDS = 20.0
 
@@ -120,7 +120,7 @@ def test_live_figures_arrive_without_a_number_and_only_of_the_pipeline_asked_for
             dispatch.publish("live", {"pipeline": "orders", "phase": "RUNNING"})
             return not listener.frames.empty()
 
-        wait_until(send, "a live frame arrives")
+        wait_for(send, "a live frame arrives")
         data, number = listener.next("live")
 
     assert (data["pipeline"], number) == ("orders", None)
@@ -166,7 +166,7 @@ def test_a_client_that_leaves_releases_its_place(server: Server) -> None:
     user = User.objects.get().username
     with listening(server):
         assert stream.open_streams[user] == 1
-    wait_until(lambda: stream.open_streams[user] == 0, "the place is free again")
+    wait_for(lambda: stream.open_streams[user] == 0, "the place is free again")
 
 
 def test_the_number_of_streams_of_a_user_is_bounded(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from tests.waiting import wait_until
+from tests.waiting import wait_for
 from workers.supervisor import tick
 from workers.supervisor.tick import Supervisor, Ticked, Ticker
 
@@ -55,9 +55,9 @@ def test_a_wake_up_brings_the_next_tick_and_a_stop_gives_the_lease_back(monkeypa
     monkeypatch.setattr(tick, "INTERVAL", 3600.0)
     counter = Counter(lambda: Ticked(supervising=True))
     with ticking(counter) as wake:
-        wait_until(lambda: counter.ticks == 1, "the first tick")
+        wait_for(lambda: counter.ticks == 1, "the first tick")
         wake.set()
-        wait_until(lambda: counter.ticks == 2, "the tick after the wake-up")
+        wait_for(lambda: counter.ticks == 2, "the tick after the wake-up")
     assert counter.released
 
 
@@ -69,7 +69,7 @@ def test_no_error_ends_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
     counter = Counter(fail)
     with ticking(counter):
-        wait_until(lambda: counter.ticks > 3, "ticks go on")
+        wait_for(lambda: counter.ticks > 3, "ticks go on")
 
 
 def test_ticks_never_overlap_however_often_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def test_ticks_never_overlap_however_often_they_are_asked_for(monkeypatch: pytes
             waker.start()
         for waker in wakers:
             waker.join()
-        wait_until(lambda: counter.ticks > 20, "many ticks")
+        wait_for(lambda: counter.ticks > 20, "many ticks")
     assert not counter.overlapped
 
 

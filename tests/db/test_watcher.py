@@ -15,7 +15,7 @@ from pipelines.services.watching import Wanted
 from tests.db.test_lag import NoSecrets, reports
 from tests.factories import HostFactory, PipelineFactory, RunFactory
 from tests.fakes.brokers import FakeBrokers
-from tests.waiting import wait_until
+from tests.waiting import wait_for
 from workers.ports import Exclusive
 from workers.supervisor.references import References
 from workers.supervisor.watch import Watcher, watch
@@ -43,9 +43,9 @@ def test_lag_alerts_and_groups_are_watched_until_the_worker_ends(tmp_path: Path)
     lock: Exclusive = Free()
     watcher = Watcher(watch("alpha", tmp_path, brokers, References({}, None, NoSecrets())), lock)
     watcher.start()
-    wait_until(lambda: Alert.objects.filter(rule="blocked", key="bills").exists(), "an alert")
-    wait_until(lambda: LagPoint.objects.filter(pipeline=run.pipeline, records=10).exists(), "a point of lag")
-    wait_until(lambda: GroupSnapshot.objects.count() > 1, "two looks at the group")
+    wait_for(lambda: Alert.objects.filter(rule="blocked", key="bills").exists(), "an alert")
+    wait_for(lambda: LagPoint.objects.filter(pipeline=run.pipeline, records=10).exists(), "a point of lag")
+    wait_for(lambda: GroupSnapshot.objects.count() > 1, "two looks at the group")
     watcher.stop(30)
     assert not watcher.is_alive()
     assert WatchedGroup.objects.get().error == ""

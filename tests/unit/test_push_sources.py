@@ -23,7 +23,7 @@ from controlplane.devstack.ports import free_port
 from pipelines.domain.components.source_exec import ExecSource
 from pipelines.domain.components.source_http import HttpSource
 from tests.vectors import Vector, applicable
-from tests.waiting import wait_until
+from tests.waiting import wait_for
 from workers.agent.intake import answers as counts
 from workers.agent.intake import log as logs
 from workers.agent.intake.answers import Answers
@@ -102,7 +102,7 @@ def old_tls_is_refused(_: Vector, tmp: Path) -> None:
     subprocess.run([*make, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True, timeout=60)
     port = free_port()
     with pushing(tmp, "http", {"port": port, "tls_certificate": str(certificate), "tls_key": str(key)}):
-        wait_until(lambda: _answers(f"https://127.0.0.1:{port}/"), "the port to answer over TLS")
+        wait_for(lambda: _answers(f"https://127.0.0.1:{port}/"), "the port to answer over TLS")
         warnings.simplefilter("ignore", DeprecationWarning)
         old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
@@ -137,10 +137,10 @@ def the_whole_group_is_killed(vector: Vector, tmp: Path) -> None:
     pump, _ = pump_of(tmp, command=command, shell=["/bin/bash", "-c"])  # noqa: S604 - a key of the definition
     thread = threading.Thread(target=pump.run, daemon=True)
     thread.start()
-    wait_until(lambda: sleeping(mark), "the command's child")
+    wait_for(lambda: sleeping(mark), "the command's child")
     pump.stop()
     thread.join(20)
-    wait_until(lambda: not sleeping(mark), "the command's child to be gone")
+    wait_for(lambda: not sleeping(mark), "the command's child to be gone")
 
 
 def sleeping(mark: str) -> list[Path]:
@@ -282,7 +282,7 @@ def test_a_full_log_holds_the_command_back_and_loses_no_line(tmp_path: Path) -> 
         logs.acknowledge(log.directory, end)
         return len(found) == 1000
 
-    wait_until(drained, "all lines", 60)
+    wait_for(drained, "all lines", 60)
     thread.join(20)
     assert found == [str(n).encode() for n in range(1, 1001)]
 
@@ -291,11 +291,11 @@ def test_a_push_process_ends_with_its_cord_and_takes_its_command_with_it(tmp_pat
     mark = f"{os.getpid()}.7"
     keys = {"command": f"sleep 1000 {mark} & wait", "shell": ["/bin/bash", "-c"]}
     with pushing(tmp_path, "exec", keys) as process:
-        wait_until(lambda: sleeping(mark), "the command's child")
+        wait_for(lambda: sleeping(mark), "the command's child")
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait(20) == 0
-        wait_until(lambda: not sleeping(mark), "the command's child to be gone")
+        wait_for(lambda: not sleeping(mark), "the command's child to be gone")
 
 
 def test_a_push_process_that_is_closed_lets_go_of_its_port_and_is_not_started_again(tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def test_a_push_process_that_is_closed_lets_go_of_its_port_and_is_not_started_ag
     options = {"type": "http", "spec": spec, "directory": str(tmp_path / "log"), "durable": True}
     push = PushProcess("sources.shop", {**options, "extent": str(tmp_path / "x")})
     push.start()
-    wait_until(lambda: _answers(f"http://127.0.0.1:{port}/"), "the port to answer")
+    wait_for(lambda: _answers(f"http://127.0.0.1:{port}/"), "the port to answer")
     push.close()
     assert push._thread is not None
     push._thread.join(20)
@@ -323,7 +323,7 @@ def test_a_killed_push_process_has_every_accepted_event(tmp_path: Path) -> None:
     port = free_port()
     accepted = 0
     with pushing(tmp_path, "http", {"port": port}) as process:
-        wait_until(lambda: _answers(f"http://127.0.0.1:{port}/"), "the port to answer")
+        wait_for(lambda: _answers(f"http://127.0.0.1:{port}/"), "the port to answer")
         threading.Timer(0.5, lambda: process.send_signal(signal.SIGKILL)).start()
         deadline = time.monotonic() + 20
         with httpx.Client() as client:

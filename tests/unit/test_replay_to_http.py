@@ -13,7 +13,7 @@ from controlplane.devstack.ports import free_port
 from pipelines.domain.dead_letters import HttpTarget
 from tests.certificates import issue
 from tests.unit.test_push_sources import pushing
-from tests.waiting import wait_until
+from tests.waiting import wait_for
 from workers.adapters.intakes import IntakeOutlet
 from workers.agent.intake.event import Event
 from workers.agent.intake.log import end
@@ -55,7 +55,7 @@ def test_letters_are_posted_with_the_token_over_the_sources_own_tls(tmp_path: Pa
     tls, port = certificate(tmp_path / "own"), free_port()
     to = HttpTarget("0.0.0.0", port, "/events", "s3cret", tls["tls_certificate"])  # noqa: S104 - how a source may listen
     with pushing(tmp_path, "http", {"port": port, "path": "/events", "token": "s3cret", **tls}):
-        wait_until(up(to), "the port to answer")
+        wait_for(up(to), "the port to answer")
         outlet = IntakeOutlet(to)
         answers = outlet.send([letter(b"one", h="é".encode()), letter(b"\xff"), letter(b"two")])
         assert answers[::2] == [None, None]
@@ -78,7 +78,7 @@ def test_a_full_log_is_waited_for_and_what_was_taken_before_is_known(tmp_path: P
     limits: dict[str, Any] = {"capacity": 2, "transaction_capacity": 2, "keep_alive": 0.0}
     to = HttpTarget("127.0.0.1", port, "/", blob=True)
     with pushing(tmp_path, "http", {"port": port, "handler": "blob", **limits}):
-        wait_until(up(to), "the port to answer")
+        wait_for(up(to), "the port to answer")
         with pytest.raises(Away, match="503") as away:
             IntakeOutlet(to).send([letter(b"\xff\x00", a=b"b c"), letter(b""), letter(b"late")])
     assert away.value.acknowledged == (0, 1)

@@ -110,7 +110,8 @@ class LocalLauncher(Spec):
         default=4, example=4, unit="cores", ge=1, le=256,
     )  # fmt: skip
     driver_memory: DriverMemory = field(
-        "The JVM's heap, at least 512m. From 1g on it is laid out for throughput and stays larger at rest.",
+        "The JVM's heap, at least 512m. From 1g on it is laid out for throughput and stays larger at rest; records of "
+        "20 MB need as much.",
         default="512m", example="1g", unit="bytes, with m or g",
     )  # fmt: skip
 

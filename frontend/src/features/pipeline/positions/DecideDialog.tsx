@@ -1,13 +1,12 @@
-import { Group, Modal, Stack, Text, TextInput } from '@mantine/core'
+import { Modal, Stack, Text } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { applyPositions, planQuery } from '@/api/positions'
 import type { PositionMove, PositionPlan } from '@/api/types'
+import { ConfirmByName } from '@/components/actions/ConfirmByName'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
-import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { applyPositionsCall } from '@/domain/calls'
 import { count, plural } from '@/lib/format'
@@ -41,11 +40,13 @@ export function DecideDialog({ name, to, onClose }: DecideProps) {
         {plan.data && <Consequences plan={plan.data} />}
         {decision.error && <ErrorNote error={decision.error} />}
         {hash && <ShowCall call={applyPositionsCall(name, hash)} subject="Apply" />}
-        <Confirm
+        <ConfirmByName
           name={name}
+          keep="Leave it"
+          act="Apply"
           blocked={hash ? null : 'There is no plan that could be applied.'}
           pending={decision.isPending}
-          onApply={() => hash && decision.mutate(hash)}
+          onAct={() => hash && decision.mutate(hash)}
           onClose={onClose}
         />
       </Stack>
@@ -117,43 +118,5 @@ function Moves({ moves }: { moves: PositionMove[] }) {
         </tr>
       ))}
     </Table>
-  )
-}
-
-interface ConfirmProps {
-  name: string
-  /** Why there is nothing to apply. */
-  blocked: string | null
-  pending: boolean
-  onApply: () => void
-  onClose: () => void
-}
-
-function Confirm({ name, blocked, pending, onApply, onClose }: ConfirmProps) {
-  const [typed, setTyped] = useState('')
-  return (
-    <Stack gap="md" component="form" onSubmit={(event) => event.preventDefault()}>
-      <TextInput
-        label={`Type ${name} to confirm`}
-        value={typed}
-        onChange={(event) => setTyped(event.currentTarget.value)}
-        autoComplete="off"
-        spellCheck={false}
-      />
-      <Group justify="flex-end" gap="xs">
-        <ReasonButton variant="default" onClick={onClose}>
-          Leave it
-        </ReasonButton>
-        <ReasonButton
-          type="submit"
-          color="red.8"
-          loading={pending}
-          reason={blocked ?? (typed === name ? null : 'Type the name first.')}
-          onClick={onApply}
-        >
-          Apply
-        </ReasonButton>
-      </Group>
-    </Stack>
   )
 }

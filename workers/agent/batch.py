@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, Observation
@@ -134,6 +135,15 @@ class Judgement:
             return frame.observe(counted, *self.counters)
         return frame.withColumn("verdict", self.chosen).observe(counted, *self.counters).where(_IS_DELIVERED)
 
+    def written(self, frame: DataFrame, counted: Observation | str, columns: Sequence[Column]) -> DataFrame:
+        """The same in a sink's own columns, among a few more. They are made together with the verdict: another step
+        behind the count would copy each event once more."""
+        also = [name for name in ("copy",) if name in self.own]
+        if self.chosen is None:
+            return frame.select(*columns, *also).observe(counted, *self.counters)
+        marked = frame.select(*columns, *also, self.chosen.alias("verdict"))
+        return marked.observe(counted, *self.counters).where(_IS_DELIVERED)
+
     def dead(self, frame: DataFrame) -> DataFrame | None:
         """The dead and unrouted events, with `component` and `cause`; None where none can be."""
         names = {name for name, _ in self.verdicts if name in _DEAD}
@@ -159,8 +169,8 @@ class Batch:
 
 
 class Attempt:
-    """One pass over a batch: what `select` gives must be written, by one action; then there are `counts`. `repeats`:
-    tasks of the write that ran more than once, because a cluster lost them."""
+    """One pass over a batch: `events`, or what `written` gives, must be written by one action; then there are `counts`.
+    `repeats`: tasks of the write that ran more than once, because a cluster lost them."""
 
     def __init__(self, batch: Batch, judgement: Judgement) -> None:
         self.planned = batch.planned
@@ -170,16 +180,15 @@ class Attempt:
         self._counted = Observation()
         self._counts: Counts | None = None
         self._held: Counts | None = None
-        self._delivered = judgement.delivered(batch.frame, self._counted)
 
-    @property
+    @cached_property
     def events(self) -> DataFrame:
         """What the sink must take: key, body, headers and origin, and `copy` where a record can be several events."""
-        return self.select(*self._judgement.own)
+        return self._judgement.delivered(self._batch.frame, self._counted).select(*self._judgement.own)
 
-    def select(self, *columns: Column | str) -> DataFrame:
-        """The same in the sink's own columns, at once: each step of a plan costs milliseconds."""
-        return self._delivered.select(*columns)
+    def written(self, columns: Sequence[Column]) -> DataFrame:
+        """The same in the sink's own columns, with others that it has to pass over."""
+        return self._judgement.written(self._batch.frame, self._counted, columns)
 
     def refuse(self, refusals: list[Refusal]) -> None:
         """Events that the sink refused for good: they become dead letters instead of delivered."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -196,8 +196,11 @@ class SinkBuilder(Builder, ABC):
         """Seconds that a write may take."""
         return float(self.spec.write_deadline)
 
-    def stream(self, events: DataFrame, source: str, channel: str) -> DataStreamWriter:
-        """A writer without foreachBatch, for real-time mode, where the sink has one."""
+    def stream(
+        self, written: Callable[[Sequence[Column]], DataFrame], source: str, channel: str
+    ) -> DataStreamWriter:  # fmt: skip
+        """A writer without foreachBatch, for real-time mode, where the sink has one. `written`: the events in its own
+        columns, with others that it has to pass over."""
         raise NotImplementedError
 
     def refuses(self) -> Column | None:

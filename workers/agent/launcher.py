@@ -43,7 +43,7 @@ from workers.agent.real_time import COUNTED, Flow, Query, RealTimeQuery
 from workers.agent.sink_processors import processor
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _IDLE_LOOK_MS = 250
 """How soon a source that had nothing new is looked at again; each look takes a few milliseconds of a core."""
@@ -300,7 +300,9 @@ class Launcher:
         starts = self._starts[query.name]
         if isinstance(query, RealTimeQuery):
             frame = compiler.flow(spark, self._graph, query.read, starts)
-            query.start(Flow(self._judged(query, frame), partial(self._recount, spark, query)), on_end)
+            judgement = self._judge(query).judgement(frame, "", None)
+            written = partial(judgement.written, frame, COUNTED)
+            query.start(Flow(written, partial(self._recount, spark, query)), on_end)
         else:
             most = self._definition.max_events(query.read)
             query.start(
@@ -308,10 +310,6 @@ class Launcher:
                 self._definition.delivery.trigger_interval_ms,
                 on_end,
             )
-
-    def _judged(self, query: RealTimeQuery, frame: DataFrame) -> DataFrame:
-        judgement = self._judge(query).judgement(frame, "", None)
-        return judgement.delivered(frame, COUNTED).select(*judgement.own)
 
     def _recount(self, spark: SparkSession, query: RealTimeQuery, starts: Offsets, ends: Offsets) -> Counts:
         frame = compiler.past(spark, self._graph, query.read, starts, ends)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from workers.agent.log import say
 from workers.agent.query import ReadQuery
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
 COUNTED = "counted"
@@ -42,9 +42,9 @@ class CountsMissing(Exception):
 
 @dataclass(frozen=True)
 class Flow:
-    """What a query needs to run and to recount: `events` of the endless frame, and of a past range."""
+    """What a query needs to run and to recount: the endless frame in given columns, and the counts of a past range."""
 
-    events: DataFrame
+    written: Callable[[Sequence[Column]], DataFrame]
     count: Callable[[Offsets, Offsets], Counts]
 
 
@@ -110,7 +110,7 @@ class RealTimeQuery:
 
     def _begin(self, flow: Flow) -> None:
         self._books.begin(self._books.done_batch + 1)
-        writer = self._sink.stream(flow.events, self.read.source, self._books.channel)
+        writer = self._sink.stream(flow.written, self.read.source, self._books.channel)
         writer = writer.queryName(self.name).option("checkpointLocation", str(self.checkpoint.path))
         length = f"{self._duration * 1000:.0f} milliseconds"
         self._query = writer.outputMode("update").trigger(realTime=length).start()  # type: ignore[call-overload]

@@ -7,6 +7,7 @@ what arrived can be counted, and consumers can drop what comes twice. One header
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -94,13 +95,15 @@ class Builder(SinkBuilder):
     def write(self, attempt: Attempt) -> Counts:
         """Spark writes and waits for all acknowledgements."""
         planned = attempt.planned
-        records = attempt.select(*self._columns(planned.source, planned.channel))
+        records = attempt.written(self._columns(planned.source, planned.channel))
         records.write.format("kafka").mode("append").options(**self._options()).save()
         return attempt.counts
 
-    def stream(self, events: DataFrame, source: str, channel: str) -> DataStreamWriter:
+    def stream(
+        self, written: Callable[[Sequence[Column]], DataFrame], source: str, channel: str
+    ) -> DataStreamWriter:  # fmt: skip
         """Spark writes each record at once: in real-time mode nothing lingers."""
-        records = events.select(*self._columns(source, channel))
+        records = written(self._columns(source, channel))
         return records.writeStream.format("kafka").options(**{**self._options(), "kafka.linger.ms": "0"})
 
     def _columns(self, source: str, channel: str) -> list[Column]:

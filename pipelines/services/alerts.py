@@ -18,7 +18,7 @@ from controlplane.shared import clock
 from controlplane.shared.errors import Conflict, NotFound
 from pipelines.domain.alert_rules import JUDGED, STANDING, AlertRule, AlertState, Facts, Override, broken, settings_for
 from pipelines.models import Alert, AlertSetting, Pipeline
-from pipelines.services import audit, events
+from pipelines.services import audit, bulk, events
 from pipelines.services.audit import Actor
 
 _STANDING = [state.value for state in STANDING]
@@ -189,4 +189,4 @@ def unset(*, rule: AlertRule, label: str, pipeline_name: str, actor: Actor) -> N
 
 def prune(*, before: datetime) -> int:
     """Delete alerts that were over before `before`; returns their number."""
-    return Alert.objects.filter(state=AlertState.RESOLVED, resolved_at__lt=before).delete()[0]
+    return bulk.delete(Alert.objects.filter(state=AlertState.RESOLVED, resolved_at__lt=before))

@@ -11,8 +11,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import connection
-from django.db.models import Field, JSONField, Model
+from django.db.models import Field, JSONField, Model, QuerySet
 
+DELETED_AT_ONCE = 50_000
+_DELETED_TOGETHER = 500
 _LARGEST = 2**63 - 1
 Column = tuple[str, "Field[Any, Any]"]
 """Its name in the parameter, and the field that says of which type it is."""
@@ -57,6 +59,19 @@ def update(model: type[Model], rows: Sequence[Mapping[str, Any]], *, seen: Colle
     with connection.cursor() as cursor:
         cursor.execute(sql, [parameter])
         return {row[0] for row in cursor.fetchall()}
+
+
+def delete(rows: QuerySet[Any], *, most: int = DELETED_AT_ONCE) -> int:
+    """Delete the oldest of these rows, at most so many, in statements that hold no lock for long; returns their number.
+    What is left is deleted the next time."""
+    gone = 0
+    while gone < most:
+        some = list(rows.order_by("pk").values_list("pk", flat=True)[: min(_DELETED_TOGETHER, most - gone)])
+        if not some:
+            break
+        rows.model._default_manager.filter(pk__in=some).delete()
+        gone += len(some)
+    return gone
 
 
 def _unfolded(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:

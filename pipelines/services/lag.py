@@ -17,6 +17,7 @@ from django.db.models import QuerySet
 
 from pipelines.domain.lag import STEPS, PartitionLag, as_rows, from_rows, most, rolled_up, total, window_of
 from pipelines.models import GroupSnapshot, LagPoint
+from pipelines.services import bulk
 
 _MOST_WINDOWS = 24
 """Rolled up at once; the next minute goes on."""
@@ -101,5 +102,5 @@ def prune(*, now: datetime, retention: LagRetention) -> int:
     for model in (LagPoint, GroupSnapshot):
         for step, keep in kept.items():
             rows = model._default_manager.filter(step=step, at__lt=now - keep)
-            deleted += rows.delete()[0]
+            deleted += bulk.delete(rows)
     return deleted

@@ -126,12 +126,12 @@ class Retention:
 
 
 def prune(*, now: datetime, retention: Retention) -> dict[str, int]:
-    """Delete what is older than its retention; returns how many rows of each kind."""
+    """Delete what is older than its retention, the oldest first; returns how many rows of each kind."""
     old = {
         "samples": Sample.objects.filter(at__lt=now - retention.samples),
         "events": Event.objects.filter(at__lt=now - retention.events),
         "idempotency_keys": IdempotencyKey.objects.filter(created_at__lt=now - retention.idempotency_keys),
     }
-    deleted = {name: rows.delete()[0] for name, rows in old.items()}
+    deleted = {name: bulk.delete(rows) for name, rows in old.items()}
     letters = dead_letters.prune(before=now - retention.dead_letters, each=retention.letters_each)
     return deleted | {"dead_letters": letters}

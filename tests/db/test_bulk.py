@@ -80,3 +80,13 @@ def test_nothing_is_no_statement(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(0):
         bulk.insert([])
         assert bulk.update(Run, []) == set()
+
+
+def test_a_large_deletion_begins_with_the_oldest_and_ends_at_its_bound() -> None:
+    pipeline = PipelineFactory.create()
+    bulk.insert([Sample(pipeline=pipeline, at=AT, records_per_second=0, lag_records=n) for n in range(1200)])
+    old = Sample.objects.filter(pipeline=pipeline)
+    assert bulk.delete(old, most=1100) == 1100
+    assert set(old.values_list("lag_records", flat=True)) == set(range(1100, 1200))
+    assert bulk.delete(old) == 100
+    assert bulk.delete(old) == 0

@@ -17,7 +17,16 @@ interface ConfirmByNameProps {
 }
 
 /** What cannot be taken back asks for the typed name. */
-export function ConfirmByName({ name, keep, act, blocked, pending, onAct, onClose, children }: ConfirmByNameProps) {
+export function ConfirmByName({
+  name,
+  keep,
+  act,
+  blocked,
+  pending,
+  onAct,
+  onClose,
+  children,
+}: ConfirmByNameProps) {
   const [typed, setTyped] = useState('')
   return (
     <Stack gap="md" component="form" onSubmit={(event) => event.preventDefault()}>

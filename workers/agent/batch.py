@@ -131,18 +131,19 @@ class Judgement:
     def delivered(self, frame: DataFrame, counted: Observation | str) -> DataFrame:
         """The events that are to be delivered, among other columns. All verdicts are counted on the way, under an
         observation or a name."""
-        if self.chosen is None:
-            return frame.observe(counted, *self.counters)
-        return frame.withColumn("verdict", self.chosen).observe(counted, *self.counters).where(_IS_DELIVERED)
+        return self._passed(frame if self.chosen is None else frame.withColumn("verdict", self.chosen), counted)
 
     def written(self, frame: DataFrame, counted: Observation | str, columns: Sequence[Column]) -> DataFrame:
         """The same in a sink's own columns, among a few more. They are made together with the verdict: another step
         behind the count would copy each event once more."""
-        also = [name for name in ("copy",) if name in self.own]
-        if self.chosen is None:
-            return frame.select(*columns, *also).observe(counted, *self.counters)
-        marked = frame.select(*columns, *also, self.chosen.alias("verdict"))
-        return marked.observe(counted, *self.counters).where(_IS_DELIVERED)
+        also = [f.col("copy")] if "copy" in self.own else []
+        if self.chosen is not None:
+            also.append(self.chosen.alias("verdict"))
+        return self._passed(frame.select(*columns, *also), counted)
+
+    def _passed(self, frame: DataFrame, counted: Observation | str) -> DataFrame:
+        passed = frame.observe(counted, *self.counters)
+        return passed if self.chosen is None else passed.where(_IS_DELIVERED)
 
     def dead(self, frame: DataFrame) -> DataFrame | None:
         """The dead and unrouted events, with `component` and `cause`; None where none can be."""

@@ -43,6 +43,7 @@ class Builder(SinkBuilder):
         super().__init__(spec, place)
         self._cluster = Cluster.of(spec.bootstrap_servers, spec.options)
         self._made: dict[str, list[Column]] = {}
+        self._looked = time.monotonic()
 
     def probe(self) -> None:
         """Every topic exists and may be written."""

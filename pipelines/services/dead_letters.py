@@ -17,7 +17,7 @@ from pipelines.domain.states import LetterState
 from pipelines.models import DeadLetter, Pipeline, Run
 from pipelines.selectors.dead_letters import free
 from pipelines.selectors.situations import OPEN_STATES
-from pipelines.services import audit, events
+from pipelines.services import audit, bulk, events
 from pipelines.services.audit import Actor
 
 LONGEST_CAUSE = 2000
@@ -125,17 +125,9 @@ def prune(*, before: datetime, each: int) -> int:
     A pass deletes at most DELETED_AT_ONCE; letters that are being replayed stay.
     """
     idle = DeadLetter.objects.exclude(operation__state__in=OPEN_STATES)
-    deleted = _delete(list(idle.filter(at__lt=before).order_by("at").values_list("pk", flat=True)[:DELETED_AT_ONCE]))
+    deleted = bulk.delete(idle.filter(at__lt=before), most=DELETED_AT_ONCE)
     counts = DeadLetter.objects.order_by().values("pipeline").annotate(number=Count("id")).filter(number__gt=each)
     for row in counts:
         surplus = min(row["number"] - each, DELETED_AT_ONCE - deleted)
-        oldest = idle.filter(pipeline=row["pipeline"]).order_by("id").values_list("pk", flat=True)
-        deleted += _delete(list(oldest[: max(0, surplus)]))
+        deleted += bulk.delete(idle.filter(pipeline=row["pipeline"]), most=surplus)
     return deleted
-
-
-def _delete(ids: list[int]) -> int:
-    return sum(
-        DeadLetter.objects.filter(pk__in=ids[start : start + _AT_ONCE]).delete()[0]
-        for start in range(0, len(ids), _AT_ONCE)
-    )

@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterator
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from controlplane.provision.errors import SetupError
+from workers.agent.kafka import Cluster
 
 TIMEOUT = 30.0  # seconds for one request
 READ_TIMEOUT = 120.0  # seconds to read a whole topic
@@ -49,15 +50,12 @@ def delete(servers: str, topics: list[str]) -> None:
 
 def end_offsets(servers: str, topic: str) -> dict[int, int]:
     """The next offset of each partition. Raises SetupError when the topic does not exist or the broker is away."""
-    client = admin(servers)
     try:
-        found = client.list_topics(topic, timeout=TIMEOUT).topics[topic]
-        if found.error is not None:
-            raise KafkaException(found.error)
-        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        asked = {TopicPartition(topic, partition): latest for partition in found.partitions}
-        futures = client.list_offsets(asked, request_timeout=TIMEOUT)
-        return {place.partition: int(future.result(TIMEOUT).offset) for place, future in futures.items()}
+        partitions = admin(servers).list_topics(topic, timeout=TIMEOUT).topics[topic]
+        if partitions.error is not None:
+            raise KafkaException(partitions.error)
+        ends = Cluster.of(servers, {}).latest([(topic, partition) for partition in partitions.partitions], TIMEOUT)
+        return {partition: end for (_, partition), end in ends.items()}
     except KafkaException as error:
         raise SetupError(f"The offsets of {topic} could not be read: {error.args[0]}", _hint(servers)) from error
 

@@ -16,11 +16,11 @@ from confluent_kafka.admin import (
     ConfigEntry,
     ConfigResource,
     NewTopic,
-    OffsetSpec,
     ResourceType,
 )
 
 from tests.waiting import wait_for
+from workers.agent.kafka import Cluster
 
 _PARTITIONS = 4
 
@@ -143,9 +143,7 @@ class Topics:
 
     def ends(self, topic: str) -> dict[tuple[str, int], int]:
         """Where the log of each partition ends now."""
-        wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(_PARTITIONS)}  # type: ignore[no-untyped-call]
-        futures = self._admin.list_offsets(wanted, request_timeout=20)
-        return {(topic, at.partition): future.result(20).offset for at, future in futures.items()}
+        return Cluster.of(self.servers, {}).latest([(topic, number) for number in range(_PARTITIONS)])
 
     def mirrored(self) -> dict[int, int]:
         """What the declared group's commits say."""

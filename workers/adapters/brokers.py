@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import OffsetSpec
 
 from pipelines.domain.watching import Description
@@ -30,20 +30,7 @@ class _Client(Client):
 
     def at_times(self, wanted: Mapping[Key, OffsetSpec]) -> dict[Key, int]:
         """Offsets by a specification of its own for each partition."""
-        asked = {TopicPartition(*key): spec for key, spec in wanted.items()}
-        futures = self._admin.list_offsets(asked, request_timeout=TIMEOUT) if asked else {}
-        found = {}
-        for at, future in futures.items():
-            try:
-                offset = future.result(TIMEOUT + 1).offset
-            except KafkaException as error:
-                if error.args[0].code() not in _UNKNOWN:
-                    self._forget_leaders()
-                    raise
-            else:
-                if offset >= 0:
-                    found[at.topic, at.partition] = offset
-        return found
+        return self._listed(wanted, TIMEOUT, absent=_UNKNOWN)
 
     def description(self, group: str) -> Description:
         """Coordinator, state and members of a group."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +32,12 @@ NOT_COORDINATED = {
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR,
 }  # fmt: skip
 """Nobody can say at the moment what a group has committed."""
+
+_NOT_LED = {
+    KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+}  # fmt: skip
+"""Nobody can say at the moment where a partition ends: its leader moves, or it was added a moment ago."""
 
 _LIBRDKAFKA_NAMES = {
     "security.protocol": "security.protocol",
@@ -187,25 +193,47 @@ class Cluster:
         return self._offsets(partitions, OffsetSpec.for_timestamp(milliseconds), TIMEOUT)
 
     def _offsets(self, partitions: Iterable[Key], spec: OffsetSpec, timeout: float, **how: Any) -> Offsets:
-        """A negative answer means that nothing was found; it is no offset and never leaves this method."""
-        wanted = {TopicPartition(topic, number): spec for topic, number in partitions}
-        if not wanted:
-            return {}
-        try:
-            return self._ask(wanted, timeout, how)
-        except KafkaException:
-            self._forget_leaders()
-            raise
+        return self._listed(dict.fromkeys(partitions, spec), timeout, **how)
+
+    def _listed(
+        self, wanted: Mapping[Key, OffsetSpec], timeout: float, absent: Collection[int] = (), **how: Any
+    ) -> Offsets:
+        """Offsets by a specification each; a partition that fails with a code of `absent` is left out.
+
+        A leader that is being elected is waited for. A negative answer means that nothing was found; it is no offset
+        and never leaves this method.
+        """
+        deadline = time.monotonic() + timeout
+        while wanted:
+            try:
+                return self._ask(wanted, deadline - time.monotonic(), absent, how)
+            except KafkaException as error:
+                self._forget_leaders()
+                if error.args[0].code() not in _NOT_LED or time.monotonic() + _RETRY >= deadline:
+                    raise
+                time.sleep(_RETRY)
+        return {}
 
     def _forget_leaders(self) -> None:
         """After a broker's restart librdkafka's admin client goes on asking with the old leader epoch, for ever."""
         with self._client_lock:
             self._client = None
 
-    def _ask(self, wanted: dict[TopicPartition, OffsetSpec], timeout: float, how: dict[str, Any]) -> Offsets:
-        futures = self._admin.list_offsets(wanted, request_timeout=timeout, **how)
-        answers = {(at.topic, at.partition): future.result(timeout + 1).offset for at, future in futures.items()}
-        return {key: offset for key, offset in answers.items() if offset >= 0}
+    def _ask(
+        self, wanted: Mapping[Key, OffsetSpec], timeout: float, absent: Collection[int], how: dict[str, Any]
+    ) -> Offsets:
+        request = {TopicPartition(*key): spec for key, spec in wanted.items()}
+        found = {}
+        for at, future in self._admin.list_offsets(request, request_timeout=timeout, **how).items():
+            try:
+                offset = future.result(timeout + 1).offset
+            except KafkaException as error:
+                if error.args[0].code() not in absent:
+                    raise
+            else:
+                if offset >= 0:
+                    found[at.topic, at.partition] = offset
+        return found
 
     def cluster_id(self) -> str:
         """The id that the cluster was formatted with."""

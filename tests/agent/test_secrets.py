@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
 from controlplane.devstack.child import running
 from controlplane.devstack.kafka import bootstrap_servers, kafka_service
 from controlplane.devstack.ports import free_port
-from pipelines.domain.journal import Exited
+from pipelines.domain.journal import Exited, SinkFailed
 from pipelines.domain.protocol import Exit, Handover
 from pipelines.domain.secrets import forms
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Run, holders
 from tests.agent.topics import Topics
+from tests.fakes.http_servers import Asked, BulkIndex, Reply, serving
+from tests.postgres import running_postgres
 
 CANARY = 'canary-"9b1\\d'
 REFERENCE = "${secret:shop}"
@@ -125,6 +130,48 @@ def test_a_cause_that_quotes_the_secret_is_masked_in_status_and_journal(
     (ended,) = run.of_kind(Exited)
     assert "[redacted]" in ended.reason
     assert "[redacted]" in run.log
+
+
+def test_writers_on_executors_have_the_secret_and_their_errors_do_not_tell_it(
+    topics: Topics, make_pipeline: MakePipeline
+) -> None:
+    """PostgreSQL, HTTP and OpenSearch; the server answers at first with the very token that it was sent."""
+    quoted, index = iter([401] * 3), BulkIndex()
+
+    def quoting(asked: Asked) -> Reply:
+        return Reply(next(quoted, 200), {"refused": asked.headers["authorization"]})
+
+    with running_postgres() as address, serving(quoting) as web, serving(index.reply) as search:
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("CREATE TABLE events (body text)")
+        sinks: dict[str, dict[str, Any]] = {
+            "rows": {"type": "postgres", "dsn": "${secret:dsn}", "table": "events"},
+            "web": {"type": "http", "url": web.url, "token": REFERENCE, "total_timeout": 5},
+            "docs": {
+                "type": "opensearch", "hosts": [search.url], "index": "orders", "document": "event",
+                "username": "shop", "password": REFERENCE,
+            },
+        }  # fmt: skip
+        pipeline = make_pipeline()
+        pipeline.definition["channels"] = {name: {"type": "direct"} for name in sinks}
+        pipeline.definition["sinks"] = {name: {"channel": name, **sink} for name, sink in sinks.items()}
+        dsn = address.replace("headgate@", "headgate:canary-dsn@")
+        topics.produce(90)
+        masked = sorted(forms(CANARY) | forms(dsn))
+        run = pipeline.prepare(Handover(values={REFERENCE: CANARY, "${secret:dsn}": dsn}, masked=masked)).start()
+        run.wait_delivered(270, 240)
+        assert_hidden(run)
+        assert run.stop().exit_code == 0
+        assert_hidden(run)
+        with psycopg.connect(address) as connection:
+            assert connection.execute("SELECT count(*) FROM events").fetchone() == (90,)
+    assert {asked.headers["authorization"] for asked in web.seen} == {f"Bearer {CANARY}"}
+    login = base64.b64encode(f"shop:{CANARY}".encode()).decode()
+    assert {asked.headers["authorization"] for asked in search.seen} == {f"Basic {login}"}
+    assert len(index.documents) == 90
+    causes = [failed.cause for failed in run.of_kind(SinkFailed) if failed.sink == "web"]
+    assert causes
+    assert all("401" in cause and "[redacted]" in cause for cause in causes)
 
 
 def test_a_value_that_was_not_handed_over_starts_nothing(topics: Topics, make_pipeline: MakePipeline) -> None:

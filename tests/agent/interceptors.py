@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,15 @@ class Misbehaves:
         if lazily == "kill":
             os._exit(4)
         return event
+
+
+class Endless:
+    """Goes on for ever, whatever exception is raised in it."""
+
+    def intercept(self, event: Event) -> Event:
+        while True:
+            with suppress(Exception):
+                time.sleep(0.01)
 
 
 class Notes:

@@ -91,6 +91,12 @@ def test_a_batch_that_loses_events_is_an_error(session: SparkSession, name: str,
         sent(session, events("a", "b"), python(name))
 
 
+def test_a_loop_without_end_fails_the_batch_and_no_event(session: SparkSession) -> None:
+    with pytest.raises(Exception, match="Endless: it took longer than") as failure:
+        sent(session, events("a"), python("Endless", batch_timeout=0.5, on_error="drop"))
+    assert blocked_by(str(failure.value)) is None
+
+
 @pytest.mark.parametrize("does", ["raise", "connect", "exit"])
 def test_an_initialisation_that_comes_late_fails_the_batch_whatever_on_error_says(
     session: SparkSession, does: str

@@ -33,6 +33,8 @@ _NEVER_OF_AN_EVENT = (InitializationError, ImportError, NameError, MemoryError)
 SAME_FAILURES = 100
 """So many events in a row, the first that an instance sees, that fail for one cause: it is the instance that fails."""
 _CLOSING = 2.0
+_AGAIN = 1.0
+"""Seconds between two interrupts of code that does not let itself be interrupted."""
 _SUGGESTION = "Repair the interceptor or its surroundings, then start the pipeline again."
 
 
@@ -46,7 +48,12 @@ class Settings:
     config: dict[str, Any]
     on_error: str
     init_timeout: float
+    batch_timeout: float
     control: str | None = None
+
+
+class TookTooLong(BaseException):
+    """Interrupts code of an interceptor; no event's failure, and not meant to be caught there."""
 
 
 class InterceptorFailed(RuntimeError):
@@ -82,7 +89,7 @@ def initialised(settings: Settings) -> Running:
     control = Path(settings.control) if settings.control else None
     context = Context(host=socket.gethostname(), config=settings.config, control=control)
     try:
-        with _at_most(settings.init_timeout):
+        with at_most(settings.init_timeout):
             instance = inside(settings.path, _made)(settings.class_name, context)
     except BaseException as error:
         raise _failed(settings, f"It failed to initialise on {context.host}: {told(error)}") from error
@@ -103,17 +110,20 @@ def load(class_name: str) -> Any:
 
 
 @contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
-    """Interrupt Python code that takes longer; only the main thread can be interrupted."""
-    if threading.current_thread() is not threading.main_thread():
+def at_most(seconds: float) -> Iterator[None]:
+    """Interrupt Python code that takes longer, and again each second where it goes on; 0 is no limit.
+
+    Only the main thread can be interrupted, and no call into C. Raises TookTooLong.
+    """
+    if not seconds or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def late(_number: int, _frame: FrameType | None) -> None:
-        raise TimeoutError(f"it took longer than {seconds:g} s")
+        raise TookTooLong(f"it took longer than {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
     try:
         yield
     finally:
@@ -125,6 +135,8 @@ def told(error: BaseException) -> str:
     """An exception in a line."""
     if isinstance(error, SystemExit):
         return f"it called sys.exit({error.code!r})"
+    if isinstance(error, TookTooLong):
+        return str(error)
     return f"{type(error).__name__}: {error}"[:LONGEST_CAUSE]
 
 
@@ -140,7 +152,7 @@ def close_all() -> None:
         ending.context.cancel()
         if hasattr(ending.instance, "close"):
             try:
-                with _at_most(_CLOSING):
+                with at_most(_CLOSING):
                     inside(ending.path, ending.instance.close)()
             except BaseException as error:
                 print(f"an interceptor did not close: {told(error)}")
@@ -152,7 +164,9 @@ def mapper(settings: Settings) -> Callable[[Iterator[pa.RecordBatch]], Iterator[
     def intercept(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         work = Task(settings, running(settings))
         for batch in batches:
-            yield work.through(batch)
+            with at_most(settings.batch_timeout):
+                result = work.through(batch)
+            yield result
 
     return intercept
 
@@ -252,6 +266,8 @@ class Task:
         if isinstance(error, Cancelled | KeyboardInterrupt) or own.context.cancelled():
             own.context.cancel()
             raise RuntimeError("the run is being stopped; the batch is given up") from error
+        if isinstance(error, TookTooLong):
+            raise RuntimeError(f"The interceptor {self._settings.class_name}: {error} over one batch") from error
         if _is_of_the_instance(error, own) or self._settings.on_error == "fail":
             raise _failed(self._settings, told(error)) from error
         if not own.succeeded:

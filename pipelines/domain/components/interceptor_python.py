@@ -48,6 +48,12 @@ class PythonInterceptor(InterceptorSpec):
     init_timeout: Annotated[Duration, AfterValidator(_not_zero)] = field(
         "How long `initialize` may take, in each process.", default=60.0, example="30s", unit="seconds"
     )
+    batch_timeout: Duration = field(
+        "How long the class may work on one Arrow batch. A loop without end is interrupted then; the batch fails "
+        "and is tried again, and at the third time its records are named. A call into C is not "
+        "interrupted. 0: no limit.",
+        default=600.0, example="30s", unit="seconds",
+    )  # fmt: skip
 
     @property
     def repeatable(self) -> bool:

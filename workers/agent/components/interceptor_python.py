@@ -36,6 +36,7 @@ class Builder(InterceptorBuilder):
         return Settings(
             run=str(self.place.run or self.place.pipeline), path=self.place.path, class_name=self.spec.class_name,
             config=dict(self.spec.config), on_error=self.spec.on_error, init_timeout=self.spec.init_timeout,
+            batch_timeout=self.spec.batch_timeout,
             control=str(self.place.run / "control.json") if self.place.run else None,
         )  # fmt: skip
 

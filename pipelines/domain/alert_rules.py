@@ -39,6 +39,7 @@ class AlertRule(StrEnum):
     GROUP_MOVED = "group_moved"
     GROUP_LOST = "group_lost"
     EXPIRING = "expiring"
+    HOST_SILENT = "host_silent"
 
 
 RULE_DESCRIPTIONS: dict[AlertRule, str] = {
@@ -50,6 +51,7 @@ RULE_DESCRIPTIONS: dict[AlertRule, str] = {
     AlertRule.GROUP_MOVED: "Somebody else commits to a consumer group, or its commits jumped.",
     AlertRule.GROUP_LOST: "Commits of a consumer group are gone.",
     AlertRule.EXPIRING: "Retention or the expiry of the group will pass a position.",
+    AlertRule.HOST_SILENT: "Nothing is heard of a host for 30 s, or for `for_seconds` where that is longer.",
 }
 
 
@@ -63,6 +65,9 @@ class RuleSettings(BaseModel):
     records: Annotated[int, Field(ge=1)] | None = None
     seconds: Annotated[float, Field(gt=0)] | None = None
 
+
+ABOUT_HOSTS = frozenset({AlertRule.HOST_SILENT})
+"""Rules about hosts: settings for a label or a pipeline would change nothing."""
 
 DEFAULTS: dict[AlertRule, RuleSettings] = {
     **{rule: RuleSettings() for rule in AlertRule},

@@ -9,14 +9,25 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import inf
 from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
 from controlplane.shared import clock
-from controlplane.shared.errors import Conflict, NotFound
-from pipelines.domain.alert_rules import JUDGED, STANDING, AlertRule, AlertState, Facts, Override, broken, settings_for
+from controlplane.shared.errors import Conflict, Invalid, NotFound
+from pipelines.domain.alert_rules import (
+    ABOUT_HOSTS,
+    JUDGED,
+    STANDING,
+    AlertRule,
+    AlertState,
+    Facts,
+    Override,
+    broken,
+    settings_for,
+)
 from pipelines.models import Alert, AlertSetting, Pipeline
 from pipelines.services import audit, bulk, events
 from pipelines.services.audit import Actor
@@ -25,16 +36,22 @@ _STANDING = [state.value for state in STANDING]
 
 
 def raise_alert(
-    *, rule: str, key: str, message: str, pipeline: Pipeline | None = None, data: Mapping[str, Any] | None = None
+    *,
+    rule: str,
+    key: str,
+    message: str,
+    pipeline: Pipeline | None = None,
+    data: Mapping[str, Any] | None = None,
+    lasting: float = inf,
 ) -> Alert | None:
     """Open the alert of (rule, key), or bring the standing one up to date; doing so again changes nothing.
 
     An acknowledged one stays acknowledged. There is an event when it opens, and none for new words. None where people
-    have switched the rule off for the pipeline.
+    have switched the rule off for the pipeline, or want it broken for longer than the `lasting` seconds so far.
     """
     standing = Alert.objects.filter(rule=rule, key=key, state__in=_STANDING).first()
     if standing is None:
-        if _switched_off(rule, pipeline):
+        if _held_back(rule, pipeline, lasting):
             return None
         try:
             with transaction.atomic():
@@ -44,11 +61,12 @@ def raise_alert(
     return _updated(standing, message, dict(data or {}))
 
 
-def _switched_off(rule: str, pipeline: Pipeline | None) -> bool:
+def _held_back(rule: str, pipeline: Pipeline | None, lasting: float) -> bool:
     if rule not in {each.value for each in AlertRule}:
         return False
     name, labels = (pipeline.name, pipeline.labels) if pipeline else ("", {})
-    return not settings_for(AlertRule(rule), load_overrides(), name, labels).enabled
+    settings = settings_for(AlertRule(rule), load_overrides(), name, labels)
+    return not settings.enabled or lasting < settings.for_seconds
 
 
 def _open(rule: str, key: str, message: str, pipeline: Pipeline | None, data: dict[str, Any]) -> Alert:
@@ -67,6 +85,11 @@ def _updated(alert: Alert, message: str, data: dict[str, Any]) -> Alert:
             message=message, data=data, changed_at=alert.changed_at
         )
     return alert
+
+
+def facts_of_standing(rule: AlertRule) -> dict[str, dict[str, Any]]:
+    """The data of a rule's standing alerts, by their keys."""
+    return dict(Alert.objects.filter(rule=rule.value, state__in=_STANDING).values_list("key", "data"))
 
 
 def clear_alert(*, rule: str, key: str) -> bool:
@@ -171,7 +194,13 @@ def load_overrides() -> list[Override]:
 def configure(
     *, rule: AlertRule, label: str, pipeline_name: str, values: Mapping[str, Any], actor: Actor
 ) -> AlertSetting:
-    """Set a rule for everything, a label or a pipeline; what `values` leaves out comes from the wider settings."""
+    """Set a rule for everything, a label or a pipeline; what `values` leaves out comes from the wider settings.
+
+    Raises Invalid where a rule about hosts is to be set for pipelines.
+    """
+    if rule in ABOUT_HOSTS and (label or pipeline_name):
+        hint = "Leave label and pipeline out."
+        raise Invalid(f"{rule} is about hosts, not about pipelines.", code="scope_without_effect", hint=hint)
     scope: dict[str, Any] = {"rule": rule.value, "label": label, "pipeline_name": pipeline_name}
     row, _ = AlertSetting.objects.update_or_create(**scope, defaults={"values": dict(values), "updated_by": actor.name})
     audit.record(actor=actor, action="alert.configure", pipeline_name=pipeline_name, after={**scope, **values})

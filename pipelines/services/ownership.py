@@ -6,7 +6,7 @@ again, so that a host that speaks up in the same instant keeps what is its own.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,7 @@ from django.db import transaction
 
 from controlplane.shared import clock
 from controlplane.shared.errors import Conflict, Invalid
+from pipelines.domain.alert_rules import AlertRule
 from pipelines.domain.states import (
     ENDING_OPERATIONS,
     DesiredState,
@@ -28,7 +29,7 @@ from pipelines.models import Host, LedgerBatch, Operation, Pipeline, Run
 from pipelines.selectors.capacity import tied
 from pipelines.selectors.hosts import LOST_AFTER, seen_within
 from pipelines.selectors.situations import live_run
-from pipelines.services import audit, events, operations, placement, runs
+from pipelines.services import alerts, audit, events, operations, placement, runs
 from pipelines.services.audit import Actor
 from pipelines.services.fencing import fenced
 from pipelines.services.runs import Aftermath, RunEnd
@@ -50,10 +51,49 @@ class Lapsed:
     epoch: int
     until: datetime | None
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What an alert remembers of it, to know whether the host was heard again."""
+        return {"host": self.host, "epoch": self.epoch, "until": self.until and self.until.isoformat()}
+
     def lasts(self) -> bool:
         """Whether it still stands still; the row is locked until the end of the transaction."""
         rows = Host.objects.select_for_update(no_key=True).filter(name=self.host)
         return bool(rows.filter(lease_epoch=self.epoch, lease_until=self.until).values_list("name", flat=True).first())
+
+
+def report_silence(*, leases: Collection[Lapsed], silent: Mapping[str, float], given_up: Collection[str] = ()) -> bool:
+    """Keep one alert for each host that is silent: one query where nothing has changed. Says whether one stood before.
+
+    An alert is over when the host's lease is another than the one that stood still; a peer that has not yet watched for
+    long enough to call a host silent ends none. `leases`: every host's, as they were just read. `silent`: seconds by
+    host. `given_up`: hosts that nobody waits for.
+    """
+    standing = alerts.facts_of_standing(AlertRule.HOST_SILENT)
+    known = {lapsed.host: lapsed for lapsed in leases}
+    for host in sorted(silent.keys() - standing.keys() - set(given_up)):
+        _raise_silence(known[host], silent[host])
+    for host, facts in sorted(standing.items()):
+        if host in given_up or host not in known or known[host].facts != facts:
+            _clear_silence(host)
+    return bool(standing)
+
+
+@fenced
+def _raise_silence(lapsed: Lapsed, silence: float) -> None:
+    message = (
+        f"Nothing is heard of {lapsed.host}: its worker does not run, or does not reach the database. Its agents may "
+        f"live; nobody looks after them. If it does not come back: headgate hosts drain {lapsed.host}"
+    )
+    if lapsed.lasts():
+        alerts.raise_alert(
+            rule=AlertRule.HOST_SILENT, key=lapsed.host, message=message, data=lapsed.facts, lasting=silence
+        )
+
+
+@fenced
+def _clear_silence(host: str) -> None:
+    alerts.clear_alert(rule=AlertRule.HOST_SILENT, key=host)
 
 
 @fenced

@@ -69,6 +69,12 @@ def test_rules_are_set_for_labels_and_pipelines_and_unset_again(viewer: APIClien
     assert (both.status_code, both.json()["code"]) == (422, "body_invalid")
 
 
+def test_a_rule_about_hosts_is_not_set_for_pipelines(operator: APIClient) -> None:
+    refused = operator.put(f"{RULES}/host_silent", {"label": "team:shop", "for_seconds": 300}, format="json")
+    assert (refused.status_code, refused.json()["code"]) == (422, "scope_without_effect")
+    assert operator.put(f"{RULES}/host_silent", {"for_seconds": 300}, format="json").status_code == 200
+
+
 def seen(pipeline: Any, minutes: float, position: int) -> None:
     part = PartitionLag("shop", "main", "orders-in", 0, position, 200, 200 - position, 5.0)
     at = datetime.now(UTC) - timedelta(minutes=minutes)

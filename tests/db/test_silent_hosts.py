@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from controlplane.shared import clock
 from controlplane.shared.errors import Conflict, Invalid
+from pipelines.domain.alert_rules import AlertRule
 from pipelines.domain.leases import TAKEOVER_MARGIN
 from pipelines.domain.roles import Role
 from pipelines.domain.states import OperationKind, Phase
-from pipelines.models import AuditRow, Event, Host, LedgerBatch, Operation, Pipeline, Position, Run
-from pipelines.services import hosts, lifecycle, ownership
+from pipelines.models import Alert, AuditRow, Event, Host, LedgerBatch, Operation, Pipeline, Position, Run
+from pipelines.services import alerts, hosts, lifecycle, ownership
 from pipelines.services.audit import Actor
 from tests.factories import PipelineFactory, UserFactory
 from tests.fakes.agents import Agents
@@ -274,6 +277,91 @@ class TestFence:
         assert (site.phase(pipeline), site.where(pipeline)) == ("RUNNING", "a")
         first = Run.objects.get(number=1)
         assert (first.outcome, first.exit_reason) == ("LOST", "The host was started anew.")
+
+
+class TestAlert:
+    """One for each host that is silent, whoever sees it and whatever ran there."""
+
+    @staticmethod
+    def standing() -> list[tuple[str, str]]:
+        return list(Alert.objects.exclude(state="RESOLVED").order_by("key").values_list("rule", "key"))
+
+    @staticmethod
+    def told() -> list[str]:
+        return list(Event.objects.filter(kind__startswith="alert.").order_by("id").values_list("kind", flat=True))
+
+    def test_a_silent_host_is_one_alert_until_it_is_heard_again(self) -> None:
+        site = Site("a", "b", "c")
+        site.running(name="orders")
+        site.running(name="bills")
+        site.cut("a")
+        site.pass_time(SILENT_AFTER - 3)
+        assert self.standing() == []
+        site.pass_time(3 + 2 * CARE_EVERY)
+        site.pass_time(120, step=5)
+        assert (self.standing(), self.told()) == ([("host_silent", "a")], ["alert.opened"])
+        assert "headgate hosts drain a" in Alert.objects.get().message
+        site.heal("a")
+        site.pass_time(2 * CARE_EVERY)
+        assert (self.standing(), self.told()) == ([], ["alert.opened", "alert.resolved"])
+
+    def test_a_host_that_comes_back_alone_ends_its_own_alert(self, site: Site) -> None:
+        site.cut("a")
+        site.pass_time(SILENT_AFTER + 2 * CARE_EVERY)
+        site.cut("b")
+        site.heal("a")
+        site.pass_time(2 * CARE_EVERY)
+        assert ("host_silent", "a") not in self.standing()
+
+    def test_a_supervisor_that_has_just_begun_ends_no_alert_of_a_host_that_is_still_silent(self, site: Site) -> None:
+        site.cut("a")
+        site.pass_time(SILENT_AFTER + 2 * CARE_EVERY)
+        machine = site.machines["b"]
+        machine.worker.release()
+        machine.worker = supervisor(machine.host, machine.locks, "b")
+        site.pass_time(SILENT_AFTER + 2 * CARE_EVERY)
+        assert (self.standing(), self.told()) == ([("host_silent", "a")], ["alert.opened"])
+
+    def test_a_host_that_was_drained_is_missed_only_while_something_on_it_may_live(self, site: Site) -> None:
+        pipeline = site.running()
+        site.cut("a")
+        hosts.drain(name="a", actor=ANA)
+        site.pass_time(SILENT_AFTER + 2 * CARE_EVERY)
+        assert self.standing() == [("host_silent", "a")]
+        ownership.declare_lost(pipeline=pipeline, confirm="orders", actor=ANA)
+        site.pass_time(2 * CARE_EVERY)
+        assert self.standing() == []
+        hosts.undrain(name="a", actor=ANA)
+        site.pass_time(2 * CARE_EVERY)
+        assert self.standing() == [("host_silent", "a")]
+
+    def test_the_rule_waits_for_as_long_as_people_want_and_can_be_switched_off(self, site: Site) -> None:
+        everywhere: dict[str, Any] = {"rule": AlertRule.HOST_SILENT, "label": "", "pipeline_name": "", "actor": ANA}
+        alerts.configure(values={"enabled": False}, **everywhere)
+        site.cut("a")
+        site.pass_time(SILENT_AFTER + 2 * CARE_EVERY)
+        assert self.standing() == []
+        alerts.configure(values={"for_seconds": 100.0}, **everywhere)
+        site.pass_time(99 - SILENT_AFTER - 2 * CARE_EVERY)
+        assert self.standing() == []
+        site.pass_time(2 * CARE_EVERY)
+        assert self.standing() == [("host_silent", "a")]
+
+    def test_it_costs_nothing_while_every_host_is_heard_and_one_query_in_a_round_while_one_is_not(
+        self, site: Site
+    ) -> None:
+        def asked(seconds: float) -> int:
+            with CaptureQueriesContext(connection) as captured:
+                site.pass_time(seconds)
+            return sum("pipelines_alert" in query["sql"] for query in captured.captured_queries)
+
+        assert asked(SILENT_AFTER) == 0
+        site.cut("a")
+        site.pass_time(SILENT_AFTER + 2 * CARE_EVERY)
+        assert asked(4 * CARE_EVERY) == 4
+        site.heal("a")
+        site.pass_time(3 * CARE_EVERY)
+        assert asked(SILENT_AFTER) == 0
 
 
 class TestPlacement:

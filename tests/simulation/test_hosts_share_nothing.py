@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from controlplane.shared.errors import Conflict, HeadgateError
+from pipelines.domain.alert_rules import AlertRule, AlertState
 from pipelines.domain.states import DesiredState, OperationKind, Phase, RunState
-from pipelines.models import Event, Operation, Pipeline, Position, Run
+from pipelines.models import Alert, Event, Operation, Pipeline, Position, Run
 from pipelines.services import hosts as rooms
 from pipelines.services import lifecycle, ownership
 from pipelines.services.audit import Actor
@@ -192,7 +193,9 @@ class Hosts(RuleBasedStateMachine):
             DesiredState.STOPPED: Phase.STOPPED,
         }[DesiredState(pipeline.desired_state)]
         waiting = Operation.objects.filter(state__in=["PENDING", "RUNNING"]).exists()
-        return pipeline.phase == wanted and not waiting and pipeline.generation == pipeline.observed_generation
+        missed = Alert.objects.filter(rule=AlertRule.HOST_SILENT).exclude(state=AlertState.RESOLVED).exists()
+        quiet = not waiting and not missed
+        return pipeline.phase == wanted and quiet and pipeline.generation == pipeline.observed_generation
 
     def run_until_settled(self) -> None:
         for _ in range(HEALED_WITHIN):

@@ -1,5 +1,7 @@
 """The other hosts, as this one sees them, and what follows when one falls silent or is drained.
 
+A silent host is an alert until its lease is renewed, or until it is drained and nothing on it may live any more.
+
 A host is silent when its lease has stood still on our own clock, so that no two clocks are ever compared. Then its runs
 are UNKNOWN and never started elsewhere, but for those that are proven over: ended ones, and those under `fence` whose
 last lease, counted from the last renewal of the host's, has passed together with its grace.
@@ -8,7 +10,6 @@ last lease, counted from the last renewal of the host's, has passed together wit
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from pipelines.domain.leases import fence_of
 from pipelines.models import Host, Run
@@ -36,37 +37,46 @@ class _Seen:
 
 @dataclass
 class Peers:
-    """What one supervisor remembers of the other hosts. `host`: its own."""
+    """What one supervisor remembers of the other hosts. `host`: its own.
+
+    `_quiet`: when it looked last, no host was silent and no alert said that one was. That is forgotten after a pause in
+    which others may have raised one, about us too.
+    """
 
     host: str
     _seen: dict[str, _Seen] = field(default_factory=dict)
+    _quiet: bool = False
+    _looked_at: float = 0.0
     _acted_at: float = -CARE_EVERY
 
     def look(self, clock: Clock) -> None:
-        """One query; more, and not with every tick, only where a host is silent or this one is being drained.
+        """One query; more, and not with every tick, only where a host is or was silent, or this one is being drained.
 
         The clock is read after the leases: we may have been stopped in between.
         """
         hosts = supervision.leases()
         now = clock.now()
-        for row in hosts:
-            if row.name != self.host:
-                self._note(row, now)
-        silent = sorted(name for name in self._seen if self._silence(name, now) >= SILENT_AFTER)
+        others = [row for row in hosts if row.name != self.host]
+        for row in others:
+            self._note(row, now)
+        silent = [row.name for row in others if self._silence(row.name, now) >= SILENT_AFTER]
         drained = any(row.name == self.host and row.drained_at is not None for row in hosts)
         living = {row.name for row in hosts if self._lives(row.name, now)}
         if drained:
             _send_away(self.host, living)
-        if not (silent or drained) or now.boottime - self._acted_at < CARE_EVERY:
+        self._quiet &= now.boottime - self._looked_at < SILENT_AFTER
+        self._looked_at = now.boottime
+        if (self._quiet and not (silent or drained)) or now.boottime - self._acted_at < CARE_EVERY:
             return
         self._acted_at = now.boottime
-        for name in silent:
-            self._care(self._seen[name].lapsed, self._silence(name, now), living, now.wall)
+        held = {name for name in silent if self._care(name, living, now)}
+        stood = self._report(hosts, silent, held, now)
+        self._quiet = not (silent or stood)
         if drained:
             _evacuate_one(self.host, living)
 
     def _note(self, row: Host, now: Now) -> None:
-        lapsed = Lapsed(row.name, row.lease_epoch, row.lease_until)
+        lapsed = _lease_of(row)
         known = self._seen.get(row.name)
         if known is None or known.lapsed != lapsed:
             self._seen[row.name] = _Seen(lapsed, now.boottime, renewed=known is not None)
@@ -79,15 +89,32 @@ class Peers:
         """Whether it is this host, or one whose lease was seen to be renewed of late."""
         return name == self.host or (self._seen[name].renewed and self._silence(name, now) < SILENT_AFTER)
 
-    def _care(self, lapsed: Lapsed, silence: float, living: set[str], wall: datetime) -> None:
-        for run in supervision.living_runs(lapsed.host):
-            if not (
-                _proven_over(run, silence) and ownership.take_over(run=run, lapsed=lapsed, living=living, now=wall)
-            ):
+    def _care(self, name: str, living: set[str], now: Now) -> bool:
+        """Whether something on the host may still live."""
+        lapsed, silence = self._seen[name].lapsed, self._silence(name, now)
+        held = False
+        for run in supervision.living_runs(name):
+            over = _proven_over(run, silence)
+            if not (over and ownership.take_over(run=run, lapsed=lapsed, living=living, now=now.wall)):
                 ownership.mark_unknown(run=run, lapsed=lapsed)
+                held = True
         if silence >= ABANDONED_AFTER:
-            for pipeline in supervision.waiting_without_run(lapsed.host):
-                ownership.move(pipeline=pipeline, living=living, reason=f"{lapsed.host} is silent.", lapsed=lapsed)
+            for pipeline in supervision.waiting_without_run(name):
+                ownership.move(pipeline=pipeline, living=living, reason=f"{name} is silent.", lapsed=lapsed)
+        return held
+
+    def _report(self, hosts: list[Host], silent: list[str], held: set[str], now: Now) -> bool:
+        """Whether an alert of a silent host stood."""
+        drained = {row.name for row in hosts if row.drained_at is not None}
+        return ownership.report_silence(
+            leases=[_lease_of(row) for row in hosts],
+            silent={name: self._silence(name, now) for name in silent},
+            given_up=drained.intersection(silent) - held,
+        )
+
+
+def _lease_of(row: Host) -> Lapsed:
+    return Lapsed(row.name, row.lease_epoch, row.lease_until)
 
 
 def _proven_over(run: Run, silence: float) -> bool:

@@ -1120,7 +1120,7 @@ export interface components {
          * @description The rules that people can set; services may raise alerts of further names.
          * @enum {string}
          */
-        AlertRule: "lag" | "stalled" | "blocked" | "failed" | "unbalanced" | "group_moved" | "group_lost" | "expiring";
+        AlertRule: "lag" | "stalled" | "blocked" | "failed" | "unbalanced" | "group_moved" | "group_lost" | "expiring" | "host_silent";
         /**
          * AlertState
          * @description OPEN: nobody has seen it. ACKNOWLEDGED: somebody has, and it is still so. RESOLVED: it is over.

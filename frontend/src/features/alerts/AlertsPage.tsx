@@ -78,7 +78,7 @@ function AlertTable({ alerts }: { alerts: Alert[] }) {
         head={
           <>
             <th>Rule</th>
-            <th>Pipeline</th>
+            <th>About</th>
             <th>What</th>
             <th>Since</th>
             <th>State</th>
@@ -92,13 +92,7 @@ function AlertTable({ alerts }: { alerts: Alert[] }) {
           <tr key={alert.id}>
             <th scope="row">{alert.rule.replaceAll('_', ' ')}</th>
             <td>
-              {alert.pipeline ? (
-                <Link to="/pipelines/$name" params={{ name: alert.pipeline }}>
-                  {alert.pipeline}
-                </Link>
-              ) : (
-                alert.key
-              )}
+              <About alert={alert} />
             </td>
             <td>{alert.message}</td>
             <td>
@@ -126,6 +120,18 @@ function AlertTable({ alerts }: { alerts: Alert[] }) {
       </Table>
     </>
   )
+}
+
+/** A pipeline, a host, or the group that its key names. */
+function About({ alert }: { alert: Alert }) {
+  if (alert.pipeline) {
+    return (
+      <Link to="/pipelines/$name" params={{ name: alert.pipeline }}>
+        {alert.pipeline}
+      </Link>
+    )
+  }
+  return alert.rule === 'host_silent' ? <Link to="/hosts">{alert.key}</Link> : alert.key
 }
 
 function AlertState({ alert }: { alert: Alert }) {

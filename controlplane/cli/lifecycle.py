@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -12,6 +12,21 @@ Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done, and s
 Timeout = Annotated[float, typer.Option("--timeout", min=0.1, max=86_400, help="How many seconds --wait may take.")]
 Drain = Annotated[
     bool, typer.Option("--drain/--no-drain", help="Finish what was read first, or drop the batch in hand.")
+]
+
+PauseLate = Annotated[
+    Literal["abort", "stay"] | None,
+    typer.Option(
+        "--on-timeout",
+        help="If the batch in hand does not end within drain_timeout: go on as before (abort), or read nothing (stay).",
+    ),
+]
+StopLate = Annotated[
+    Literal["stop", "abort"] | None,
+    typer.Option(
+        "--on-timeout",
+        help="If the drain does not end within drain_timeout: stop without it (stop), or go on as before (abort).",
+    ),
 ]
 
 DEFAULT_TIMEOUT_S = 300.0
@@ -31,12 +46,13 @@ def start(
 def pause(
     ctx: typer.Context,
     name: Name,
+    on_timeout: PauseLate = None,
     wait: Wait = False,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     as_json: AsJson = False,
 ) -> None:
     """Pause a pipeline: nothing is read, the process stays warm. Done when that is proven."""
-    _act(ctx, "pause", name, {}, wait=wait, timeout=timeout, as_json=as_json)
+    _act(ctx, "pause", name, _given(on_timeout=on_timeout), wait=wait, timeout=timeout, as_json=as_json)
 
 
 def resume(
@@ -54,12 +70,13 @@ def stop(
     ctx: typer.Context,
     name: Name,
     drain: Drain = True,
+    on_timeout: StopLate = None,
     wait: Wait = False,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     as_json: AsJson = False,
 ) -> None:
     """Stop a pipeline: its process ends. Nothing is lost either way; without draining, a batch may be repeated."""
-    _act(ctx, "stop", name, {"drain": drain}, wait=wait, timeout=timeout, as_json=as_json)
+    _act(ctx, "stop", name, _given(drain=drain, on_timeout=on_timeout), wait=wait, timeout=timeout, as_json=as_json)
 
 
 def force_stop(
@@ -82,6 +99,11 @@ def restart(
 ) -> None:
     """Stop a pipeline and start it again."""
     _act(ctx, "restart", name, {}, wait=wait, timeout=timeout, as_json=as_json)
+
+
+def _given(**options: object) -> dict[str, Any]:
+    """What was said; the server knows the rest."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _act(

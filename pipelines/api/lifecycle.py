@@ -18,9 +18,10 @@ from controlplane.shared.errors import Conflict, NotFound
 from pipelines.api.base import PipelineView, View, answer, idempotent, in_place_of
 from pipelines.api.openapi import query_parameters
 from pipelines.api.paging import Page, each, page
-from pipelines.api.requests import ActionBody, PipelineQuery, StopBody, WaitQuery
+from pipelines.api.requests import ActionBody, PauseBody, PipelineQuery, StopBody, WaitQuery
 from pipelines.api.rights import require_rights
 from pipelines.domain.actions import CONSEQUENCES, Action, allowed_actions
+from pipelines.domain.operations import OnTimeout
 from pipelines.domain.roles import Role
 from pipelines.domain.states import OPEN_OPERATION_STATES, OperationKind
 from pipelines.models import Operation
@@ -38,13 +39,15 @@ class ActionView(PipelineView):
 
     action: OperationKind
 
-    def perform(self, *, drain: bool = True) -> Response:
+    def perform(self, *, drain: bool = True, on_timeout: OnTimeout | None = None) -> Response:
         """Ask for the action; a refusal says what is possible instead."""
         revision = self.pipeline.current_revision
         if revision is not None and self.action in {OperationKind.START, OperationKind.RESTART, OperationKind.RESUME}:
             require_rights(self.role, revision.definition)
         try:
-            operation = lifecycle.request(pipeline=self.pipeline, action=self.action, actor=self.actor, drain=drain)
+            operation = lifecycle.request(
+                pipeline=self.pipeline, action=self.action, actor=self.actor, drain=drain, on_timeout=on_timeout
+            )
         except Conflict as conflict:
             conflict.data["allowed_actions"] = self._allowed()
             raise
@@ -78,12 +81,28 @@ def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
 
 
 StartPipeline = _action(OperationKind.START, "Start the agent: every component is initialised before the first record.")
-PausePipeline = _action(OperationKind.PAUSE, "Pause: consumption stops, the process stays warm. Done when proven.")
 ResumePipeline = _action(OperationKind.RESUME, "Resume a paused pipeline.")
 ForceStopPipeline = _action(
     OperationKind.FORCE_STOP, f"Stop by force, after a dump of the stacks. {CONSEQUENCES[Action.FORCE_STOP]}"
 )
 RestartPipeline = _action(OperationKind.RESTART, "Drain, end the process and start a new one.")
+
+
+class PausePipeline(ActionView):
+    """Reading nothing, with a warm process."""
+
+    action = OperationKind.PAUSE
+
+    @extend_schema(
+        operation_id="pause_pipeline",
+        description="Pause: consumption stops, the process stays warm. Done when proven.",
+        request=PauseBody,
+        responses={202: views.OperationView},
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        """Pause; `on_timeout` says what follows where the batch in hand does not end in time."""
+        return self.perform(on_timeout=self.body(PauseBody).on_timeout)
 
 
 class StopPipeline(ActionView):
@@ -95,7 +114,8 @@ class StopPipeline(ActionView):
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Stop: the process ends. With `drain` the batch in hand and what was read is written first."""
-        return self.perform(drain=self.body(StopBody).drain)
+        body = self.body(StopBody)
+        return self.perform(drain=body.drain, on_timeout=body.on_timeout)
 
 
 class OperationList(View):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -19,6 +19,7 @@ from pydantic import (
 from pipelines.api.paging import PageQuery
 from pipelines.domain.client_options import LONGEST_VALUE
 from pipelines.domain.dead_letters import DEFAULT_RATE, MAX_LETTERS, MAX_RATE, MIN_RATE
+from pipelines.domain.operations import OnTimeout
 from pipelines.domain.reconciling import Believe
 from pipelines.domain.states import LetterState, Phase
 from pipelines.domain.values import LabelKey, LabelValue
@@ -74,10 +75,26 @@ class ActionBody(Shape):
     """Nothing needs to be said."""
 
 
+class PauseBody(Shape):
+    """`on_timeout`: what follows where the batch in hand does not end within the drain_timeout of the definition:
+    `abort`, the pipeline goes on as it was, or `stay`, it reads nothing and is paused as soon as the batch ends."""
+
+    on_timeout: Literal[OnTimeout.ABORT, OnTimeout.STAY] = OnTimeout.ABORT
+
+
 class StopBody(Shape):
-    """`drain`: everything that was read is written first, within the drain_timeout of the definition."""
+    """`drain`: everything that was read is written first, within the drain_timeout of the definition. `on_timeout`:
+    what follows where that takes longer: `stop`, the ladder of a stop begins, or `abort`, the pipeline goes on as it
+    was."""
 
     drain: bool = True
+    on_timeout: Literal[OnTimeout.STOP, OnTimeout.ABORT] = OnTimeout.STOP
+
+    @model_validator(mode="after")
+    def _drains_what_it_may_give_up(self) -> Self:
+        if self.on_timeout is OnTimeout.ABORT and not self.drain:
+            raise ValueError("without drain there is nothing to give up: leave on_timeout out")
+        return self
 
 
 class DeclareLostBody(Shape):

@@ -93,6 +93,8 @@ def _pause(now: Situation) -> Verdict:
         return DO
     if now.phase == Phase.PAUSED:
         return Verdict(Outcome.DONE, "It is already paused.")
+    if now.phase == Phase.PAUSING and now.operation is None:
+        return DO
     return Verdict(Outcome.AWAIT, "It is already being paused.")
 
 

@@ -18,6 +18,18 @@ class StepState(StrEnum):
     FAILED = "failed"
 
 
+class OnTimeout(StrEnum):
+    """What follows where the batch in hand of a pause or of a drain has not ended by `drain_timeout`.
+
+    ABORT: the request is given up, and the pipeline goes on as it was. STAY: it stays where it is and reads nothing.
+    STOP: the drain becomes a stop, which climbs.
+    """
+
+    ABORT = "abort"
+    STAY = "stay"
+    STOP = "stop"
+
+
 _START = ("preflight", "starting", "first_batch_or_idle")
 _STOP = ("requested", "draining", "process_exit")
 

@@ -102,7 +102,7 @@ class Lifecycle(Spec):
         "How long all components together may take to initialise.", default=300.0, example="5m", unit="seconds"
     )
     drain_timeout: Duration = field(
-        "How long a pause or a drain may take; then it is given up and the pipeline goes on as it was.",
+        "How long a pause or a drain may take; then it is given up or climbs, as whoever asked has chosen.",
         default=60.0, example="60s", unit="seconds",
     )  # fmt: skip
     cancel_interval: Duration = field(

@@ -37,6 +37,13 @@ class Pipeline(models.Model):
     generation = models.PositiveBigIntegerField(default=1)
     observed_generation = models.PositiveBigIntegerField(default=0)
     drain_on_stop = models.BooleanField(default=True)
+    after_timeout = models.CharField(
+        max_length=16,
+        choices=choices(DesiredState),
+        blank=True,
+        default="",
+        help_text="What is wanted once drain_timeout has passed over a pause or a drain; empty: a drain climbs.",
+    )
     force_stop = models.BooleanField(default=False, help_text="The present run is to be killed at once.")
     restart_run = models.PositiveBigIntegerField(
         null=True,

@@ -6,6 +6,7 @@ makes it so.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ from django.db import IntegrityError, transaction
 from controlplane.shared import clock, dispatch
 from controlplane.shared.errors import Conflict
 from pipelines.domain.actions import CONSEQUENCES, Action, Outcome, Verdict, judge
-from pipelines.domain.operations import seconds_allowed, steps_of
+from pipelines.domain.operations import OnTimeout, seconds_allowed, steps_of
 from pipelines.domain.spec import Lifecycle
 from pipelines.domain.states import ENDING_OPERATIONS, SIDE_OPERATIONS, DesiredState, OperationKind, OperationState
 from pipelines.models import Operation, Pipeline
@@ -33,16 +34,37 @@ TARGETS = {
 }
 
 
-def request(*, pipeline: Pipeline, action: OperationKind | str, actor: Actor, drain: bool = True) -> Operation:
+@dataclass(frozen=True)
+class _How:
+    """The manner of a pause or a stop."""
+
+    drain: bool
+    on_timeout: OnTimeout | None
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What the audit holds of it."""
+        return {"drain": self.drain, **({"on_timeout": self.on_timeout.value} if self.on_timeout else {})}
+
+
+def request(
+    *,
+    pipeline: Pipeline,
+    action: OperationKind | str,
+    actor: Actor,
+    drain: bool = True,
+    on_timeout: OnTimeout | None = None,
+) -> Operation:
     """Ask for an action; returns its operation: a new one, the open one of its kind, or one that succeeded at once.
 
-    Raises Conflict with the reason where the action makes no sense now, or where others keep changing the pipeline.
+    `on_timeout`: of a pause ABORT, unless STAY is given; of a stop with `drain` STOP, unless ABORT is given. Raises
+    Conflict with the reason where the action makes no sense now, or where others keep changing the pipeline.
     """
-    kind = OperationKind(action)
+    kind, how = OperationKind(action), _How(drain, on_timeout)
     for _ in range(ATTEMPTS):
         try:
             with transaction.atomic():
-                operation = _attempt(pipeline, kind, actor, drain)
+                operation = _attempt(pipeline, kind, actor, how)
         except IntegrityError:  # somebody else's request opened an operation in the same instant
             continue
         if operation is not None:
@@ -52,26 +74,33 @@ def request(*, pipeline: Pipeline, action: OperationKind | str, actor: Actor, dr
     )
 
 
-def _attempt(stale: Pipeline, kind: OperationKind, actor: Actor, drain: bool) -> Operation | None:
+def _attempt(stale: Pipeline, kind: OperationKind, actor: Actor, how: _How) -> Operation | None:
     pipeline = Pipeline.objects.select_related("current_revision").get(id=stale.id)
     now_open = open_operation(pipeline)
-    verdict = _judge(pipeline, kind, now_open, drain)
+    verdict = _judge(pipeline, kind, now_open, how)
     if verdict.outcome == Outcome.REFUSE:
         raise _refusal(pipeline, kind, verdict, now_open)
     if verdict.outcome == Outcome.DONE:
         return _done_at_once(pipeline, kind, actor, verdict)
     if verdict.outcome == Outcome.AWAIT:
-        return now_open or _open(pipeline, kind, actor, drain)
-    return _change(pipeline, kind, actor, drain, now_open)
+        return now_open or _open(pipeline, kind, actor, how)
+    return _change(pipeline, kind, actor, how, now_open)
 
 
-def _judge(pipeline: Pipeline, kind: OperationKind, now_open: Operation | None, drain: bool) -> Verdict:
+def _judge(pipeline: Pipeline, kind: OperationKind, now_open: Operation | None, how: _How) -> Verdict:
     if pipeline.archived_at is not None:
         return Verdict(Outcome.REFUSE, "It was deleted.")
     if now_open is not None and now_open.kind == kind:
-        hurry = kind == OperationKind.STOP and pipeline.drain_on_stop and not drain
-        return Verdict(Outcome.DO if hurry else Outcome.AWAIT)
+        return Verdict(Outcome.DO if _asks_otherwise(pipeline, kind, how) else Outcome.AWAIT)
     return judge(Action(kind.value), situation(pipeline, now_open, live_run(pipeline) is not None))
+
+
+def _asks_otherwise(pipeline: Pipeline, kind: OperationKind, how: _How) -> bool:
+    """Whether what is on its way should come in another manner; a stop only ever goes further."""
+    if kind == OperationKind.STOP:
+        climbs = pipeline.after_timeout and how.on_timeout is not OnTimeout.ABORT
+        return bool(climbs) or (pipeline.drain_on_stop and not how.drain)
+    return kind == OperationKind.PAUSE and pipeline.after_timeout != _after_timeout(pipeline, kind, how)
 
 
 def _refusal(pipeline: Pipeline, kind: OperationKind, verdict: Verdict, now_open: Operation | None) -> Conflict:
@@ -84,10 +113,10 @@ def _refusal(pipeline: Pipeline, kind: OperationKind, verdict: Verdict, now_open
 
 
 def _change(
-    pipeline: Pipeline, kind: OperationKind, actor: Actor, drain: bool, superseded: Operation | None
+    pipeline: Pipeline, kind: OperationKind, actor: Actor, how: _How, superseded: Operation | None
 ) -> Operation | None:
     """Write what is wanted, by compare-and-swap on the generation; None where somebody else was first."""
-    wanted = _wanted(pipeline, kind, drain)
+    wanted = _wanted(pipeline, kind, how)
     before = {"desired_state": pipeline.desired_state, "generation": pipeline.generation}
     same = Pipeline.objects.filter(id=pipeline.id, generation=pipeline.generation, archived_at=None)
     if not same.update(**wanted):
@@ -96,14 +125,14 @@ def _change(
         setattr(pipeline, name, value)
     if superseded is not None:
         _supersede(superseded, kind, actor)
-    operation = _open(pipeline, kind, actor, drain)
+    operation = _open(pipeline, kind, actor, how)
     after = {"desired_state": pipeline.desired_state, "generation": pipeline.generation}
     audit.record(
         actor=actor,
         action=f"pipeline.{kind}",
         pipeline_name=pipeline.name,
         before=before,
-        after={**after, "drain": drain},
+        after={**after, **how.said},
     )
     events.record(
         kind="desired.changed",
@@ -129,15 +158,16 @@ def _unplaced(operation: Operation) -> Operation:
     return Operation.objects.select_related("pipeline").get(id=operation.id)
 
 
-def _wanted(pipeline: Pipeline, kind: OperationKind, drain: bool) -> dict[str, Any]:
+def _wanted(pipeline: Pipeline, kind: OperationKind, how: _How) -> dict[str, Any]:
     wanted: dict[str, Any] = {
         "desired_state": TARGETS[kind],
         "generation": pipeline.generation + 1,
         "updated_at": clock.now(),
         "force_stop": kind == OperationKind.FORCE_STOP,
+        "after_timeout": _after_timeout(pipeline, kind, how),
     }
     if kind in {OperationKind.STOP, OperationKind.RESTART}:
-        wanted["drain_on_stop"] = drain
+        wanted["drain_on_stop"] = how.drain
     if kind == OperationKind.FORCE_STOP:
         wanted["drain_on_stop"] = False
     if kind == OperationKind.RESTART:
@@ -148,7 +178,15 @@ def _wanted(pipeline: Pipeline, kind: OperationKind, drain: bool) -> dict[str, A
     return wanted
 
 
-def _open(pipeline: Pipeline, kind: OperationKind, actor: Actor, drain: bool) -> Operation:
+def _after_timeout(pipeline: Pipeline, kind: OperationKind, how: _How) -> str:
+    """What is wanted again where the batch in hand does not end in time; empty where nothing is given up."""
+    if kind == OperationKind.PAUSE:
+        return DesiredState.PAUSED if how.on_timeout is OnTimeout.STAY else DesiredState.RUNNING
+    aborts = kind == OperationKind.STOP and how.drain and how.on_timeout is OnTimeout.ABORT
+    return pipeline.desired_state if aborts and pipeline.desired_state != DesiredState.STOPPED else ""
+
+
+def _open(pipeline: Pipeline, kind: OperationKind, actor: Actor, how: _How) -> Operation:
     now = clock.now()
     operation = Operation.objects.create(
         pipeline=pipeline,
@@ -157,7 +195,7 @@ def _open(pipeline: Pipeline, kind: OperationKind, actor: Actor, drain: bool) ->
         steps=steps_of(kind),
         message=CONSEQUENCES.get(Action(kind.value), ""),
         created_by=actor.name,
-        deadline=now + timedelta(seconds=seconds_allowed(kind, _limits(pipeline), drain)),
+        deadline=now + timedelta(seconds=seconds_allowed(kind, _limits(pipeline), how.drain)),
     )
     _announce(operation, f"{kind.capitalize()} was requested by {actor.name}.")
     return operation

@@ -29,6 +29,10 @@ from pipelines.services.transitions import set_phase
 MOST_DUMPS = 20
 """So many of a run are kept, the last ones, as the keeper does."""
 _STARTS = (OperationKind.START, OperationKind.RESTART)
+_LATE_HINTS = {
+    OperationKind.PAUSE: "Try again when the sink is faster, make batches smaller, or raise lifecycle.drain_timeout.",
+    OperationKind.STOP: "Try again when the sink is faster, raise lifecycle.drain_timeout, or stop without a way back.",
+}
 _NO_RESTART: dict[str, Any] = {"restart_boot_id": "", "restart_boottime": None, "restart_at": None}
 
 
@@ -218,23 +222,23 @@ def _consequences(pipeline: Pipeline, after: Aftermath, now: datetime) -> dict[s
 
 
 @fenced
-def abort_pause(*, pipeline: Pipeline, message: str, now: datetime) -> bool:
-    """Give a pause up: RUNNING is desired again and the operation has failed. False where a person asked otherwise."""
-    generation = pipeline.generation + 1
-    same = Pipeline.objects.filter(id=pipeline.id, generation=pipeline.generation, desired_state=DesiredState.PAUSED)
+def give_up_drain(*, pipeline: Pipeline, wanted: DesiredState, message: str, now: datetime) -> bool:
+    """The batch in hand of a pause or of a drain did not end in time: the operation has failed, and `wanted` is desired
+    from now on. False where a person asked otherwise."""
+    before = DesiredState(pipeline.desired_state)
+    generation = pipeline.generation + (wanted is not before)
+    same = Pipeline.objects.filter(id=pipeline.id, generation=pipeline.generation, desired_state=before)
     changed = same.update(
-        desired_state=DesiredState.RUNNING, generation=generation, observed_generation=generation, updated_at=now
+        desired_state=wanted, after_timeout="", generation=generation, observed_generation=generation, updated_at=now
     )
     if not changed:
         return False
-    data = {"desired_state": DesiredState.RUNNING, "generation": generation, "kind": "pause"}
-    events.record(kind="desired.changed", message=message, pipeline=pipeline, data=data)
-    error = {
-        "code": "drain_timeout",
-        "message": message,
-        "hint": "Try again when the sink is faster, make batches smaller, or raise lifecycle.drain_timeout.",
-    }
-    for operation in Operation.objects.filter(pipeline=pipeline, kind=OperationKind.PAUSE, state__in=operations.OPEN):
+    kind = OperationKind.PAUSE if before is DesiredState.PAUSED else OperationKind.STOP
+    if wanted is not before:
+        data = {"desired_state": wanted, "generation": generation, "kind": kind.value}
+        events.record(kind="desired.changed", message=message, pipeline=pipeline, data=data)
+    error = {"code": "drain_timeout", "message": message, "hint": _LATE_HINTS[kind]}
+    for operation in Operation.objects.filter(pipeline=pipeline, kind=kind, state__in=operations.OPEN):
         operations.finish(operation_id=operation.id, state=OperationState.FAILED, now=now, error=error)
     return True
 

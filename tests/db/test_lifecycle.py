@@ -13,6 +13,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from controlplane.shared.errors import Conflict
+from pipelines.domain.operations import OnTimeout
 from pipelines.domain.states import DesiredState, OperationKind, OperationState, Phase
 from pipelines.models import AuditRow, Event, Host, Operation, Pipeline
 from pipelines.services import lifecycle, operations
@@ -135,6 +136,34 @@ def test_a_stop_without_drain_overtakes_one_with_drain_and_not_the_other_way_rou
     assert gentle.state == OperationState.SUPERSEDED
     assert later.id == hard.id
     assert pipeline.drain_on_stop is False
+
+
+def test_a_drain_that_may_be_given_up_is_overtaken_by_one_that_climbs_and_not_the_other_way_round() -> None:
+    pipeline = running()
+    soft = ask(pipeline, "stop", on_timeout=OnTimeout.ABORT)
+    assert (pipeline.after_timeout, ask(pipeline, "stop", on_timeout=OnTimeout.ABORT).id) == ("RUNNING", soft.id)
+    climbs = ask(pipeline, "stop")
+    assert (pipeline.after_timeout, climbs.id != soft.id) == ("", True)
+    assert ask(pipeline, "stop", on_timeout=OnTimeout.ABORT).id == climbs.id
+    assert pipeline.after_timeout == ""
+
+
+def test_the_last_word_says_what_becomes_of_a_pause_that_is_not_done_in_time() -> None:
+    pipeline = running()
+    first = ask(pipeline, "pause")
+    assert (pipeline.after_timeout, ask(pipeline, "pause").id) == ("RUNNING", first.id)
+    second = ask(pipeline, "pause", on_timeout=OnTimeout.STAY)
+    assert (pipeline.after_timeout, second.id != first.id) == ("PAUSED", True)
+    assert (AuditRow.objects.latest("id").after or {})["on_timeout"] == "stay"
+
+
+def test_a_drain_of_a_paused_pipeline_goes_back_to_that() -> None:
+    pipeline = running()
+    ask(pipeline, "pause")
+    ask(pipeline, "stop", on_timeout=OnTimeout.ABORT)
+    assert pipeline.after_timeout == "PAUSED"
+    ask(pipeline, "start")
+    assert pipeline.after_timeout == ""
 
 
 def test_a_restart_names_the_run_that_is_to_end() -> None:
@@ -265,6 +294,24 @@ def test_a_stop_says_whether_to_drain(operator: APIClient) -> None:
     assert pipeline.drain_on_stop is False
     wrong = operator.post("/api/v1/pipelines/orders/stop", {"drain": "perhaps", "now": 1}, format="json")
     assert {finding["path"] for finding in wrong.json()["findings"]} == {"drain", "now"}
+
+
+def test_who_asks_says_what_follows_where_a_batch_does_not_end(operator: APIClient) -> None:
+    pipeline = running(name="orders")
+    for action, body, after in (
+        ("pause", {"on_timeout": "stay"}, "PAUSED"),
+        ("pause", {}, "RUNNING"),
+        ("stop", {"on_timeout": "abort"}, "PAUSED"),
+    ):
+        assert operator.post(f"/api/v1/pipelines/orders/{action}", body, format="json").status_code == 202
+        pipeline.refresh_from_db()
+        assert pipeline.after_timeout == after
+    wrong: dict[str, dict[str, Any]] = {
+        "pause": {"on_timeout": "stop"},
+        "stop": {"on_timeout": "abort", "drain": False},
+    }
+    for action, nonsense in wrong.items():
+        assert operator.post(f"/api/v1/pipelines/orders/{action}", nonsense, format="json").status_code == 422
 
 
 def test_a_cancelled_pause_is_followed_by_a_resume(operator: APIClient) -> None:

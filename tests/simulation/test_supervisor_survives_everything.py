@@ -16,6 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from pipelines.domain.operations import OnTimeout
 from pipelines.domain.states import SIDE_OPERATIONS, DesiredState, OperationKind, Phase
 from pipelines.models import Event, Operation, Run
 from tests.chaos.extent import WHOLE
@@ -50,9 +51,9 @@ class Supervision(RuleBasedStateMachine):
             self.world.pass_time(seconds, worker_first=worker_first)
             self.world.check()
 
-    @rule(kind=KINDS, drain=st.booleans())
-    def a_person_asks(self, kind: OperationKind, drain: bool) -> None:
-        self.world.ask(kind, drain=drain)
+    @rule(kind=KINDS, drain=st.booleans(), on_timeout=st.sampled_from([None, *OnTimeout]))
+    def a_person_asks(self, kind: OperationKind, drain: bool, on_timeout: OnTimeout | None) -> None:
+        self.world.ask(kind, drain=drain, on_timeout=on_timeout)
 
     @rule(points=st.integers(0, 8))
     def the_worker_will_be_killed(self, points: int) -> None:
@@ -240,16 +241,69 @@ def test_deadlines_of_a_stop_survive_the_worker(world: World) -> None:
 def test_a_pause_that_cannot_be_proven_is_given_up_and_the_pipeline_goes_on(world: World) -> None:
     world.agent.slow = True
     world.run_until(lambda: world.agent.in_hand)
-    operation = world.ask(OperationKind.PAUSE)
+    failed_in_time(world, world.ask(OperationKind.PAUSE))
+    assert world.pipeline.desired_state == DesiredState.RUNNING
+    world.agent.slow = False
+    world.run_until(world.settled)
+    assert world.phase is Phase.RUNNING
+
+
+def test_a_pause_that_cannot_be_proven_stays_where_it_is_if_that_was_asked_for(world: World) -> None:
+    world.agent.slow = True
+    world.run_until(lambda: world.agent.in_hand)
+    operation = world.ask(OperationKind.PAUSE, on_timeout=OnTimeout.STAY)
+    failed_in_time(world, operation)
+    delivered = world.agent.delivered
+    for _ in range(30):
+        world.pass_time()
+    assert (world.phase, world.pipeline.desired_state) == (Phase.PAUSING, DesiredState.PAUSED)
+    again = world.ask(OperationKind.PAUSE)
+    assert again is not None
+    world.agent.slow = False
+    world.run_until(world.settled)
+    again.refresh_from_db()
+    assert (world.phase, again.state, world.agent.delivered) == (Phase.PAUSED, "SUCCEEDED", delivered + 10)
+
+
+@pytest.mark.parametrize("before", [DesiredState.RUNNING, DesiredState.PAUSED])
+def test_a_drain_that_could_not_finish_leaves_the_pipeline_as_it_was(world: World, before: DesiredState) -> None:
+    world.agent.slow = True
+    world.run_until(lambda: world.agent.in_hand)
+    if before is DesiredState.PAUSED:
+        world.ask(OperationKind.PAUSE, on_timeout=OnTimeout.STAY)
+        world.pass_time()
+    failed_in_time(world, world.ask(OperationKind.STOP, on_timeout=OnTimeout.ABORT))
+    assert world.pipeline.desired_state == before
+    assert Event.objects.filter(kind="desired.changed", message__contains="goes on as it was").count() == 1
+    world.agent.slow = False
+    world.run_until(world.settled)
+    assert (world.phase, Run.objects.count(), world.host.signals) == (Phase(before), 1, [])
+
+
+def test_a_drain_that_may_be_given_up_ends_the_process_once_the_batch_has_ended(world: World) -> None:
+    world.agent.slow = True
+    world.run_until(lambda: world.agent.in_hand)
+    operation = world.ask(OperationKind.STOP, on_timeout=OnTimeout.ABORT)
+    for _ in range(2):
+        world.kill_worker()
+        world.start_worker()
+        world.pass_time()
+    world.agent.slow = False
+    world.run_until(lambda: world.phase is Phase.STOPPED, within=15)
+    world.pass_time()
+    assert operation is not None
+    operation.refresh_from_db()
+    assert (operation.state, Run.objects.get().outcome) == ("SUCCEEDED", "CLEAN")
+    world.check_books()
+
+
+def failed_in_time(world: World, operation: Operation | None) -> None:
+    """Wait until a request has failed because the batch in hand did not end."""
     assert operation is not None
     world.run_until(lambda: Operation.objects.get(id=operation.id).state == "FAILED", within=15)
     operation.refresh_from_db()
     assert operation.error is not None
     assert operation.error["code"] == "drain_timeout"
-    assert world.pipeline.desired_state == DesiredState.RUNNING
-    world.agent.slow = False
-    world.run_until(world.settled)
-    assert world.phase is Phase.RUNNING
 
 
 def test_a_keeper_that_cannot_be_started_costs_restarts_and_then_fails(db: None) -> None:

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 from django.db.models import Sum
 
 from controlplane.shared.errors import Conflict
+from pipelines.domain.operations import OnTimeout
 from pipelines.domain.states import DesiredState, OperationKind, Phase, RunState
 from pipelines.models import Event, LedgerBatch, Operation, Pipeline, Position, Run
 from pipelines.services import lifecycle
@@ -90,10 +91,12 @@ class World:
 
     # people
 
-    def ask(self, kind: OperationKind, *, drain: bool = True) -> Operation | None:
+    def ask(self, kind: OperationKind, *, drain: bool = True, on_timeout: OnTimeout | None = None) -> Operation | None:
         """Ask for an action; None where it is refused."""
         try:
-            return lifecycle.request(pipeline=self.pipeline, action=kind, actor=Actor("ana"), drain=drain)
+            return lifecycle.request(
+                pipeline=self.pipeline, action=kind, actor=Actor("ana"), drain=drain, on_timeout=on_timeout
+            )
         except Conflict:
             return None
 

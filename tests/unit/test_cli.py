@@ -146,6 +146,15 @@ def test_stop_without_draining_says_so_to_the_server(orders: FakeApi) -> None:
     assert orders.asked("POST")[0]["body"] == {"drain": False}
 
 
+def test_who_waits_says_what_follows_where_the_batch_in_hand_does_not_end(orders: FakeApi) -> None:
+    run("stop", "orders", "--on-timeout", "abort")
+    run("pause", "orders", "--on-timeout", "stay")
+    assert [each["body"] for each in orders.asked("POST")] == [
+        {"drain": True, "on_timeout": "abort"}, {"on_timeout": "stay"},
+    ]  # fmt: skip
+    assert run("pause", "orders", "--on-timeout", "stop").exit_code == 2
+
+
 def test_wait_shows_the_steps_and_ends_when_it_is_done(orders: FakeApi) -> None:
     orders.looks = [operation("start", "RUNNING"), operation("start", "RUNNING"), operation("start", "SUCCEEDED")]
     result = run("start", "orders", "--wait")

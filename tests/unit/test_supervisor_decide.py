@@ -28,6 +28,7 @@ from pipelines.domain.protocol import (
 from pipelines.domain.sink_groups import GroupStatus, Penalty
 from pipelines.domain.spec import Lifecycle
 from pipelines.domain.states import (
+    STOP_COMMANDS,
     AgentPhase,
     Command,
     DesiredState,
@@ -221,7 +222,11 @@ class TestPause:
 
     def paused(self, **proof: Any) -> RunView:
         said = status(AgentPhase.PAUSED, pause_proof=self.proof.model_copy(update=proof))
-        return run(control=control(Command.PAUSE, deadline=1060.0), status=said)
+        return run(control=control(Command.PAUSE, deadline=1060.0, generation=1), status=said)
+
+    @staticmethod
+    def busy() -> RunView:
+        return run(control=control(Command.PAUSE, deadline=1000.0, generation=1), status=status(AgentPhase.PAUSING))
 
     def pausing(self, run: RunView, **fields: Any) -> PipelineView:
         return view(desired=DesiredState.PAUSED, phase=Phase.PAUSING, run=run, operation=self.operation, **fields)
@@ -254,16 +259,71 @@ class TestPause:
         assert one(actions.SetPhase, seen).new is Phase.PAUSING
 
     def test_a_pause_past_its_deadline_is_given_up(self) -> None:
-        busy = run(control=control(Command.PAUSE, deadline=1000.0), status=status(AgentPhase.PAUSING))
-        assert "60 s" in one(actions.AbortPause, self.pausing(busy)).message
+        given = one(actions.GiveUpDrain, self.pausing(self.busy()))
+        assert ("60 s" in given.message, given.wanted) == (True, DesiredState.RUNNING)
+
+    def test_a_pause_past_its_deadline_stays_where_it_is_if_that_was_asked_for(self) -> None:
+        given = one(actions.GiveUpDrain, self.pausing(self.busy(), after_timeout=DesiredState.PAUSED))
+        assert given.wanted is DesiredState.PAUSED
+
+    def test_a_pause_that_is_asked_for_again_gets_another_deadline(self) -> None:
+        again = self.pausing(self.busy(), generation=2)
+        assert none(actions.GiveUpDrain, again)
+        assert one(actions.WriteControl, again).control.deadline == 1060.0
 
     def test_a_proven_pause_is_not_given_up(self) -> None:
         seen = self.pausing(self.paused())
-        assert none(actions.AbortPause, seen, replace(NOW, boottime=1009.0))
+        assert none(actions.GiveUpDrain, seen, replace(NOW, boottime=1009.0))
 
     def test_a_pause_that_nobody_waits_for_any_more_stays(self) -> None:
-        busy = run(control=control(Command.PAUSE, deadline=1000.0), status=status(AgentPhase.PAUSING))
-        assert none(actions.AbortPause, replace(self.pausing(busy), operation=None))
+        assert none(actions.GiveUpDrain, replace(self.pausing(self.busy()), operation=None))
+
+
+class TestDrainThatMayBeGivenUp:
+    """It is a pause first, since a stop is never taken back."""
+
+    proof = TestPause.proof
+
+    def stopping(self, run: RunView, **fields: Any) -> PipelineView:
+        fields = {"phase": Phase.PAUSING, "after_timeout": DesiredState.RUNNING, "generation": 2, **fields}
+        return view(desired=DesiredState.STOPPED, run=run, **fields)
+
+    def draining(self, **fields: Any) -> RunView:
+        order = control(Command.PAUSE, reason="drain", generation=2, **{"deadline": 1060.0, **fields})
+        return run(control=order, status=status(AgentPhase.PAUSING))
+
+    def test_it_waits_for_the_batch_in_hand_with_a_deadline(self) -> None:
+        given = one(actions.WriteControl, self.stopping(run(), phase=Phase.RUNNING)).control
+        assert (given.command, given.reason, given.deadline, given.kill_at) == (Command.PAUSE, "drain", 1060.0, None)
+        assert none(actions.WriteControl, self.stopping(self.draining()))
+        assert none(actions.SetPhase, self.stopping(self.draining()))
+
+    def test_it_has_a_deadline_of_its_own_where_a_pause_stands(self) -> None:
+        pausing = run(control=control(Command.PAUSE, deadline=1.0, reason="pause"), status=status(AgentPhase.PAUSING))
+        seen = self.stopping(pausing)
+        assert none(actions.GiveUpDrain, seen)
+        assert one(actions.WriteControl, seen).control.deadline == 1060.0
+
+    @pytest.mark.parametrize("before", [DesiredState.RUNNING, DesiredState.PAUSED])
+    def test_past_its_deadline_the_pipeline_goes_on_as_it_was(self, before: DesiredState) -> None:
+        given = one(actions.GiveUpDrain, self.stopping(self.draining(deadline=1000.0), after_timeout=before))
+        assert given.wanted is before
+
+    def test_once_it_is_proven_the_process_ends_and_nothing_is_given_up(self) -> None:
+        done = status(AgentPhase.PAUSED, pause_proof=self.proof)
+        seen = self.stopping(replace(self.draining(deadline=1000.0), status=done))
+        assert one(actions.WriteControl, seen).control.command is Command.DRAIN_AND_STOP
+        assert none(actions.GiveUpDrain, seen)
+        assert none(actions.SetPhase, seen)
+
+    def test_an_agent_that_is_not_ready_has_nothing_in_hand(self) -> None:
+        seen = self.stopping(run(status=status(AgentPhase.PREFLIGHT)), phase=Phase.PREFLIGHT)
+        assert one(actions.WriteControl, seen).control.command is Command.DRAIN_AND_STOP
+
+    def test_a_stop_that_may_not_be_given_up_takes_its_place(self) -> None:
+        for fields in ({"after_timeout": None}, {"drain_on_stop": False}, {"force_stop": True}):
+            given = one(actions.WriteControl, self.stopping(self.draining(), **fields)).control
+            assert given.command in STOP_COMMANDS
 
 
 class TestKilling:

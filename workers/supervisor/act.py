@@ -213,8 +213,8 @@ class _Deed:
         crash_points.reach("worker.ended")
 
     @do.register
-    def _(self, action: actions.AbortPause) -> None:
-        runs.abort_pause(pipeline=self.pipeline, message=action.message, now=self.now.wall)
+    def _(self, action: actions.GiveUpDrain) -> None:
+        runs.give_up_drain(pipeline=self.pipeline, wanted=action.wanted, message=action.message, now=self.now.wall)
 
     @do.register
     def _(self, action: actions.KillProcesses) -> None:

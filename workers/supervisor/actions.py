@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pipelines.domain.crashes import Crash
 from pipelines.domain.protocol import Control, Dump, Identity, ProcessIdentity
-from pipelines.domain.states import OperationState, Phase, RunOutcome, StopReason
+from pipelines.domain.states import DesiredState, OperationState, Phase, RunOutcome, StopReason
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,10 @@ class EndRun:
 
 
 @dataclass(frozen=True)
-class AbortPause:
-    """The pause could not be proven in time: the pipeline goes on as it was."""
+class GiveUpDrain:
+    """The batch in hand of a pause or of a drain did not end in time; `wanted` is desired from now on."""
 
+    wanted: DesiredState
     message: str
 
 
@@ -155,7 +156,7 @@ Action = (
     | WriteControl
     | SetPhase
     | EndRun
-    | AbortPause
+    | GiveUpDrain
     | KillProcesses
     | Reconcile
     | ResetRestarts

@@ -1,7 +1,8 @@
 """Which command a living run should have, and when a stop climbs the ladder.
 
 Deadlines are set once, when the command is given, on CLOCK_BOOTTIME; the keeper enforces them, so they survive every
-supervisor. Pause and drain never climb: at drain_timeout a pause is given up, and a drain becomes a stop.
+supervisor. A pause never climbs: at drain_timeout it is given up, or stays where it is. A drain becomes a stop then;
+one that may be given up is a pause first, since a stop is never taken back.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from pipelines.domain.protocol import Control, ProcessIdentity
 from pipelines.domain.spec import Lifecycle
 from pipelines.domain.states import AgentPhase, Command, DesiredState, OperationKind
 from workers.ports import Now
-from workers.supervisor.actions import AbortPause, Action, KillProcesses, WriteControl
+from workers.supervisor.actions import Action, GiveUpDrain, KillProcesses, WriteControl
 from workers.supervisor.view import PipelineView, RunView
 
 INIT_TIMEOUT = "init_timeout"
 FORCE_STOP = "force-stop"
+DRAIN = "drain"
 KEEPER_GRACE = 5.0
 """Seconds after kill_at in which the keeper may still do its work."""
 KEEPER_LOST_GRACE = 10.0
@@ -32,12 +34,19 @@ class _Wanted:
 
 
 def command_actions(view: PipelineView, run: RunView, now: Now) -> list[Action]:
-    """The next control.json, or the end of a pause that could not be proven in time."""
-    if pause_expired(view, run, now):
-        seconds = view.lifecycle.drain_timeout
-        return [AbortPause(f"The batch in hand did not end within {seconds:g} s; the pipeline goes on as it was.")]
+    """The next control.json, or the end of a pause or a drain that could not be proven in time."""
+    if _expired(view, run, now):
+        return [_given_up(view)]
     control = next_control(view, run, now)
     return [WriteControl(control)] if control else []
+
+
+def _given_up(view: PipelineView) -> GiveUpDrain:
+    wanted = view.after_timeout or DesiredState.RUNNING
+    stays = "it reads nothing, and is paused as soon as the batch ends"
+    follows = stays if wanted is view.desired else "the pipeline goes on as it was"
+    words = f"The batch in hand did not end within {view.lifecycle.drain_timeout:g} s; {follows}."
+    return GiveUpDrain(wanted, words)
 
 
 def first_control(view: PipelineView, now: Now) -> Control:
@@ -64,6 +73,8 @@ def next_control(view: PipelineView, run: RunView, now: Now) -> Control | None:
 def _wanted(view: PipelineView, run: RunView, now: Now) -> _Wanted:
     if view.end_wanted and view.force_stop:
         return _Wanted(Command.STOP, FORCE_STOP)
+    if _drains_first(view, run):
+        return _Wanted(Command.PAUSE, DRAIN)
     if view.end_wanted:
         reason = "stop" if view.desired is DesiredState.STOPPED else "restart"
         return _Wanted(Command.DRAIN_AND_STOP if view.drain_on_stop else Command.STOP, reason)
@@ -74,6 +85,12 @@ def _wanted(view: PipelineView, run: RunView, now: Now) -> _Wanted:
     return _Wanted(Command.RUN, "run")
 
 
+def _drains_first(view: PipelineView, run: RunView) -> bool:
+    """Whether a stop waits for the batch in hand as a pause does, so that it can still be given up."""
+    can_be_given_up = view.desired is DesiredState.STOPPED and view.drain_on_stop and view.after_timeout is not None
+    return can_be_given_up and not run.stopping and _initialised(run) and not pause_proven(run)
+
+
 def _replaces(wanted: _Wanted, last: Control, pause_needs_deadline: bool) -> bool:
     """A stop is never taken back and its clock never begins again; a drain can become a stop, and both a stop by force,
     at once."""
@@ -82,7 +99,7 @@ def _replaces(wanted: _Wanted, last: Control, pause_needs_deadline: bool) -> boo
     if last.command is Command.DRAIN_AND_STOP:
         return wanted.command is Command.STOP
     if wanted.command is Command.PAUSE and last.command is Command.PAUSE:
-        return pause_needs_deadline
+        return pause_needs_deadline or wanted.reason == DRAIN != last.reason
     return wanted.command is not last.command
 
 
@@ -95,7 +112,7 @@ def _deadlines(view: PipelineView, run: RunView, wanted: _Wanted, now: Now) -> d
             "term_at": now.boottime, "term_every": life.cancel_interval, "kill_at": now.boottime + life.cancel_interval,
         }  # fmt: skip
     if wanted.command is Command.PAUSE:
-        timed = _initialised(run) and _person_waits(view)
+        timed = _initialised(run) and (wanted.reason == DRAIN or _person_waits(view))
         return {"deadline": now.boottime + life.drain_timeout if timed else None}
     if wanted.command is Command.RUN:
         return {}
@@ -118,8 +135,10 @@ def _person_waits(view: PipelineView) -> bool:
 
 
 def _pause_needs_deadline(view: PipelineView, run: RunView) -> bool:
-    """A pause given while the agent was initialising gets its deadline when the agent is ready to obey it."""
-    if run.control is None or run.control.deadline is not None or pause_proven(run):
+    """A pause given while the agent was initialising gets its deadline when the agent is ready to obey it; one that is
+    asked for again gets another."""
+    control = run.control
+    if control is None or pause_proven(run) or (control.deadline is not None and not _is_older(control, view)):
         return False
     return _initialised(run) and _person_waits(view)
 
@@ -138,18 +157,21 @@ def pause_proven(run: RunView) -> bool:
     )
 
 
-def pause_expired(view: PipelineView, run: RunView, now: Now) -> bool:
-    """Whether a pause that a person waits for has passed its deadline without proof."""
+def _expired(view: PipelineView, run: RunView, now: Now) -> bool:
+    """Whether a pause that a person waits for, or a drain that may be given up, has passed its deadline unproven."""
     control = run.control
-    return (
-        view.desired is DesiredState.PAUSED
-        and control is not None
-        and control.command is Command.PAUSE
-        and control.deadline is not None
-        and now.boottime >= control.deadline
-        and _person_waits(view)
-        and not pause_proven(run)
-    )
+    if control is None or control.command is not Command.PAUSE or control.deadline is None:
+        return False
+    if now.boottime < control.deadline or _is_older(control, view) or pause_proven(run):
+        return False
+    if view.end_wanted:
+        return _drains_first(view, run) and control.reason == DRAIN
+    return view.desired is DesiredState.PAUSED and _person_waits(view)
+
+
+def _is_older(control: Control, view: PipelineView) -> bool:
+    """Whether something was asked for since the order was given."""
+    return control.generation < view.generation
 
 
 def kill_actions(run: RunView, now: Now) -> list[Action]:

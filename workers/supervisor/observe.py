@@ -81,6 +81,7 @@ class Observer:
             lifecycle=self._lifecycle(row),
             fence=self.memory.fences.get(_revision(row) or 0),
             drain_on_stop=pipeline.drain_on_stop,
+            after_timeout=DesiredState(pipeline.after_timeout) if pipeline.after_timeout else None,
             force_stop=pipeline.force_stop,
             restart_run=pipeline.restart_run,
             restart_count=pipeline.restart_count,

@@ -96,6 +96,8 @@ def _waits_for(view: PipelineView) -> str:
 
 def _stop_step(view: PipelineView) -> str:
     run = view.run
+    if view.phase is Phase.PAUSING:
+        return "draining"
     if view.phase is not Phase.STOPPING or run is None:
         return "requested"
     ended = not run.driver_alive or (run.status is not None and run.status.phase in _ENDED_AGENT)

@@ -9,7 +9,7 @@ from pipelines.domain.protocol import QueryStatus, Status
 from pipelines.domain.states import AgentPhase, Command, Phase, can
 from workers.ports import Now
 from workers.supervisor.actions import Action, SetPhase
-from workers.supervisor.command import INIT_TIMEOUT, pause_proven
+from workers.supervisor.command import DRAIN, INIT_TIMEOUT, pause_proven
 from workers.supervisor.view import PipelineView, RunView
 
 HALF_DEAD_SHOWN_AFTER = 2.0
@@ -72,7 +72,7 @@ def _preflight(_view: PipelineView, _run: RunView, status: Status, _now: Now) ->
 def _moving(view: PipelineView, run: RunView, status: Status, now: Now) -> Seen | None:
     """STARTING, RUNNING or DEGRADED, unless a pause was asked for or nothing moves although there is lag."""
     if _command(run) is Command.PAUSE:
-        return Seen(Phase.PAUSING, "pause", "The batch in hand is being finished.")
+        return _pausing(view, run, status, now)
     stalled = _stalled(view, status, now)
     if stalled is not None and status.phase is not AgentPhase.DEGRADED:
         return stalled
@@ -106,11 +106,15 @@ def _failing_member(status: Status) -> str:
 def _pausing(_view: PipelineView, run: RunView, _status: Status, _now: Now) -> Seen | None:
     if _command(run) is not Command.PAUSE:
         return None
-    return Seen(Phase.PAUSING, "pause", "The batch in hand is being finished.")
+    drains = run.control is not None and run.control.reason == DRAIN
+    words = "The batch in hand is being finished; then it stops." if drains else "The batch in hand is being finished."
+    return Seen(Phase.PAUSING, DRAIN if drains else "pause", words)
 
 
 def _paused(view: PipelineView, run: RunView, status: Status, now: Now) -> Seen | None:
     if pause_proven(run):
+        if view.end_wanted:
+            return None
         return Seen(Phase.PAUSED, "proven", "Consumption has stopped: gate closed, nothing in flight, cursor still.")
     return _pausing(view, run, status, now)
 

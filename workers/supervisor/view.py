@@ -111,7 +111,8 @@ class RunView:
 class PipelineView:
     """One pipeline. `restart_deadline` is (boot id, CLOCK_BOOTTIME) at which the back-off ends. `owner`: the epoch of
     the host's lease, under which this is seen; `fence`: how long its run may go on without a supervisor, None for ever.
-    `reconcile`: a person has said whom to believe, the database or the host.
+    `after_timeout`: what is wanted again where the batch in hand of a pause or of a drain does not end in time; None: a
+    drain becomes a stop. `reconcile`: a person has said whom to believe, the database or the host.
     """
 
     id: UUID
@@ -124,6 +125,7 @@ class PipelineView:
     phase_message: str
     lifecycle: Lifecycle
     drain_on_stop: bool = True
+    after_timeout: DesiredState | None = None
     force_stop: bool = False
     restart_run: int | None = None
     restart_count: int = 0

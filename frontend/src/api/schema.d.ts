@@ -2390,6 +2390,20 @@ export interface components {
             } | null;
         };
         /**
+         * PauseBody
+         * @description `on_timeout`: what follows where the batch in hand does not end within the drain_timeout of the definition:
+         *     `abort`, the pipeline goes on as it was, or `stay`, it reads nothing and is paused as soon as the batch ends.
+         */
+        PauseBody: {
+            /**
+             * On Timeout
+             * @default abort
+             */
+            on_timeout: components["schemas"]["PauseBodyOnTimeoutEnum"];
+        };
+        /** @enum {string} */
+        PauseBodyOnTimeoutEnum: "abort" | "stay";
+        /**
          * Phase
          * @description What the supervisor observed of a pipeline.
          * @enum {string}
@@ -3563,7 +3577,9 @@ export interface components {
         StepState: "pending" | "running" | "done" | "failed";
         /**
          * StopBody
-         * @description `drain`: everything that was read is written first, within the drain_timeout of the definition.
+         * @description `drain`: everything that was read is written first, within the drain_timeout of the definition. `on_timeout`:
+         *     what follows where that takes longer: `stop`, the ladder of a stop begins, or `abort`, the pipeline goes on as it
+         *     was.
          */
         StopBody: {
             /**
@@ -3571,7 +3587,14 @@ export interface components {
              * @default true
              */
             drain: boolean;
+            /**
+             * On Timeout
+             * @default stop
+             */
+            on_timeout: components["schemas"]["StopBodyOnTimeoutEnum"];
         };
+        /** @enum {string} */
+        StopBodyOnTimeoutEnum: "stop" | "abort";
         /**
          * StopReason
          * @description Who or what ended the last run.
@@ -4812,7 +4835,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["ActionBody"];
+                "application/json": components["schemas"]["PauseBody"];
             };
         };
         responses: {

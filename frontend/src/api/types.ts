@@ -48,6 +48,8 @@ export type Session = Schemas['Session']
 export type SinkGroup = Schemas['Group']
 export type Step = Schemas['Step']
 export type Stacks = Schemas['Stacks']
+/** How to stop; the server knows what is left out. */
+export type StopBody = Partial<Schemas['StopBody']>
 export type StopReason = Schemas['StopReason']
 export type WatchedGroup = Schemas['WatchedGroup']
 export type Validation = Schemas['Validation']

@@ -19,7 +19,7 @@ const origin = () => window.location.origin
 const command = (words: string) => `headgate --url ${origin()} ${words}`
 
 export function actionCall(name: string, kind: ActionKind, body: Record<string, unknown> = {}): Call {
-  const flags = kind === 'stop' && body.drain === false ? ' --no-drain' : ''
+  const flags = `${body.drain === false ? ' --no-drain' : ''}${body.on_timeout ? ` --on-timeout ${String(body.on_timeout)}` : ''}`
   return {
     ...requestCall({ method: 'POST', path: `/pipelines/${name}/${kind}`, body: jsonBody(body) }),
     cli: command(`${kind} ${name}${flags} --wait`),

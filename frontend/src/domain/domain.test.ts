@@ -81,6 +81,9 @@ describe('the call behind a button', () => {
     expect(call.curl).toContain(`curl -X POST ${window.location.origin}/api/v1/pipelines/orders/stop`)
     expect(call.curl).toContain(`-d '{"drain":false}'`)
     expect(call.python).toContain('data=json.dumps({"drain": False}).encode(),')
+    expect(call.cli).toContain('stop orders --no-drain --wait')
+    const given = actionCall('orders', 'stop', { drain: true, on_timeout: 'abort' })
+    expect(given.cli).toContain('stop orders --on-timeout abort --wait')
   })
 
   it('quotes for the shell and takes the token from the environment', () => {

@@ -45,9 +45,9 @@ export function ActionButtons({ pipeline }: { pipeline: Pipeline }) {
         <StopDialog
           name={pipeline.name}
           onClose={() => setDialog(null)}
-          onConfirm={(drain) => {
+          onConfirm={(body) => {
             setDialog(null)
-            action.mutate({ kind: 'stop', drain })
+            action.mutate({ kind: 'stop', body })
           }}
         />
       )}

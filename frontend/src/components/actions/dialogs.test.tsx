@@ -42,6 +42,19 @@ describe('the action buttons', () => {
     await waitFor(() => expect(asked).toHaveBeenCalledWith({ drain: false }))
   })
 
+  it('offer to go on as it was where the batch in hand does not end in time', async () => {
+    const asked = vi.fn()
+    given.post('/pipelines/orders/stop', async (request) => {
+      asked(await request.json())
+      return operation({ kind: 'stop' })
+    })
+    show(<ActionButtons pipeline={pipeline()} />)
+    await userEvent.click(screen.getByRole('button', { name: 'Stop' }))
+    await userEvent.click(await screen.findByRole('radio', { name: /or go on as it was/ }))
+    await userEvent.click(screen.getByRole('button', { name: 'Drain and stop' }))
+    await waitFor(() => expect(asked).toHaveBeenCalledWith({ drain: true, on_timeout: 'abort' }))
+  })
+
   it('show the reason of a refusal that came while the page was out of date', async () => {
     given.post('/pipelines/orders/pause', () => problem(409, 'not_possible', 'It is being restarted.'))
     show(<ActionButtons pipeline={pipeline()} />)

@@ -3,20 +3,21 @@ import { useMutation, useQueryClient, type QueryClient } from '@tanstack/react-q
 import { keys } from '@/api/keys'
 import { act } from '@/api/operations'
 import { explain } from '@/api/problem'
-import type { Operation, ActionKind, Pipeline } from '@/api/types'
+import type { Operation, ActionKind, Pipeline, StopBody } from '@/api/types'
 import { announce } from '@/components/ui/Announcer'
 import { ACTION_WORDS } from './words'
 
 export interface ActionRequest {
   kind: ActionKind
-  drain?: boolean
+  /** How to stop. */
+  body?: StopBody
 }
 
 /** Asks for an action on one pipeline. Nothing is shown as done before the server has said so. */
 export function useAction(name: string) {
   const client = useQueryClient()
   return useMutation({
-    mutationFn: ({ kind, drain }: ActionRequest) => act(name, kind, { drain }),
+    mutationFn: ({ kind, body }: ActionRequest) => act(name, kind, body),
     onSuccess: (operation) => {
       noteOperation(client, operation)
       announce(`${ACTION_WORDS[operation.kind].doing} ${name}.`)

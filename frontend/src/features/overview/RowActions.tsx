@@ -62,9 +62,9 @@ export function RowActions({ pipeline }: { pipeline: Pipeline }) {
         <StopDialog
           name={pipeline.name}
           onClose={() => setStopping(false)}
-          onConfirm={(drain) => {
+          onConfirm={(body) => {
             setStopping(false)
-            action.mutate({ kind: 'stop', drain })
+            action.mutate({ kind: 'stop', body })
           }}
         />
       )}

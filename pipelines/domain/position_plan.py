@@ -20,6 +20,7 @@ Key = tuple[str, int]
 STALE_AFTER = 3600.0
 """Seconds after which a plan has to be made anew."""
 _NEW_LOG = frozenset({"TOPIC_RECREATED", "CLUSTER_CHANGED"})
+_BEHIND = frozenset({"LEDGER_BEHIND", "LEDGER_LOST"})
 
 
 class PartitionSurvey(Frozen):
@@ -51,8 +52,8 @@ class PartitionSurvey(Frozen):
 
     @property
     def furthest(self) -> int:
-        """Up to where records may have been delivered: a witness that is ahead of the ledger is believed here."""
-        return max(self._known) if "LEDGER_BEHIND" in self.codes else self._known[0]
+        """Up to where records may have been delivered: a witness that knows more than the ledger is believed here."""
+        return max(self._known) if _BEHIND.intersection(self.codes) else self._known[0]
 
     @property
     def _known(self) -> list[int]:

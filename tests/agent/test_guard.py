@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from controlplane.devstack.kafka import running_kafka
 from pipelines.domain.journal import Done, Identified, Noticed, Planned, Positions, Repaired
 from pipelines.domain.position_plan import Goal, Target, plan
+from pipelines.domain.positions import SourceIdentity
 from pipelines.domain.protocol import AgentFinding, Exit, SparkSettings
 from pipelines.domain.states import Command
 from tests.agent.conftest import MakePipeline, define
@@ -19,6 +21,7 @@ from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Topics
 from tests.counts import not_once
 from tests.waiting import wait_for
+from workers.agent.kafka import Cluster
 
 LONG = 240.0
 """Seconds that a start may take on a machine with other things to do."""
@@ -36,12 +39,12 @@ def noticed(run: Run) -> set[str]:
     return {notice.code for notice in run.of_kind(Noticed) if not notice.over}
 
 
-def decide(pipeline: Pipeline, run: Run, goal: Goal) -> tuple[int, int]:
+def decide(pipeline: Pipeline, run: Run, goal: Goal, **where: Any) -> tuple[int, int]:
     """Plan a choice against what the run has found, and do what a control plane does; returns skips and replays."""
     assert run.status is not None
     assert run.status.survey is not None
     survey = run.status.survey
-    made = plan(survey, Target(goal=goal))
+    made = plan(survey, Target(goal=goal, **where))
     assert not made.impossible
     pipeline.ingest()
     pipeline.lineage = pipeline.run_number + 1
@@ -51,15 +54,6 @@ def decide(pipeline: Pipeline, run: Run, goal: Goal) -> tuple[int, int]:
         book.positions[move.topic, move.partition] = move.new
     pipeline.identities = {each.source: each for each in survey.identities}
     return made.skip, made.replay
-
-
-def commit(topics: Topics, offset: int) -> None:
-    """What somebody does who resets the group by hand."""
-    wanted = [TopicPartition(topics.source, number, offset) for number in range(4)]
-    admin = AdminClient({"bootstrap.servers": topics.servers})
-    request = ConsumerGroupTopicPartitions(f"headgate.{topics.name}", wanted)
-    for future in admin.alter_consumer_group_offsets([request]).values():
-        future.result(10)
 
 
 def lose_group(topics: Topics) -> None:
@@ -92,7 +86,7 @@ def test_a_group_that_is_lost_or_moved_is_told_and_written_again_and_a_topic_mad
     lose_group(topics)
     wait_for(lambda: "GROUP_LOST" in noticed(run), "the loss is noticed", LONG)
     wait_for(lambda: topics.mirrored() == mirrored, "the mirror is written again", LONG)
-    commit(topics, 7)
+    topics.commit(7)
     wait_for(lambda: "GROUP_MOVED" in noticed(run), "the move is noticed", LONG)
     wait_for(lambda: topics.mirrored() == mirrored, "the mirror is written again", LONG)
     assert sum(done.counts.read for done in run.of_kind(Done)) == 400
@@ -149,12 +143,12 @@ def test_what_happens_while_it_is_stopped_is_found_before_a_record_is_read_and_e
     assert topics.mirrored() == dict.fromkeys(range(4), 100)
     book.positions, book.done = kept
 
-    commit(topics, 130)
+    topics.commit(130)
     topics.produce(400)
     run, findings = refused(moved)
     assert findings.keys() == {"LEDGER_BEHIND"}
     assert decide(moved, run, Goal.LEDGER) == (0, 120)
-    commit(topics, 100)
+    topics.commit(100)
 
     topics.trim(partition=2, before=130)
     run, findings = refused(moved)
@@ -211,6 +205,47 @@ def test_what_happens_while_it_is_stopped_is_found_before_a_record_is_read_and_e
 def _damage_the_middle(log: Path) -> None:
     oldest = min(int(path.name) for path in (log / "commits").iterdir() if path.name.isdigit())
     (log / "commits" / str(oldest)).write_text("")
+
+
+def numbers(base: int, start: int, end: int, partitions: range = range(4)) -> set[int]:
+    """The records of these offsets, where the first record of the topic has the number `base`."""
+    return {base + 4 * offset + partition for offset in range(start, end) for partition in partitions}
+
+
+def test_what_is_wrong_with_each_source_is_found_at_once_and_one_decision_leads_all_on_to_the_record(
+    topics: Topics, make_pipeline: MakePipeline
+) -> None:
+    """The position of one source is beyond the end, the topic of another was made again with fewer records than were
+    read, and the ledger of the third is lost while its group is not."""
+    cluster, again, lost = Cluster.of(topics.servers, {}), Topics(topics.servers), Topics(topics.servers)
+    pipeline = make_pipeline()
+    pipeline.definition["sources"] |= {"again": again.as_source(), "lost": lost.as_source()}
+    topics.produce(400)
+    pipeline.books["shop", "lake"].positions = {(topics.source, n): 160 if n == 0 else 40 for n in range(4)}
+    pipeline.books["again", "lake"].positions = {(again.source, n): 100 for n in range(4)}
+    old = SourceIdentity(source="again", cluster_id=cluster.cluster_id(), topics=cluster.topic_ids([again.source]))
+    pipeline.identities = {"again": old}
+    again.make_again(again.source)
+    again.produced, lost.produced = 1000, 2000
+    again.produce(4 * 20)
+    lost.produce(4 * 50)
+    lost.commit(30, "headgate 1")
+
+    run, findings = refused(pipeline)
+    assert {code: finding.path for code, finding in findings.items()} == {
+        "BEYOND_LOG_END": "sources.shop", "TOPIC_RECREATED": "sources.again", "LEDGER_LOST": "sources.lost",
+    }  # fmt: skip
+    five, thirty = dict.fromkeys(range(4), 5), dict.fromkeys(range(4), 30)
+    where = {again.source: five, lost.source: thirty}
+    assert decide(pipeline, run, Goal.OFFSETS, offsets=where) == (4 * 5, 0)
+    topics.produce(4)
+
+    expected = numbers(0, 40, 100, range(1, 4)) | numbers(0, 100, 101)
+    expected |= numbers(1000, 5, 20) | numbers(2000, 30, 50)
+    run = pipeline.start()
+    run.wait_delivered(len(expected), LONG)
+    assert run.stop().exit_code == 0
+    assert not_once(topics.read().numbers, expected) == {}
 
 
 def test_a_cluster_that_is_replaced_behind_its_address_is_another_log(

@@ -19,6 +19,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from pipelines.domain.positions import PartitionPosition
 from tests.waiting import wait_for
 from workers.agent.kafka import Cluster
 
@@ -92,6 +93,18 @@ class Topics:
         """Do what retention does."""
         for future in self._admin.delete_records([TopicPartition(self.source, partition, before)]).values():
             future.result(10)
+
+    def commit(self, offset: int, metadata: str = "") -> None:
+        """Commit an offset of every partition to the declared group, as soon as it has a coordinator."""
+        at = [PartitionPosition(topic=self.source, partition=number, offset=offset) for number in range(_PARTITIONS)]
+        wait_for(lambda: self._committed(at, metadata), f"a commit of {self.name}")
+
+    def _committed(self, at: list[PartitionPosition], metadata: str) -> bool:
+        try:
+            Cluster.of(self.servers, {}).commit(f"headgate.{self.name}", at, metadata)
+        except KafkaException:
+            return False
+        return True
 
     def as_source(self) -> dict[str, Any]:
         """The source of a definition."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from controlplane.shared.errors import NotFound
 from pipelines.domain.position_plan import Goal, Target
@@ -11,6 +11,13 @@ from pipelines.models import Event, Pipeline
 from pipelines.selectors.lag import positions_before
 
 PREFIX = "before="
+
+
+def moment(event: Event, seconds: float) -> datetime:
+    """So long before an event. What was found between two looks may have happened right after the first of them."""
+    began = event.data.get("before_at")
+    at = event.at if began is None else min(event.at, datetime.fromtimestamp(began, UTC))
+    return at - timedelta(seconds=seconds)
 
 
 def target_before(pipeline: Pipeline, written: str, source: str | None = None) -> Target:
@@ -24,7 +31,7 @@ def target_before(pipeline: Pipeline, written: str, source: str | None = None) -
     if event is None:
         hint = "headgate events lists them with --json."
         raise NotFound(f"There is no event {wanted.event}.", code="event_not_found", hint=hint)
-    at = event.at - timedelta(seconds=wanted.seconds)
+    at = moment(event, wanted.seconds)
     seen = positions_before(pipeline, at)
     if seen is None:
         return Target(goal=Goal.TIMESTAMP, at=round(at.timestamp() * 1000), source=source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db.models import TextField
@@ -19,6 +19,7 @@ from pipelines.domain.watching import Key, Look
 from pipelines.models import Event, GroupSnapshot, Pipeline, Position, WatchedGroup
 from pipelines.selectors.events import event_view
 from pipelines.selectors.lag import last_before, point_fields, window
+from pipelines.selectors.resets import moment
 from pipelines.selectors.watch_views import (
     GroupPlanView,
     MemberView,
@@ -151,7 +152,7 @@ def plan_view(group: WatchedGroup, target: str) -> GroupPlanView:
     if group.last is None:
         words = f"Nothing was seen of {group.name} yet. {group.error}".strip()
         raise Conflict(words, code="not_seen_yet", hint="Wait for the first look, or mend what keeps it from looking.")
-    look, at = Look.of_plain(group.last), event.at - timedelta(seconds=wanted.seconds)
+    look, at = Look.of_plain(group.last), moment(event, wanted.seconds)
     resets = reset(look, _seen_before(group, at), logs_of(group), at.timestamp())
     return GroupPlanView(
         group=group.name,

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from controlplane.cli.errors import ExitCode
+from tests import command_line
 from tests.chaos.installation import Installation, wait_for
 from tests.chaos.stream import GONE_ON, Stream
 
@@ -21,14 +19,8 @@ LONG = 300.0
 
 
 def headgate(installation: Installation, *arguments: str) -> tuple[int, str]:
-    """The command line as a user runs it; its exit code and what it printed."""
-    environment = {**os.environ, "HEADGATE_URL": installation.url, "HEADGATE_TOKEN": installation.token}
-    code = "from controlplane.cli.app import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env=environment, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    return done.returncode, done.stdout + done.stderr
+    """The command line of the installation."""
+    return command_line.headgate(installation.url, installation.token, *arguments)
 
 
 def move_forward(log: Path) -> None:

@@ -237,6 +237,15 @@ def test_a_plan_goes_back_to_what_the_group_had_committed_then_and_tells_what_du
     assert (cut["target"], cut["gone"]) == (650_000, 50_000)
 
 
+def test_before_a_jump_is_the_look_before_the_one_that_found_it(bench: Bench, operator: APIClient) -> None:
+    bench.commit(10)
+    bench.look()
+    event = Event.objects.get(kind="group.jumped_back")
+    plan = operator.post(f"{GROUPS}/{bench.group.pk}/plan", {"to": f"before={event.pk}"}, format="json").json()
+    (part,) = plan["partitions"]
+    assert (part["committed"], part["target"], part["basis"], part["skip"]) == (10, 500_000, "snapshot", 499_990)
+
+
 def test_a_plan_to_before_the_group_was_watched_goes_by_the_time_of_the_records(operator: APIClient) -> None:
     bench = Bench()
     bench.look(0.0)

@@ -122,7 +122,7 @@ function AlertTable({ alerts }: { alerts: Alert[] }) {
   )
 }
 
-/** A pipeline, a host, or the group that its key names. */
+/** A pipeline, a host, a consumer group, or what its key names. */
 function About({ alert }: { alert: Alert }) {
   if (alert.pipeline) {
     return (
@@ -131,7 +131,8 @@ function About({ alert }: { alert: Alert }) {
       </Link>
     )
   }
-  return alert.rule === 'host_silent' ? <Link to="/hosts">{alert.key}</Link> : alert.key
+  if (alert.rule === 'host_silent') return <Link to="/hosts">{alert.key}</Link>
+  return typeof alert.data.group === 'string' ? alert.data.group : alert.key
 }
 
 function AlertState({ alert }: { alert: Alert }) {

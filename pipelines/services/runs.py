@@ -54,13 +54,16 @@ class NextRun:
 
 @fenced
 def create_run(*, pipeline: Pipeline, wanted: NextRun, now: datetime) -> Run:
-    """Record the intent before any process exists: run number, token, lineage, phase PREFLIGHT. Raises Overtaken."""
+    """Record the intent before any process exists: run number, token, lineage, phase PREFLIGHT.
+
+    Raises Overtaken, also where a decision about positions has ended a lineage since this one was chosen.
+    """
     fields: dict[str, Any] = {"observed_generation": pipeline.generation, "findings": [], **_NO_RESTART}
     if wanted.fresh:
         fields["restart_count"] = 0
     same = Pipeline.objects.filter(
         id=pipeline.id, generation=pipeline.generation, phase=pipeline.phase, host_id=wanted.host,
-        archived_at__isnull=True,
+        closed_lineage=pipeline.closed_lineage, archived_at__isnull=True,
     )  # fmt: skip
     if not same.update(**fields):
         raise Overtaken(pipeline.name)

@@ -30,6 +30,7 @@ from pipelines.models import (
 from pipelines.selectors.positions import pending_looks
 from pipelines.selectors.supervision import open_batches
 from pipelines.services.journals import ingest
+from pipelines.services.runs import NextRun, Overtaken, create_run
 from tests.factories import LedgerBatchFactory, PipelineFactory, PositionFactory, RunFactory, now
 from tests.fakes.surveys import FakeSurveys
 from workers.ports import LookFailed
@@ -208,6 +209,19 @@ def test_a_run_that_is_not_over_keeps_positions_where_they_are(
     made = plan(operator, "latest")
     Run.objects.update(state=RunState.LIVE)
     assert apply(operator, made["hash"])[1]["code"] == "pipeline_not_stopped"
+
+
+def test_a_start_that_has_chosen_its_lineage_before_positions_moved_is_overtaken(
+    operator: APIClient, stopped: Pipeline, surveys: FakeSurveys
+) -> None:
+    seen = Pipeline.objects.select_related("current_revision").get(id=stopped.id)
+    assert a_launcher().check(seen) == Lineage(1)
+    assert apply(operator, plan(operator, "latest")["hash"])[0] == 200
+    assert seen.host_id is not None
+    wanted = NextRun(token="t", host=seen.host_id, state_dir=Path("/s"), lineage=1, floor=0, fresh=False)
+    with pytest.raises(Overtaken):
+        create_run(pipeline=seen, wanted=wanted, now=now())
+    assert not Run.objects.exclude(state=RunState.ENDED).exists()
 
 
 def test_open_batches_are_given_up_with_their_bound(

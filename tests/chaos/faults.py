@@ -77,6 +77,10 @@ _BEHIND = (
 _MADE_AGAIN = (
     f"{_LOGS}::test_a_group_that_is_lost_or_moved_is_told_and_written_again_and_a_topic_made_again_ends_the_run"
 )
+_AT_ONCE = f"{_LOGS}::test_what_is_wrong_with_each_source_is_found_at_once_and_one_decision_leads_all_on_to_the_record"
+_CHOICES = (
+    "agent/test_guard_choices.py::test_each_choice_says_what_it_skips_and_replays_and_is_agreed_with_once_it_is_made"
+)
 _FORGOTTEN = "db/test_reconciling.py"
 _WATCHED = "db/test_watched_groups.py"
 _NETWORK = "chaos/test_data_plane_network.py"
@@ -301,14 +305,17 @@ FAULTS = [
         44,
         "Retention passed the position",
         _BEHIND,
+        _CHOICES,
         "agent/test_refusals.py::test_records_that_retention_took_are_counted",
         "agent/test_refusals.py::test_records_that_retention_takes_during_a_pause_block_the_resume",
     ),
-    _fault(45, "Position beyond the end", _BEHIND, f"{_GUARD}::test_position_against_log"),
+    _fault(45, "Position beyond the end", _BEHIND, _AT_ONCE, _CHOICES, f"{_GUARD}::test_position_against_log"),
     _fault(
         46,
         "Topic recreated",
         _MADE_AGAIN,
+        _AT_ONCE,
+        _CHOICES,
         f"{_GUARD}::test_offsets_of_another_log_are_no_positions",
         f"{_LOGS}::test_a_cluster_that_is_replaced_behind_its_address_is_another_log",
     ),
@@ -395,6 +402,8 @@ FAULTS = [
         62,
         "Drain never ends",
         f"{_SIMULATION}::test_a_pause_that_cannot_be_proven_is_given_up_and_the_pipeline_goes_on",
+        f"{_SIMULATION}::test_a_pause_that_cannot_be_proven_stays_where_it_is_if_that_was_asked_for",
+        f"{_SIMULATION}::test_a_drain_that_could_not_finish_leaves_the_pipeline_as_it_was",
     ),
     _fault(
         63,

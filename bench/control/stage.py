@@ -12,6 +12,7 @@ from django.conf import settings
 
 from bench.control.fleet import Plan, SimulatedHost, build
 from bench.control.machinery import OwnProcesses, SkippingClock, Sleepers
+from controlplane.shared.collector import spare_what_stays
 from pipelines.domain.protocol import SparkSettings
 from pipelines.services.observations import HostFacts
 from workers.adapters.filelock import FileLock
@@ -74,6 +75,7 @@ class Stage:
         clock = SkippingClock()
         with Sleepers() as sleepers:
             hosts = build(plan, self.state, sleepers, clock.now())
+            spare_what_stays()  # as a worker does before its first tick
             yield Fleet(hosts, [_supervisor(host, clock) for host in hosts], clock, clock.now().boottime)
 
 

@@ -67,10 +67,11 @@ class Document(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     @classmethod
-    def load(cls, path: Path) -> Self | None:
+    def load(cls, path: Path | str) -> Self | None:
         """Read the file; None where it does not exist or is not a whole document of this kind."""
         try:
-            return cls.model_validate_json(path.read_bytes())
+            with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - hundreds of them in a tick
+                return cls.model_validate_json(file.read())
         except (OSError, ValueError):
             return None
 
@@ -180,6 +181,15 @@ class ProcessIdentity(BaseModel):
     pid: int
     start_time: int
     boot_id: str
+
+    def __eq__(self, other: object) -> bool:
+        """The same process. Thousands are compared in a tick, and the general comparison of models looks at more."""
+        if not isinstance(other, ProcessIdentity):
+            return NotImplemented
+        return (self.pid, self.start_time, self.boot_id) == (other.pid, other.start_time, other.boot_id)
+
+    def __hash__(self) -> int:
+        return hash((self.pid, self.start_time))
 
 
 class Identity(Document):

@@ -20,8 +20,13 @@ from pipelines.domain.states import DesiredState, LedgerState, Phase, RunState
 from pipelines.models import Event, Host, LedgerBatch, Operation, Pipeline, Position, Reconciliation, Revision, Run
 from pipelines.selectors.situations import open_operations
 
-_UNUSED_OF_RUN = ("observed", "identity", "in_hand", "started_at", "ended_at", "start_requested_at")
-_UNUSED_OF_PIPELINE = ("description", "labels", "created_at", "archived_at", "restart_at")
+_UNUSED_OF_RUN = (
+    "observed", "identity", "in_hand", "dumps", "host", "role", "outcome", "rung", "keeper_pid", "started_at",
+    "ended_at", "start_requested_at", "stop_requested_at",
+)  # fmt: skip
+_UNUSED_OF_PIPELINE = (
+    "description", "labels", "created_at", "archived_at", "restart_at", "phase_since", "stop_reason", "version",
+)  # fmt: skip
 """What a tick does not look at: to build a thousand rows is most of what a quiet tick costs."""
 SWITCH_EVENTS = ("sink.switched", "sink.recovered")
 

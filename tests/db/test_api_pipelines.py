@@ -82,7 +82,7 @@ def test_a_list_costs_the_same_number_of_queries_however_long(
 ) -> None:
     for each in range(number):
         pipeline = PipelineFactory.create(name=f"p{each:02}", phase=Phase.RUNNING)
-        RunFactory.create(pipeline=pipeline, observed={"at": 1.0, "queries": [], "components": []})
+        RunFactory.create(pipeline=pipeline, observed={"at": 1.0, "queries": [], "components": [], "live": {}})
         OperationFactory.create(pipeline=pipeline)
 
     with django_assert_num_queries(5):  # role, pipelines, hosts, operations, runs

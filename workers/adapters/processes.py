@@ -18,13 +18,14 @@ from pipelines.domain.protocol import TOKEN_VARIABLE, Handover, ProcessIdentity,
 from workers.ports import TokenHolders
 
 _PROC = Path("/proc")
-_MARK = f"{TOKEN_VARIABLE}=".encode()
+_MARK = f"\0{TOKEN_VARIABLE}=".encode()
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "JAVA_HOME", "LD_LIBRARY_PATH")
 """Variables that a keeper inherits. Anything else could hold a secret."""
 _PROJECT = Path(workers.__file__).resolve().parent.parent
 _KEEPER = (sys.executable, "-m", "workers.keeper")
 _DETACH_TIMEOUT = 10.0
-_READ_BYTES = 128 * 1024
+_READ_BYTES = 8 * 1024
+"""At a time: a larger buffer is mapped and unmapped again for each of thousands of files in a tick."""
 _KEEPER_LOG = "keeper.log"
 
 
@@ -103,7 +104,7 @@ class HostProcesses:
     def _identify(self, pid: int) -> ProcessIdentity | None:
         """State and start time from /proc/PID/stat, whose second field may hold spaces and parentheses."""
         try:
-            fields = _read(pid, "stat").rpartition(b")")[2].split()
+            fields = _read(pid, "stat").rpartition(b")")[2].split(None, 20)
         except OSError:
             return None
         if not fields or fields[0] in (b"Z", b"X"):
@@ -128,10 +129,8 @@ def _read(pid: int, name: str) -> bytes:
 def _token(pid: int) -> str | None:
     """The run token of a process; None where it has none, has ended, or belongs to somebody else."""
     try:
-        environment = _read(pid, "environ")
+        environment = b"\0" + _read(pid, "environ")
     except OSError:
         return None
-    if _MARK not in environment:
-        return None
-    values = [item[len(_MARK) :] for item in environment.split(b"\0") if item.startswith(_MARK)]
-    return values[0].decode(errors="replace") if values else None
+    _, mark, rest = environment.partition(_MARK)
+    return rest.partition(b"\0")[0].decode(errors="replace") if mark else None

@@ -92,9 +92,10 @@ class LocalRunDirs:
             return JournalChunk(offset=offset, data=b"", size=0)
 
     def _document(self, run_dir: Path, name: str, kind: type[D]) -> D | None:
-        known = self._known.setdefault(str(run_dir), {})
+        directory = str(run_dir)
+        known, path = self._known.setdefault(directory, {}), f"{directory}/{name}"
         try:
-            seen = os.stat(f"{run_dir}/{name}")  # noqa: PTH116 - thousands of them in a tick
+            seen = os.stat(path)  # noqa: PTH116 - thousands of them in a tick
         except OSError:
             known.pop(name, None)
             return None
@@ -102,7 +103,7 @@ class LocalRunDirs:
         before = known.get(name)
         if before is not None and before[0] == stamp:
             return before[1] if isinstance(before[1], kind) else None
-        found = kind.load(run_dir / name)
+        found = kind.load(path)
         if time.time_ns() - seen.st_mtime_ns > _YOUNG_NS:
             known[name] = (stamp, found)
         return found

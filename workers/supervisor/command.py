@@ -123,7 +123,7 @@ def _deadlines(view: PipelineView, run: RunView, wanted: _Wanted, now: Now) -> d
 
 def init_expired(life: Lifecycle, run: RunView, now: Now) -> bool:
     """Whether the agent is still initialising when init_timeout has passed."""
-    return run.started is not None and not _initialised(run) and now.boottime - run.started > life.init_timeout
+    return not _initialised(run) and run.started is not None and now.boottime - run.started > life.init_timeout
 
 
 def _initialised(run: RunView) -> bool:
@@ -180,7 +180,7 @@ def kill_actions(run: RunView, now: Now) -> list[Action]:
     if late >= KEEPER_GRACE:
         with_keeper = late >= 2 * KEEPER_GRACE
         return _kill(run, "The keeper did not enforce the stop in time.", with_keeper=with_keeper)
-    if run.half_dead and run.half_dead_since is not None:
+    if run.half_dead_since is not None:
         since = now.boottime - run.half_dead_since
         if not run.keeper_alive and since >= KEEPER_LOST_GRACE:
             return _kill(run, "The keeper is gone and the driver did not stop by itself.", with_keeper=True)

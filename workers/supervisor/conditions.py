@@ -28,8 +28,14 @@ _REACHED = {
 def condition_actions(view: PipelineView, now: Now) -> list[Action]:
     """All conditions, if any of them differs from what is recorded."""
     before = {condition["type"]: condition for condition in view.conditions}
-    after = tuple(_condition(kind, verdict, before.get(kind), now) for kind, verdict in judge(view).items())
-    return [SetConditions(after)] if after != tuple(view.conditions) else []
+    verdicts = judge(view)
+    if before.keys() == verdicts.keys() and all(_says(before[kind], verdict) for kind, verdict in verdicts.items()):
+        return []
+    return [SetConditions(tuple(_condition(kind, each, before.get(kind), now) for kind, each in verdicts.items()))]
+
+
+def _says(condition: Mapping[str, Any], verdict: Verdict) -> bool:
+    return (condition["status"], condition["reason"], condition["message"]) == verdict
 
 
 def judge(view: PipelineView) -> dict[ConditionType, Verdict]:

@@ -5,17 +5,17 @@ Processes are looked at before files, so that what a vanished process wrote last
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
 from pipelines.domain.crashes import Crash
 from pipelines.domain.leases import fence_of
 from pipelines.domain.ledger import Books
-from pipelines.domain.protocol import Control, ProcessIdentity
+from pipelines.domain.protocol import Control, Dump, Identity, ProcessIdentity
 from pipelines.domain.spec import Lifecycle
-from pipelines.domain.states import DesiredState, OperationKind, Phase, RunState
+from pipelines.domain.states import STOP_COMMANDS, DesiredState, OperationKind, Phase, RunState
 from pipelines.models import Operation, Pipeline, Run
 from pipelines.selectors import crashes, supervision
 from pipelines.selectors.supervision import Row
@@ -119,28 +119,34 @@ class Observer:
     def _run(self, pipeline: Pipeline, run: Run, holders: tuple[ProcessIdentity, ...], now: Now) -> RunView:
         memory = self.memory.run(run)
         run_dir = memory.directory
-        view = RunView(
+        identity, control = self.rundirs.identity(run_dir), self._control(run_dir, memory)
+        _note_health(memory, pipeline, identity, holders, now)
+        stopping = control is not None and control.command in STOP_COMMANDS
+        return RunView(
             number=run.number,
             generation=run.generation,
             state=RunState(run.state),
             token=run.token,
             holders=holders,
             known_driver=run.driver_pid,
-            identity=self.rundirs.identity(run_dir),
-            control=self._control(run_dir, memory),
+            identity=identity,
+            control=control,
             status=memory.reported,
             exit=self.rundirs.exit_record(run_dir),
             journal_drained=memory.drained,
             journal_fault=memory.journal_fault,
             last_word=(run.exit_code, run.exit_reason) if run.exit_code is not None else None,
             spawned_here=memory.spawned,
+            half_dead_since=memory.half_dead_since,
+            healthy_since=memory.healthy_since,
             crashes=() if holders or not memory.drained else self._crashes(run, run_dir),
+            dumps=self._dumps(run, run_dir) if stopping or not holders or pipeline.phase == Phase.STALLED else (),
+            dumped_at=run.dumped_at,
         )
-        ending = view.stopping or not holders or pipeline.phase == Phase.STALLED
-        found = self.rundirs.dumps(run_dir) if ending else None
-        if found is not None and found.token == run.token:
-            view = replace(view, dumps=tuple(found.taken), dumped_at=run.dumped_at)
-        return _remember(view, pipeline, memory, now)
+
+    def _dumps(self, run: Run, run_dir: Path) -> tuple[Dump, ...]:
+        found = self.rundirs.dumps(run_dir)
+        return tuple(found.taken) if found is not None and found.token == run.token else ()
 
     def _crashes(self, run: Run, run_dir: Path) -> tuple[Crash, ...]:
         """Asked once, when a run is about to be judged."""
@@ -158,12 +164,15 @@ def _restart_deadline(pipeline: Pipeline) -> tuple[str, float] | None:
     return pipeline.restart_boot_id, pipeline.restart_boottime
 
 
-def _remember(view: RunView, pipeline: Pipeline, memory: RunMemory, now: Now) -> RunView:
-    """Since when the run has been half dead, or well."""
-    memory.half_dead_since = (memory.half_dead_since or now.boottime) if view.half_dead else None
-    well = pipeline.phase in HEALTHY_PHASES and bool(view.holders)
+def _note_health(
+    memory: RunMemory, pipeline: Pipeline, identity: Identity | None, holders: Collection[ProcessIdentity], now: Now
+) -> None:
+    """Since when the run has been half dead (keeper or driver has ended while other processes live on), or well."""
+    named = [] if identity is None else [identity.keeper, identity.driver]
+    half_dead = bool(holders) and any(each is not None and each not in holders for each in named)
+    memory.half_dead_since = (memory.half_dead_since or now.boottime) if half_dead else None
+    well = pipeline.phase in HEALTHY_PHASES and bool(holders)
     memory.healthy_since = (memory.healthy_since or now.boottime) if well else None
-    return replace(view, half_dead_since=memory.half_dead_since, healthy_since=memory.healthy_since)
 
 
 def learn(memory: Memory, rows: Sequence[Row]) -> None:

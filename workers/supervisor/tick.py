@@ -14,6 +14,7 @@ from uuid import UUID
 import structlog
 from django.db import close_old_connections, connections
 
+from controlplane.shared.collector import spare_what_stays
 from pipelines.domain.spec import ANY_HOST
 from pipelines.models import Pipeline
 from pipelines.selectors import supervision
@@ -179,6 +180,7 @@ class Ticker(threading.Thread):
 
     def run(self) -> None:
         """The loop. No error ends it."""
+        spare_what_stays()
         while not self._stopping.is_set():
             self._wake.clear()
             self._wake.wait(self._once())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -36,9 +35,10 @@ class RunView:
     `holders` are the living processes with its token. `journal_drained`: all that the journal holds is in the database.
     `journal_fault`: why it cannot be. `last_word`: code and reason of the journal's exit entry. The rest is what this
     supervisor process remembers: `spawned_here`: it has started a keeper for the run; `half_dead_since` and
-    `healthy_since`: CLOCK_BOOTTIME at which it first saw that. `crashes`, of a run without processes: what it left in
-    hand, and the runs directly before it where they crashed, newest first. `dumps`: of the stacks, of a run that is to
-    end, has ended or is stalled, oldest first; those up to `dumped_at` (wall time) are recorded.
+    `healthy_since`: CLOCK_BOOTTIME at which it first saw that, None where it is not so. `crashes`, of a run without
+    processes: what it left in hand, and the runs directly before it where they crashed, newest first. `dumps`: of the
+    stacks, of a run that is to end, has ended or is stalled, oldest first; those up to `dumped_at` (wall time) are
+    recorded.
     """
 
     number: int
@@ -61,22 +61,17 @@ class RunView:
     dumps: tuple[Dump, ...] = ()
     dumped_at: float = 0.0
 
-    @cached_property
+    @property
     def keeper_alive(self) -> bool:
         """Whether the keeper that identity.json names lives; true as long as it names none."""
         return self.identity is None or self.identity.keeper in self.holders
 
-    @cached_property
+    @property
     def driver_alive(self) -> bool:
         """Whether the driver that identity.json names lives; true as long as it names none."""
         return self.identity is None or self.identity.driver is None or self.identity.driver in self.holders
 
-    @cached_property
-    def half_dead(self) -> bool:
-        """Keeper or driver has ended while other processes of the run live on."""
-        return bool(self.holders) and not (self.keeper_alive and self.driver_alive)
-
-    @cached_property
+    @property
     def started(self) -> float | None:
         """CLOCK_BOOTTIME at which the oldest living process of the run began."""
         return min((holder.start_time / _TICKS_PER_SECOND for holder in self.holders), default=None)

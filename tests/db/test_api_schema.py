@@ -12,7 +12,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
 from controlplane.asgi import application
-from pipelines.api import rehearsals
+from pipelines.api import positions, rehearsals
 from pipelines.domain.roles import Role
 from pipelines.services import access
 from tests.factories import PipelineFactory, RunFactory, UserFactory
@@ -39,6 +39,12 @@ def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rehearsal's child would start a JVM for every example."""
     nothing = {"channels": {}, "filtered": 0, "unrouted": [], "dead_letters": []}
     monkeypatch.setattr(rehearsals, "rehearse", lambda *_, **__: nothing)
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No host is there that would look at positions."""
+    monkeypatch.setattr(positions, "supervised", lambda _host: False)
 
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)

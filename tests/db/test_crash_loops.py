@@ -69,7 +69,7 @@ def test_three_crashes_in_a_row_with_one_batch_in_hand_block_and_name_it(stage: 
     assert (pipeline.phase, pipeline.phase_reason) == (Phase.BLOCKED, "crash_loop")
     assert f"{pipeline.name}-in/0 offsets {at} to {at + 9} (10 records)" in pipeline.findings[0]["message"]
     assert Run.objects.filter(pipeline=pipeline).count() == 3
-    stage.pass_time(700)
+    stage.pass_time(700, step=10)
     assert Run.objects.filter(pipeline=pipeline).count() == 3
 
 

@@ -63,6 +63,7 @@ def surveys(monkeypatch: pytest.MonkeyPatch) -> FakeSurveys:
             sight.take(look)
 
     monkeypatch.setattr("pipelines.services.positions.dispatch.wake", woken)
+    monkeypatch.setattr("pipelines.api.lifecycle.LOOK_SECONDS", 0.0)
     return found
 
 

@@ -210,7 +210,7 @@ class TestFence:
 
     def test_a_renewed_lease_never_ends(self, site: Site) -> None:
         pipeline = site.running(**FENCED)
-        site.pass_time(200)
+        site.pass_time(200, step=5)
         assert (site.phase(pipeline), Run.objects.count()) == ("RUNNING", 1)
 
     def test_an_agent_that_nobody_looks_after_stops_itself_at_the_end_of_its_lease(self, site: Site) -> None:

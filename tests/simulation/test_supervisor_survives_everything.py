@@ -156,7 +156,7 @@ def test_whatever_happens_there_is_one_agent_at_most_and_the_desired_state_is_re
     run_state_machine_as_test(
         Supervision,
         settings=settings(
-            max_examples=120 if WHOLE else 30,
+            max_examples=120 if WHOLE else 20,
             stateful_step_count=30,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -270,7 +270,7 @@ def test_a_line_that_is_too_long_or_undecodable_has_a_problem() -> None:
 
 def test_a_full_log_holds_the_command_back_and_loses_no_line(tmp_path: Path) -> None:
     pump, log = pump_of(
-        tmp_path, command="seq 1000", capacity=50, transaction_capacity=50, batch_size=20, batch_timeout_ms=10
+        tmp_path, command="seq 300", capacity=50, transaction_capacity=50, batch_size=20, batch_timeout_ms=10
     )
     thread = threading.Thread(target=pump.run, daemon=True)
     thread.start()
@@ -280,11 +280,11 @@ def test_a_full_log_holds_the_command_back_and_loses_no_line(tmp_path: Path) -> 
         end = logs.end(log.directory)
         found.extend(event.body for event in events(log.directory, len(found), end))
         logs.acknowledge(log.directory, end)
-        return len(found) == 1000
+        return len(found) == 300
 
     wait_for(drained, "all lines", 60)
     thread.join(20)
-    assert found == [str(n).encode() for n in range(1, 1001)]
+    assert found == [str(n).encode() for n in range(1, 301)]
 
 
 def test_a_push_process_ends_with_its_cord_and_takes_its_command_with_it(tmp_path: Path) -> None:

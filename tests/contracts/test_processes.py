@@ -15,6 +15,7 @@ import pytest
 
 from pipelines.domain.protocol import TOKEN_VARIABLE, Handover, ProcessIdentity
 from tests.fakes.host import FakeHost
+from tests.waiting import wait_for
 from workers.adapters.processes import HostProcesses
 from workers.ports import Processes
 
@@ -39,6 +40,7 @@ def _real() -> Iterator[Subject]:
         environment = {**os.environ, **({TOKEN_VARIABLE: token} if token else {})}
         children.append(subprocess.Popen([sys.executable, "-c", SLEEP], env=environment))
         pid = children[-1].pid
+        wait_for(Path(f"/proc/{pid}/environ").read_bytes, "an environment, which a process in exec does not show")
         stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         boot_id = processes.current().boot_id
         return ProcessIdentity(pid=pid, start_time=int(stat[19]), boot_id=boot_id)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.devstack.services import worker_service
-from pipelines.domain.protocol import LAUNCH, Launch, SparkSettings
+from pipelines.domain.protocol import IDENTITY, LAUNCH, Identity, Launch, SparkSettings
 from tests.waiting import wait_for
 from workers.adapters.processes import HostProcesses
 
@@ -76,11 +76,17 @@ class Started:
 
     worker: subprocess.Popen[str]
     token: str
+    run_dir: Path
 
     def agents(self) -> dict[int, tuple[int, int]]:
         """(process group, session) of each living process of the agent."""
         holders = HostProcesses().holders().get(self.token, ())
         return {each.pid: (os.getpgid(each.pid), os.getsid(each.pid)) for each in holders}
+
+    def complete(self) -> bool:
+        """Keeper and driver, which is known once it is what it will be."""
+        identity = Identity.load(self.run_dir / IDENTITY)
+        return identity is not None and identity.driver is not None and len(self.agents()) == 2
 
 
 @pytest.fixture
@@ -98,8 +104,8 @@ def started(tmp_path: Path) -> Iterator[Started]:
     )  # fmt: skip
     assert worker.stdout is not None
     assert worker.stdout.readline() == "spawned\n"
-    made = Started(worker, token)
-    wait_for(lambda: len(made.agents()) == 2, "keeper and driver")
+    made = Started(worker, token, run_dir)
+    wait_for(made.complete, "keeper and driver")
     yield made
     processes = HostProcesses()
     for each in processes.holders().get(token, ()):

@@ -29,8 +29,8 @@ COUNTS_TERMS = (
     + """
 terms = []
 signal.signal(signal.SIGTERM, lambda *_: (terms.append(1), print("term", len(terms), flush=True)))
-print("up", flush=True)
-threading.Thread(target=named("sinks.lake"), args=[lambda: time.sleep(60)], daemon=True).start()
+at_work = lambda: (print("up", flush=True), time.sleep(60))
+threading.Thread(target=named("sinks.lake"), args=[at_work], daemon=True).start()
 while len(terms) < 3: time.sleep(0.01)
 """
 )
@@ -40,8 +40,7 @@ HOLDS_THE_LOCK = (
 signal.signal(signal.SIGTERM, lambda *_: print("heard", flush=True))
 threading.Thread(target=lambda: time.sleep(60), daemon=True).start()
 signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-print("up", flush=True)
-named("sinks.lake")(lambda: ctypes.PyDLL(None).sleep(60))
+named("sinks.lake")(lambda: (print("up", flush=True), ctypes.PyDLL(None).sleep(60)))
 """
 )
 
@@ -70,7 +69,7 @@ def test_the_highest_rung_that_is_due_is_told_with_the_number_of_the_interrupt()
 
 def test_an_interrupt_is_repeated_and_each_one_dumps_the_stacks_with_the_component_at_work(kept: Kept) -> None:
     kept.start(COUNTS_TERMS).said("up")
-    kept.order(term_at=0.1, kill_at=60, every=0.5)
+    kept.order(term_at=0.1, kill_at=60, every=1.5)
     record = kept.exit()
     assert (record.exit_code, record.rung, record.killed_by) == (0, "sigterm", None)
     found = dumps(kept)
@@ -132,13 +131,15 @@ def test_the_watchdog_inside_the_driver_is_told_apart_from_a_crash_and_its_words
     kept.start(
         ANSWERS
         + """
-faulthandler.dump_traceback_later(1, exit=True, file=open("stacks/python.txt", "a"))
 print("up", flush=True)
+while not os.path.exists("go"): time.sleep(0.01)
+faulthandler.dump_traceback_later(1, exit=True, file=open("stacks/python.txt", "a"))
 named("sinks.lake")(lambda: ctypes.PyDLL(None).sleep(60))
 """
     ).said("up")
     driver, keeper = kept.driver(), kept.identity().keeper.pid
     os.kill(keeper, signal.SIGSTOP)
+    kept.write("go", "")
     kept.order(term_at=0, kill_at=0)
     wait_for(lambda: not alive(driver))
     os.kill(keeper, signal.SIGCONT)

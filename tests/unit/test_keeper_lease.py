@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,19 +29,22 @@ def numbered(tmp_path: Path) -> Iterator[Kept]:
 
 
 def test_a_run_whose_lease_is_not_renewed_is_killed_when_its_grace_has_passed(kept: Kept) -> None:
-    order(kept, owner=1, lease_until=boottime(), fence_at=boottime() + 1.0)
+    order(kept, owner=1, fence_at=boottime() + 60.0)
     kept.start(STUBBORN)
     kept.said("up")
+    order(kept, owner=1, lease_until=boottime(), fence_at=boottime() + 1.0)
     record = kept.exit()
     assert (record.killed_by, record.rung, record.signal) == ("keeper", "sigkill", 9)
 
 
 def test_a_run_whose_lease_is_renewed_goes_on(kept: Kept) -> None:
-    end = boottime() + 2.0
-    order(kept, owner=1, fence_at=end)
+    order(kept, owner=1, fence_at=boottime() + 60.0)
     kept.start(SLEEPER)
     kept.said("up")
+    end = boottime() + 2.0
+    order(kept, owner=1, fence_at=end)
     while boottime() < end + 0.5:
+        time.sleep(0.05)
         order(kept, owner=1, fence_at=boottime() + 60.0)
     assert alive(kept.driver())
     assert ExitRecord.load(kept.dir / "exit.json") is None

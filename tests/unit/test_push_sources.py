@@ -324,15 +324,17 @@ def test_a_killed_push_process_has_every_accepted_event(tmp_path: Path) -> None:
     accepted = 0
     with pushing(tmp_path, "http", {"port": port}) as process:
         wait_for(lambda: _answers(f"http://127.0.0.1:{port}/"), "the port to answer")
-        threading.Timer(0.5, lambda: process.send_signal(signal.SIGKILL)).start()
-        deadline = time.monotonic() + 20
-        with httpx.Client() as client:
+        kill = threading.Timer(0.5, lambda: process.send_signal(signal.SIGKILL))
+        deadline = time.monotonic() + 60
+        with httpx.Client(timeout=30) as client:
             while time.monotonic() < deadline:
                 try:
                     answer = client.post(f"http://127.0.0.1:{port}/", json=[{"body": str(accepted)}])
                 except httpx.HTTPError:
                     break
                 accepted += answer.status_code == 200
+                if accepted and kill.ident is None:
+                    kill.start()
     log = IntakeLog(tmp_path / "log", HttpSource(type="http", port=1), durable=True)
     found = [int(event.body or b"") for event in events(log.directory, 0, log.end)]
     assert found[:accepted] == list(range(accepted))

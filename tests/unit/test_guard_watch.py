@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +98,27 @@ class Stage:
 @pytest.fixture
 def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path / "journal.jsonl")
+
+
+def test_a_topic_that_is_made_again_in_the_middle_of_a_look_is_told_as_that(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is asked first says what was before."""
+
+    def overtaken(answer: Callable[[], Any]) -> Callable[[], Any]:
+        def call() -> Any:
+            before = answer()
+            stage.source.seen = KNOWN.model_copy(update={"topics": {"t": "two"}})
+            stage.source.log = LogRange(0, 80)
+            return before
+
+        return call
+
+    for name in ("identity", "log_ranges"):
+        monkeypatch.setattr(stage.source, name, overtaken(getattr(stage.source, name)))
+    (finding,) = stage.guard.check()
+    assert finding.code == "TOPIC_RECREATED"
+    assert "holds 80 records" in finding.message
 
 
 def test_what_agrees_is_left_alone(stage: Stage) -> None:

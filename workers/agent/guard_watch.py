@@ -50,17 +50,18 @@ class SourceGuard:
         """Everything that speaks against reading on. Raises any exception where the source is away.
 
         Positions are taken before the log is looked at and again after it, since both move meanwhile: what is beyond
-        the end was so before, and what is below the start is so after.
+        the end was so before, and what is below the start is so after. Whose log it is is asked after the log, so that
+        one that is replaced in between is not taken for the old one, cut off.
         """
         with self._lock:
             before = self._cursors()
-            seen, log = self._source.identity(), self._source.log_ranges()
+            log, seen = self._source.log_ranges(), self._source.identity()
             resting = all(query.settled for query in self._queries)
             after = self._cursors()
             path = self._source.place.path
             read = {topic for cursor in before for topic, _ in cursor}
-            if findings := guard.another_log(path, self._known, seen, read, log):
-                return findings
+            if guard.another_log(path, self._known, seen, read, log):
+                return guard.another_log(path, self._known, seen, read, self._source.log_ranges())
             self._learn(seen)
             lowest = slowest(after) if resting else {}
             below = self._source.outside(positions(lowest), log)

@@ -273,18 +273,19 @@ class ChannelBooks:
         return Listener(failed, switched)
 
     def _finish(self, done: Done, ends: Offsets) -> None:
+        """The positions come last: who sees them sees what was delivered, and that nothing is held up any more."""
         progress = self.progress
         self._open = None
-        self.done_batch = done.batch
-        self.positions = dict(ends)
-        progress.finished += 1
-        progress.counts = progress.counts + done.counts
-        progress.balanced = done.counts.balanced
         progress.holding = None
+        progress.balanced = done.counts.balanced
+        progress.counts = progress.counts + done.counts
         progress.last_batch_at = time.time()
         progress.recent.append((time.monotonic(), progress.counts.read))
         if done.counts.delivered and progress.first_delivered_at is None:
             progress.first_delivered_at = progress.last_batch_at
+        self.done_batch = done.batch
+        self.positions = dict(ends)
+        progress.finished += 1
 
     @property
     def moving(self) -> bool:

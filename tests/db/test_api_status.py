@@ -270,7 +270,7 @@ def test_an_operation_is_awaited_until_it_ends(server: Server) -> None:
         target=lambda: answers.append(httpx2.get(f"{url}?wait=30", headers=server.headers, timeout=40)), daemon=True
     )
     waiting.start()
-    assert httpx2.get(url, headers=server.headers).json()["state"] == "PENDING"
+    assert httpx2.get(url, headers=server.headers, timeout=30).json()["state"] == "PENDING"
     operations.finish(operation_id=operation.id, state=OperationState.SUCCEEDED, now=timezone.now())
     waiting.join(timeout=30)
 
@@ -281,8 +281,8 @@ def test_a_wait_ends_after_the_seconds_asked_for(server: Server) -> None:
     operation = OperationFactory.create()
     url = f"{server.url}/api/v1/operations/{operation.id}"
     began = time.monotonic()
-    response = httpx2.get(f"{url}?wait=0.6", headers=server.headers)
+    response = httpx2.get(f"{url}?wait=0.6", headers=server.headers, timeout=30)
 
     assert (response.status_code, response.json()["state"]) == (200, "PENDING")
     assert time.monotonic() - began >= 0.6
-    assert httpx2.get(f"{url}?wait=61", headers=server.headers).status_code == 400
+    assert httpx2.get(f"{url}?wait=61", headers=server.headers, timeout=30).status_code == 400

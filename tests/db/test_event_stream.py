@@ -27,7 +27,7 @@ from tests.db.conftest import Server
 from tests.factories import EventFactory, PipelineFactory, RunFactory
 from tests.waiting import wait_for
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 class Listener:
@@ -173,7 +173,7 @@ def test_the_number_of_streams_of_a_user_is_bounded(server: Server, monkeypatch:
     monkeypatch.setattr(stream, "STREAMS_PER_USER", 1)
     headers = {**server.headers, "Accept": stream.MEDIA_TYPE}
     with listening(server):
-        response = httpx2.get(f"{server.url}/api/v1/events", headers=headers)
+        response = httpx2.get(f"{server.url}/api/v1/events", headers=headers, timeout=SECONDS)
 
     assert (response.status_code, response.json()["code"]) == (429, "too_many_streams")
     assert response.headers["Retry-After"]
@@ -187,7 +187,7 @@ def test_a_stream_ends_when_its_token_is_revoked(server: Server, monkeypatch: py
 
 
 def test_nobody_listens_without_a_login(server: Server) -> None:
-    response = httpx2.get(f"{server.url}/api/v1/events", headers={"Accept": stream.MEDIA_TYPE})
+    response = httpx2.get(f"{server.url}/api/v1/events", headers={"Accept": stream.MEDIA_TYPE}, timeout=SECONDS)
 
     assert (response.status_code, response.json()["code"]) == (401, "not_authenticated")
     assert response.headers["Content-Type"] == "application/problem+json"

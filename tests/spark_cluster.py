@@ -20,7 +20,7 @@ from controlplane.devstack.ports import LOOPBACK, free_port
 from controlplane.provision.java import find_java
 from tests.waiting import wait_for
 
-_READY = 90.0
+_READY = 180.0
 _SMALL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
@@ -51,12 +51,12 @@ class SparkCluster:
     def add_worker(self) -> Worker:
         """Start one more worker with one core, and wait until the master knows it."""
         port = free_port()
-        before = len(self.alive())
+        known = {each["id"] for each in look(self.page)["workers"]}
         argv = ["Worker", "--host", LOOPBACK, "--webui-port", str(port), "--cores", "1", "--memory", "900m"]
         argv += ["--work-dir", str(self.directory / f"work-{port}"), *_properties(self.directory), self.master]
         worker = Worker(_daemon(argv, self.directory), f"http://{LOOPBACK}:{port}")
         self.workers.append(worker)
-        wait_for(lambda: len(self.alive()) > before, "the worker is registered", _READY)
+        wait_for(lambda: {each["id"] for each in self.alive()} - known, "the worker is registered", _READY)
         return worker
 
     def alive(self) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def wait_for(look: Callable[[], T | None], what: str, timeout: float = 60.0) -> T:
+def wait_for(look: Callable[[], T | None], what: str, timeout: float = 120.0) -> T:
     """Look again and again until there is an answer that is not None or False, and return it.
 
     Raises AssertionError after `timeout` seconds, naming what did not happen.

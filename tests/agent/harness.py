@@ -9,6 +9,7 @@ import sys
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,6 +34,8 @@ from tests.waiting import wait_for
 from workers import crash_points
 
 ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 180.0
+"""Seconds that anything may take, a start included, on a machine with other things to do."""
 T = TypeVar("T")
 
 
@@ -69,7 +72,7 @@ class Run:
         argv = [sys.executable, "-m", "workers.keeper", str(self.dir)]
         environment = {**os.environ, crash_points.VARIABLE: crash_at} if crash_at else None
         frame = self._handover.frame()
-        subprocess.run(argv, cwd=ROOT, check=True, timeout=20, start_new_session=True, input=frame, env=environment)
+        subprocess.run(argv, cwd=ROOT, check=True, timeout=60, start_new_session=True, input=frame, env=environment)
         return self
 
     def order(self, command: Command, *, term_in: float | None = None, kill_in: float | None = None) -> int:
@@ -82,7 +85,7 @@ class Run:
         ).store(self.dir / protocol.CONTROL)  # fmt: skip
         return self._seq
 
-    def obey(self, command: Command, timeout: float = 60.0) -> Status:
+    def obey(self, command: Command, timeout: float = PATIENCE) -> Status:
         """Give an order and wait until the agent has carried it out."""
         seq = self.order(command)
         return self.wait_status(
@@ -115,13 +118,15 @@ class Run:
         """Journal entries of one kind."""
         return [p for entry in self.entries() if isinstance(p := entry.payload(), payload)]
 
-    def wait_status(self, check: Callable[[Status], bool], what: str, timeout: float = 60.0) -> Status:
-        """Wait for a status; fails at once, with the log, where the run ends before."""
+    def wait_status(self, check: Callable[[Status], bool], what: str, timeout: float = PATIENCE) -> Status:
+        """Wait for a status; fails at once, with the log, where the run ends before. The end is looked at first: what a
+        run has said last is there by then."""
 
         def look() -> Status | None:
+            ended = self.exit
             if (status := self.status) and check(status):
                 return status
-            assert self.exit is None, f"the run ended while waiting for {what}:\n{self.exit}\n{self.log[-3000:]}"
+            assert ended is None, f"the run ended while waiting for {what}:\n{ended}\n{self.log[-3000:]}"
             return None
 
         try:
@@ -129,18 +134,18 @@ class Run:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.status}\n{self.log[-3000:]}") from None
 
-    def wait_exit(self, timeout: float = 60.0) -> ExitRecord:
+    def wait_exit(self, timeout: float = PATIENCE) -> ExitRecord:
         """Wait for exit.json, after which no process of the run may be left."""
         record = wait_for(lambda: self.exit, f"exit.json\n{self.log[-3000:]}", timeout)
         keeper = self.identity.keeper.pid if self.identity else 0
-        wait_for(lambda: not [pid for pid in holders(self.token) if pid != keeper], "no process to be left", 2)
+        wait_for(lambda: not [pid for pid in holders(self.token) if pid != keeper], "no process to be left", 10)
         return record
 
-    def wait_delivered(self, count: int, timeout: float = 60.0) -> Status:
+    def wait_delivered(self, count: int, timeout: float = PATIENCE) -> Status:
         """Wait until so many records are delivered in this run, all queries together."""
         return self.wait_status(lambda s: sum(q.delivered for q in s.queries) >= count, f"{count} delivered", timeout)
 
-    def wait_read(self, ends: Mapping[tuple[str, int], int], timeout: float = 60.0) -> Status:
+    def wait_read(self, ends: Mapping[tuple[str, int], int], timeout: float = PATIENCE) -> Status:
         """Wait until every query is done with all that lies before these ends, by (topic, partition). A lag of zero
         says less: it is as old as the agent's last look at the log."""
 
@@ -164,7 +169,7 @@ class Run:
         assert identity.driver is not None
         if which == "driver":
             return identity.driver.pid
-        return next(pid for pid in holders(self.token) if Path(f"/proc/{pid}/comm").read_text().strip() == "java")
+        return next(pid for pid in holders(self.token) if name_of(pid) == "java")
 
     def kill(self, which: str) -> None:
         """SIGKILL keeper, driver or jvm."""
@@ -176,9 +181,9 @@ class Run:
         for pid in holders(self.token):
             try:
                 rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+                name = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             except OSError:  # a child of the JVM that changed a file's mode and is gone
                 continue
-            name = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             label = "jvm" if b"java" in name[0] else "keeper" if b"workers.keeper" in name else "driver"
             found[label] = int(rollup.split("Pss:")[1].split()[0])
         return found
@@ -194,6 +199,22 @@ def holders(token: str) -> list[int]:
         except OSError:
             continue
     return found
+
+
+def alive(pid: int) -> bool:
+    """Neither gone nor a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def name_of(pid: int) -> str:
+    """The name of a process; empty where it is gone."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 @dataclass
@@ -267,10 +288,18 @@ class Pipeline:
         return sum(done.duplicates_max for book in self.books.values() for done in book.done)
 
     def kill_all(self) -> None:
-        """Leave no process behind."""
-        if self.current is not None:
-            for pid in holders(self.current.token):
-                os.kill(pid, signal.SIGKILL)
+        """Leave no process behind, also none that was just being started."""
+        if (run := self.current) is not None:
+            wait_for(lambda: not _killed(run.token), "no process to be left", 30)
 
 
-__all__ = ["Books", "Pipeline", "Resolved", "Run", "holders"]
+def _killed(token: str) -> list[int]:
+    """Send SIGKILL to every process of a run; those that end by themselves meanwhile need none."""
+    found = holders(token)
+    for pid in found:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return found
+
+
+__all__ = ["Books", "Pipeline", "Resolved", "Run", "alive", "holders"]

@@ -83,8 +83,9 @@ def test_the_second_broker_takes_over_while_the_first_is_dead_and_gives_back_wha
         pacer.start()
         run = pipeline.start()
         run.wait_delivered(2000)
+        wait_for(lambda: takers(run)[-1:] == ["first"], "the first sink to take batches")
         broker.process.kill()
-        wait_for(lambda: takers(run) == ["first", "second"], "the second sink to take over", 90)
+        wait_for(lambda: takers(run)[-1] == "second", "the second sink to take over")
     wait_for(lambda: [each for each in penalties(run) if each.failures >= 2], "a second penalty", 120)
     run.kill("driver")
     run.wait_exit()
@@ -95,9 +96,9 @@ def test_the_second_broker_takes_over_while_the_first_is_dead_and_gives_back_wha
     assert (again.sink, again.failures, again.to) == ("first", carried.failures + 1, "second")
     wait_for(lambda: takers(run) == ["second"], "the second sink to go on", 60)
     with running(service, tmp_path / "first.log"):
-        wait_for(lambda: takers(run)[-1] == "first", "the first sink to take batches again", 120)
-        back = run.of_kind(SinkSwitched)[-1]
-        assert (back.sink, back.to, back.recovered) == ("first", "first", True)
+        wait_for(lambda: takers(run)[-1] == "first", "the first sink to take batches again")
+        back = next(each for each in run.of_kind(SinkSwitched) if each.recovered)
+        assert (back.sink, back.to) == ("first", "first")
         count = pacer.end()
         run.wait_read(topics.ends(topics.source), 120)
         assert run.stop().exit_code == 0

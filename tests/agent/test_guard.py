@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka.admin import AdminClient
 
 from controlplane.devstack.kafka import running_kafka
 from pipelines.domain.journal import Done, Identified, Noticed, Planned, Positions, Repaired
@@ -60,7 +60,7 @@ def lose_group(topics: Topics) -> None:
     """What the expiry of an empty group does."""
     admin = AdminClient({"bootstrap.servers": topics.servers})
     for future in admin.delete_consumer_groups([f"headgate.{topics.name}"]).values():
-        future.result(10)
+        future.result(30)
 
 
 def produce_to_new_partition(topics: Topics, count: int) -> None:
@@ -86,7 +86,7 @@ def test_a_group_that_is_lost_or_moved_is_told_and_written_again_and_a_topic_mad
     lose_group(topics)
     wait_for(lambda: "GROUP_LOST" in noticed(run), "the loss is noticed", LONG)
     wait_for(lambda: topics.mirrored() == mirrored, "the mirror is written again", LONG)
-    topics.commit(7)
+    topics.commit_everywhere(7)
     wait_for(lambda: "GROUP_MOVED" in noticed(run), "the move is noticed", LONG)
     wait_for(lambda: topics.mirrored() == mirrored, "the mirror is written again", LONG)
     assert sum(done.counts.read for done in run.of_kind(Done)) == 400
@@ -143,12 +143,12 @@ def test_what_happens_while_it_is_stopped_is_found_before_a_record_is_read_and_e
     assert topics.mirrored() == dict.fromkeys(range(4), 100)
     book.positions, book.done = kept
 
-    topics.commit(130)
+    topics.commit_everywhere(130)
     topics.produce(400)
     run, findings = refused(moved)
     assert findings.keys() == {"LEDGER_BEHIND"}
     assert decide(moved, run, Goal.LEDGER) == (0, 120)
-    topics.commit(100)
+    topics.commit_everywhere(100)
 
     topics.trim(partition=2, before=130)
     run, findings = refused(moved)
@@ -161,9 +161,7 @@ def test_what_happens_while_it_is_stopped_is_found_before_a_record_is_read_and_e
     book.positions[topics.source, 0] = 100
 
     lose_group(topics)
-    admin = AdminClient({"bootstrap.servers": topics.servers})
-    for future in admin.create_partitions([NewPartitions(topics.source, 5)]).values():
-        future.result(10)
+    topics.add_partitions(topics.source, 5)
     produce_to_new_partition(topics, 50)
     run = moved.start()
     run.wait_delivered(370 + 50, LONG)
@@ -229,7 +227,7 @@ def test_what_is_wrong_with_each_source_is_found_at_once_and_one_decision_leads_
     again.produced, lost.produced = 1000, 2000
     again.produce(4 * 20)
     lost.produce(4 * 50)
-    lost.commit(30, "headgate 1")
+    lost.commit_everywhere(30, "headgate 1")
 
     run, findings = refused(pipeline)
     assert {code: finding.path for code, finding in findings.items()} == {

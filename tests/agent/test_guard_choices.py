@@ -67,7 +67,7 @@ class Stage:
 
     def commit(self, offset: int, *, ours: bool) -> None:
         """Commit to the group, as this pipeline's mirror or as somebody else."""
-        self.topics.commit(offset, "headgate 1" if ours else "")
+        self.topics.commit_everywhere(offset, "headgate 1" if ours else "")
 
     def look(self) -> Answer:
         """What the guard sees before a start."""

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from pyspark.sql import SparkSession
 
 from pipelines.domain import registry
@@ -55,9 +54,6 @@ def records(topics: Topics, topic: str, partitions: int = 4) -> list[Message]:
 def to_kafka(session: SparkSession, topics: Topics) -> Callable[..., Any]:
     def make(**keys: Any) -> Any:
         defaults: dict[str, Any] = {"bootstrap_servers": topics.servers, "topic": topics.sink, "write_timeout": "20s"}
-        known = AdminClient({"bootstrap.servers": topics.servers})
-        needed = {topics.sink, keys.get("topic", topics.sink), *keys.get("allowed_topics", [])}
-        wait_for(lambda: needed <= known.list_topics(timeout=10).topics.keys(), "the new topics to be known")
         return sink(session, "kafka", **(defaults | keys))
 
     return make
@@ -96,8 +92,7 @@ def test_the_partition_of_a_header_comes_before_the_one_of_the_sink(
 ) -> None:
     (fact,) = [each for each in applicable("sink.kafka") if each.id == vector]
     five, header = f"{topics.name}-five", fact.config.get("partitionIdHeader")
-    admin = AdminClient({"bootstrap.servers": topics.servers})
-    admin.create_topics([NewTopic(five, 5, 1)])[five].result(20)
+    topics.create(five, 5)
     named = {"partition_header": header} if header else {}
     sink = to_kafka(topic=five, partition=fact.config["defaultPartitionId"], **named)
     chosen = {n: "4" if n % 5 == 0 else "3" for n in range(50) if n % 5 == 0 or n % 3 == 0} if header else {}
@@ -184,10 +179,7 @@ def test_a_group_is_taken_over_and_a_missing_commit_is_never_guessed(topics: Top
     with pytest.raises(Refused) as refused:
         source.first_positions(sorted(log), log)
     assert refused.value.findings[0].code == "GROUP_LOST"
-    commits = [TopicPartition(topics.source, number, number + 1) for number in range(4)]
-    admin = AdminClient({"bootstrap.servers": topics.servers})
-    request = ConsumerGroupTopicPartitions(f"headgate.{topics.name}", commits)
-    admin.alter_consumer_group_offsets([request])[request.group_id].result(20)
+    topics.commit(f"headgate.{topics.name}", {number: number + 1 for number in range(4)})
     positions, origin = source.first_positions(sorted(log), log)
     assert positions == {(topics.source, number): number + 1 for number in range(4)}
     assert origin == f"start_from: group headgate.{topics.name}"
@@ -202,12 +194,11 @@ def test_aborted_and_compacted_records_balance_in_the_books(
     topics: Topics, make_pipeline: MakePipeline, to_kafka: Callable[..., Any]
 ) -> None:
     """Offsets have gaps: markers, aborted records and compacted ones. Rows are counted, and a new topic is found."""
-    admin = AdminClient({"bootstrap.servers": topics.servers})
     compacted = f"{topics.name}-pattern-compacted"
     settings = {
         "cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01",
     }  # fmt: skip
-    admin.create_topics([NewTopic(compacted, 1, 1, config=settings)])[compacted].result(20)
+    topics.create(compacted, 1, settings)
     transactional = f"{topics.name}-pattern-tx"
     topics.create(transactional)
     producer = Producer({"bootstrap.servers": topics.servers, "transactional.id": topics.name})
@@ -294,9 +285,7 @@ def test_what_reached_a_partition_that_is_newer_than_the_plan_is_counted(
 ) -> None:
     made = to_kafka()
     before = made.builder.ends()
-    admin = AdminClient({"bootstrap.servers": topics.servers})
-    admin.create_partitions([NewPartitions(topics.sink, 6)])[topics.sink].result(20)
-    wait_for(lambda: len(admin.list_topics(topics.sink, timeout=10).topics[topics.sink].partitions) == 6, "the new")
+    topics.add_partitions(topics.sink, 6)
     batch = planned(0, 12_000).model_copy(update={"sink_ends": {made.builder.place.name: before}})
     both = [range_.model_copy(update={"partition": number}) for range_ in batch.ranges for number in (0, 1)]
     monkeypatch.setattr(sink_kafka, "_LOOK_SECONDS", 0.0)

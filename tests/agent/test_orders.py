@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import time
-from pathlib import Path
 
 from pipelines.domain.journal import Planned
 from pipelines.domain.protocol import Exit
 from pipelines.domain.states import AgentPhase, Command
 from tests.agent.conftest import MakePipeline
+from tests.agent.harness import alive
 from tests.agent.topics import Topics
 from tests.waiting import wait_for
 
@@ -20,10 +20,10 @@ def test_an_agent_that_starts_under_a_pause_comes_up_paused_and_moves_when_resum
 ) -> None:
     topics.produce(100)
     run = make_pipeline().prepare()
-    run.order(Command.PAUSE)
+    seq = run.order(Command.PAUSE)
     run.start()
-    paused = run.wait_status(lambda s: s.phase is AgentPhase.PAUSED, "paused")
-    assert paused.command_state == "done"
+    paused = run.wait_status(lambda s: s.command_seq == seq and s.command_state == "done", "the pause")
+    assert paused.phase is AgentPhase.PAUSED
     assert not run.of_kind(Planned)
     run.obey(Command.RUN)
     run.wait_delivered(100)
@@ -79,12 +79,4 @@ def test_the_watchdog_in_the_driver_works_without_keeper_and_jvm(topics: Topics,
     run.order(Command.STOP, kill_in=0)
     wait_for(lambda: "Timeout" in (run.dir / "stacks/python.txt").read_text() or not alive(driver), "the watchdog", 15)
     os.kill(run.pid("keeper"), signal.SIGCONT)
-    run.wait_exit(15)
-
-
-def alive(pid: int) -> bool:
-    """Neither gone nor a zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+    run.wait_exit(60)

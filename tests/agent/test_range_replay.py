@@ -63,9 +63,9 @@ def test_a_range_comes_once_more_and_only_it_although_the_agent_is_killed(
     (query,) = status.queries
     assert {cursor.partition: cursor.next_offset for cursor in query.cursor} == dict.fromkeys(range(4), 100)
 
-    gone = order(tmp_path / "state", topics, 20, 30)
     again.obey(Command.PAUSE, timeout=240)
     topics.trim(0, 25)
+    gone = order(tmp_path / "state", topics, 20, 30)
     again.obey(Command.RUN, timeout=240)
     wait_for(lambda: progress(gone).over, "the refusal", timeout=240)
     (refused,) = (each for each in entries(gone) if isinstance(each, Exited))

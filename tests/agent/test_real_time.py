@@ -57,8 +57,8 @@ def test_every_record_that_a_killed_driver_sends_twice_is_counted(topics: Topics
     pipeline = real_time(make_pipeline)
     for _ in range(2):
         run = pipeline.start()
-        finished = len(topics.read().numbers)
         wait_for(lambda run=run: run.of_kind(Done), "a boundary")  # type: ignore[misc]
+        finished = len(topics.read().numbers)
         wait_for(lambda before=finished: len(topics.read().numbers) > before + 1000, "records after it")  # type: ignore[misc]
         run.kill("driver")
         run.wait_exit()

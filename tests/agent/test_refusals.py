@@ -18,7 +18,7 @@ from tests.agent.topics import Topics
 def refused(pipeline: Pipeline, code: Exit) -> dict[str, AgentFinding]:
     """Start; the run must end with `code` and without a batch. Returns its findings by code."""
     run = pipeline.start()
-    assert run.wait_exit(60).exit_code == code
+    assert run.wait_exit().exit_code == code
     assert not run.of_kind(Planned)
     status = run.status
     assert status is not None
@@ -97,7 +97,7 @@ def test_records_that_retention_takes_during_a_pause_block_the_resume(
     topics.produce(400)
     topics.trim(partition=2, before=320)
     run.order(Command.RUN)
-    assert run.wait_exit(60).exit_code == Exit.PREFLIGHT_BLOCKED
+    assert run.wait_exit().exit_code == Exit.PREFLIGHT_BLOCKED
     assert sum(planned.bound for planned in run.of_kind(Planned)) == 1000
     assert run.status is not None
     (finding,) = run.status.findings
@@ -109,5 +109,5 @@ def test_a_launch_that_makes_no_sense_has_an_exit_of_its_own(make_pipeline: Make
     run = make_pipeline().prepare()
     launch = run.dir / "launch.json"
     launch.write_text(launch.read_text().replace('"headgate/v1"', '"headgate/v9"'))
-    assert run.start().wait_exit(30).exit_code == Exit.BAD_LAUNCH
+    assert run.start().wait_exit().exit_code == Exit.BAD_LAUNCH
     assert not run.of_kind(Done)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,13 +68,15 @@ def broker(guarded: Broker) -> str:
 
 
 def places_of(run: Run) -> dict[str, bytes]:
-    """Everything that others may look at: argv and environ of every process of the run, every file of its directory."""
-    seen = {
-        f"/proc/{pid}/{name}": Path(f"/proc/{pid}/{name}").read_bytes()
-        for pid in holders(run.token)
-        for name in ("cmdline", "environ")
-    }
-    seen |= {str(path): path.read_bytes() for path in run.dir.rglob("*") if path.is_file()}
+    """Everything that others may look at: argv and environ of every process of the run, every file of its directory;
+    but for what is gone by the time of the look."""
+    paths = [Path(f"/proc/{pid}/{name}") for pid in holders(run.token) for name in ("cmdline", "environ")]
+    paths += [Path(top, name) for top, _, names in os.walk(run.dir) for name in names]
+    seen = {}
+    for path in paths:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if path.is_file():
+                seen[str(path)] = path.read_bytes()
     return seen
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 from pathlib import Path
 
+from tests.agent.harness import alive
 from tests.agent.sources import MakeSourcePipeline, bodies, make_source_pipeline
 from tests.waiting import wait_for
 
@@ -50,6 +51,6 @@ def test_lines_arrive_and_the_command_dies_with_its_agent_and_even_with_its_keep
     run.wait_delivered(510)
     keeper, driver = run.pid("keeper"), run.pid("driver")
     os.kill(keeper, signal.SIGKILL)
-    wait_for(lambda: not Path(f"/proc/{driver}").exists(), "the driver to end without its keeper", 30)
+    wait_for(lambda: not alive(driver), "the driver to end without its keeper", 60)
     wait_for(lambda: not followers(log), "the command to be gone", 10)
     assert bodies(tmp_path / "out").keys() == {f"old {n}" for n in range(10)} | {f"new {n}" for n in range(500)}

@@ -21,6 +21,6 @@ def test_a_sequence_is_complete_after_a_kill_and_continues_where_it_was(
     run.wait_exit()
     before = sum(bodies(tmp_path / "out").values())
     run = pipeline.start()
-    run.wait_status(lambda s: s.queries[0].lag == 0 and s.queries[0].read + before >= 40_000, "all of them", 90)
+    run.wait_status(lambda s: s.queries[0].lag == 0 and s.queries[0].read + before >= 40_000, "all of them")
     assert run.stop().exit_code == 0
     assert not not_once(bodies(tmp_path / "out"), (f'{{"n": {n}}}' for n in range(40_000)))

@@ -42,8 +42,8 @@ def test_files_are_read_once_and_renamed_although_the_agent_is_killed(
     (spool / "long.txt").write_text("x" * 5000 + "\nshort\n")
     run = pipeline.start()
     out = tmp_path / "out"
-    wait_for(lambda: len(bodies(out)) >= 30_002, "every line", 90)
-    wait_for(lambda: len(list(spool.glob("*.COMPLETED"))) == 32, "the files to be let go of", 30)
+    wait_for(lambda: len(bodies(out)) >= 30_002, "every line", 240)
+    wait_for(lambda: len(list(spool.glob("*.COMPLETED"))) == 32, "the files to be let go of")
     assert run.stop().exit_code == 0
     assert not not_once(bodies(out), [*(f"line {n}" for n in range(30_000)), "", "short"])
     assert next(e for e in delivered(out) if e["body"] == "line 2500")["headers"] == {"basename": "in-02.txt"}

@@ -72,7 +72,7 @@ def test_rotations_and_two_kills_lose_no_line_and_double_none(
     run.wait_delivered(1000)
     count = writer.end()
     out = tmp_path / "out"
-    wait_for(lambda: len(bodies(out)) >= count, "every line", 60)
+    wait_for(lambda: len(bodies(out)) >= count, "every line", 240)
     assert run.stop().exit_code == 0
     assert not not_once(bodies(out), (f"line {n}" for n in range(count)))
     first = next(event for event in delivered(out) if event["body"] == "line 1")

@@ -84,7 +84,7 @@ def test_a_pipeline_moves_all_records_on_the_executors_of_a_cluster(
     nothing_is_missing(pipeline, topics)
     assert topics.read().duplicates == 0
     wait_for(lambda: not cluster.executors(), "the executors to be gone")
-    assert cluster.applications() == []
+    wait_for(lambda: not cluster.applications(), "the application to be gone")
 
 
 PYTHON = {"type": "python", "class": "tests.agent.interceptors:Various"}

@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,13 +16,14 @@ from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
+    NewPartitions,
     NewTopic,
     ResourceType,
 )
 
 from pipelines.domain.positions import PartitionPosition
 from tests.waiting import wait_for
-from workers.agent.kafka import Cluster
+from workers.agent.kafka import NOT_COORDINATED, Cluster
 
 _PARTITIONS = 4
 
@@ -57,24 +59,43 @@ class Topics:
         self.create(self.source)
         self.create(self.sink)
 
-    def create(self, topic: str) -> None:
-        """Make a topic."""
-        for future in self._admin.create_topics([NewTopic(topic, _PARTITIONS, 1)]).values():
-            future.result(10)
+    def create(self, topic: str, partitions: int = _PARTITIONS, settings: dict[str, str] | None = None) -> None:
+        """Make a topic, and wait until it can be used: the broker hears of it after the controller has answered."""
+        for future in self._admin.create_topics([NewTopic(topic, partitions, 1, config=settings or {})]).values():
+            future.result(30)
+        wait_for(lambda: self._is_led(topic, range(partitions)), f"{topic} to be led")
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        """Give a topic more partitions, and wait until they can be used."""
+        for future in self._admin.create_partitions([NewPartitions(topic, total)]).values():
+            future.result(30)
+        wait_for(lambda: self._is_led(topic, range(total)), f"{topic} to have {total} partitions")
+
+    def _is_led(self, topic: str, partitions: range) -> bool:
+        try:
+            known = self._admin.list_topics(topic, timeout=10).topics[topic].partitions
+            Cluster.of(self.servers, {}).latest([(topic, number) for number in partitions])
+        except KafkaException:
+            return False
+        return len(known) == len(partitions)
 
     def configure(self, topic: str, settings: dict[str, str]) -> None:
-        """Set what differs from the broker's defaults."""
+        """Set what differs from the broker's defaults, and wait until the broker says so."""
         changes = [
             ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in settings.items()
         ]
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
         for future in self._admin.incremental_alter_configs([resource]).values():
-            future.result(10)
+            future.result(30)
+        wait_for(lambda: settings.items() <= self._settings(topic).items(), f"the settings of {topic}")
+
+    def _settings(self, topic: str) -> dict[str, str]:
+        return Cluster.of(self.servers, {}).settings_of([topic]).get(topic, {})
 
     def delete(self, topic: str) -> None:
         """Remove a topic."""
         for future in self._admin.delete_topics([topic]).values():
-            future.result(10)
+            future.result(30)
 
     def make_again(self, topic: str) -> None:
         """Delete a topic, and make one of the same name as soon as the broker allows it."""
@@ -92,19 +113,27 @@ class Topics:
     def trim(self, partition: int, before: int) -> None:
         """Do what retention does."""
         for future in self._admin.delete_records([TopicPartition(self.source, partition, before)]).values():
-            future.result(10)
+            future.result(30)
 
-    def commit(self, offset: int, metadata: str = "") -> None:
-        """Commit an offset of every partition to the declared group, as soon as it has a coordinator."""
-        at = [PartitionPosition(topic=self.source, partition=number, offset=offset) for number in range(_PARTITIONS)]
-        wait_for(lambda: self._committed(at, metadata), f"a commit of {self.name}")
+    def commit(self, group: str, offsets: Mapping[int, int], metadata: str = "") -> None:
+        """Commit offsets of the source's partitions for a group without members, as a tool does."""
+        positions = [
+            PartitionPosition(topic=self.source, partition=number, offset=offset) for number, offset in offsets.items()
+        ]
+        wait_for(lambda: self._committed(group, positions, metadata), f"a coordinator of {group}")
 
-    def _committed(self, at: list[PartitionPosition], metadata: str) -> bool:
+    def _committed(self, group: str, positions: list[PartitionPosition], metadata: str) -> bool:
         try:
-            Cluster.of(self.servers, {}).commit(f"headgate.{self.name}", at, metadata)
-        except KafkaException:
+            Cluster.of(self.servers, {}).commit(group, positions, metadata)
+        except KafkaException as error:
+            if error.args[0].code() not in NOT_COORDINATED:
+                raise
             return False
         return True
+
+    def commit_everywhere(self, offset: int, metadata: str = "") -> None:
+        """Commit one offset for every partition to the declared group."""
+        self.commit(f"headgate.{self.name}", dict.fromkeys(range(_PARTITIONS), offset), metadata)
 
     def as_source(self) -> dict[str, Any]:
         """The source of a definition."""

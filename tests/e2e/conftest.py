@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from controlplane.provision.setup import BROWSERS
 from tests.e2e.test_demo_stack import PROJECT, READY, environment, up
 
-expect.set_options(timeout=15_000)  # the machine may be busy
+expect.set_options(timeout=30_000)  # the machine may be busy
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -56,6 +56,6 @@ def browser() -> Iterator[Browser]:
     path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     assert path is not None, "No Chromium on PATH; `make test` installs one on Debian."
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        started = playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=120_000)
         yield started
         started.close()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
+import httpx2
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.e2e.conftest import Stack
@@ -29,7 +31,7 @@ def opened(browser: Browser, stack: Stack, path: str = "/", scheme: Scheme = "li
         viewport={"width": 1440, "height": 900},
     )
     page = context.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(30_000)
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(path)
@@ -65,11 +67,10 @@ def wait_for_phase(page: Page, word: str) -> None:
 
 
 def figure(page: Page, label: str) -> int:
-    """A figure of the strip at the top, as a number; fails where it is not known."""
-    text = stat(page, label).inner_text()
-    digits = re.sub(r"[^0-9]", "", text.split("\n")[0])
-    assert digits, f"{label} shows {text!r}"
-    return int(digits)
+    """A figure of the strip at the top, as a number, as soon as it is known."""
+    shown = stat(page, label)
+    expect(shown).to_have_text(re.compile(r"^[0-9]"))
+    return int(re.sub(r"[^0-9]", "", shown.inner_text().split("\n")[0]))
 
 
 def stat(page: Page, label: str) -> Locator:
@@ -92,8 +93,25 @@ def wait_until_above(page: Page, label: str, value: int) -> None:
 
 def cursor(page: Page) -> list[str]:
     """The next offset of every partition, as shown."""
-    rows = page.get_by_role("table", name=re.compile("^Cursor of")).locator("tbody tr")
-    return [row.locator("td").nth(2).inner_text() for row in rows.all()]
+    shown = page.get_by_role("table", name=re.compile("^Cursor of")).locator("tbody tr > td:nth-child(3)")
+    return [re.sub(r"[^0-9]", "", text) for text in shown.all_inner_texts()]
+
+
+def next_offsets(stack: Stack, pipeline: str) -> list[str]:
+    """The same, as the API has it."""
+    answer = httpx2.get(
+        f"{stack.url}/api/v1/pipelines/{pipeline}/status", headers={"Authorization": f"Token {stack.token}"}, timeout=60
+    )
+    queries = answer.raise_for_status().json()["queries"]
+    return [str(place["next_offset"]) for query in queries for place in query["cursor"]]
+
+
+def wait_until(page: Page, condition: Callable[[], bool], what: str) -> None:
+    """Look again and again, while the page goes on."""
+    deadline = time.monotonic() + SLOW_MS / 1000
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        page.wait_for_timeout(100)
 
 
 def violations(page: Page) -> list[str]:

@@ -8,7 +8,17 @@ import httpx2
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.conftest import Stack
-from tests.e2e.page import cursor, figure, log_in, logged_in, opened, wait_for_phase, wait_until_above
+from tests.e2e.page import (
+    cursor,
+    figure,
+    log_in,
+    logged_in,
+    next_offsets,
+    opened,
+    wait_for_phase,
+    wait_until,
+    wait_until_above,
+)
 
 DEMO = "/pipelines/demo"
 
@@ -38,15 +48,16 @@ def test_numbers_move_stand_still_while_paused_and_move_again(browser: Browser, 
         wait_for_phase(page, "Paused")
         expect(page.get_by_test_id("headline")).to_contain_text("nothing is being read; 0 in flight")
         expect(page.get_by_role("button", name="Pause", exact=True)).to_have_attribute("aria-disabled", "true")
-        stood, lag = cursor(page), figure(page, "Lag")
+        stood, lag = next_offsets(stack, "demo"), figure(page, "Lag")
         assert len(stood) == 4
+        wait_until(page, lambda: cursor(page) == stood, "the page to show where it stands")
         wait_until_above(page, "Lag", lag)
         assert cursor(page) == stood
 
         press(page, "Resume")
         wait_for_phase(page, "Running")
         wait_until_above(page, "Delivered", figure(page, "Delivered"))
-        assert cursor(page) != stood
+        wait_until(page, lambda: cursor(page) not in ([], stood), "the cursor to move")
 
 
 def test_a_stop_asks_once_and_a_start_goes_on_where_it_stopped(browser: Browser, stack: Stack) -> None:

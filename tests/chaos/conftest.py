@@ -1,4 +1,5 @@
-"""One real installation for the whole tier: `manage.py up`, and a pipeline in mid-stream."""
+"""One real installation for the whole tier, `manage.py up` with a pipeline in mid-stream, and one broker for all tests
+of the data plane."""
 
 from __future__ import annotations
 
@@ -6,8 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.chaos.data_plane import broker, make_defined, spark_settings, topics
 from tests.chaos.installation import Installation, installed
 from tests.chaos.stream import Stream, streaming
+
+__all__ = ["broker", "installation", "make_defined", "spark_settings", "stream", "topics"]
 
 
 @pytest.fixture(scope="session")

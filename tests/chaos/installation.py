@@ -20,7 +20,7 @@ from controlplane.devstack.services import web_url
 from pipelines.domain.protocol import ProcessIdentity
 
 PROJECT = Path(__file__).resolve().parents[2]
-STARTED_WITHIN = 120.0
+STARTED_WITHIN = 240.0
 STOPPED_WITHIN = 120.0
 
 

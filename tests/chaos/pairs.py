@@ -263,7 +263,7 @@ class ToHttp(Store):
             yield {"type": "http", "url": self._server.url, "content": "body"}
 
     def numbers(self) -> Counter[int]:
-        return Counter(item["n"] for asked in self._server.seen for item in json.loads(asked.body))
+        return Counter(item["n"] for asked in list(self._server.seen) for item in json.loads(asked.body))
 
 
 class ToOpensearch(Store):
@@ -278,7 +278,7 @@ class ToOpensearch(Store):
             yield {"type": "opensearch", "hosts": [server.url], "index": "events"}
 
     def numbers(self) -> Counter[int]:
-        return Counter(document["n"] for document in self._index.documents.values())
+        return Counter(document["n"] for document in list(self._index.documents.values()))
 
 
 FEEDS: dict[str, type[Feed]] = {

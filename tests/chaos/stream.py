@@ -17,6 +17,7 @@ from controlplane.devstack.books import Readback, read_back
 from controlplane.devstack.child import Child
 from controlplane.devstack.demo import Demo
 from pipelines.domain.protocol import IDENTITY, LAUNCH, Identity, Launch
+from tests.agent.harness import name_of
 from tests.chaos.installation import Installation, wait_for
 from workers.adapters.processes import HostProcesses
 
@@ -116,7 +117,7 @@ class Stream:
     def jvm(self) -> int:
         """The pid of the agent's JVM."""
         for process in HostProcesses().holders()[self.identity.token]:
-            if Path(f"/proc/{process.pid}/comm").read_text().strip() == "java":
+            if name_of(process.pid) == "java":
                 return process.pid
         raise AssertionError("there is no JVM")
 

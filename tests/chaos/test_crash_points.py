@@ -22,7 +22,6 @@ from pipelines.domain.states import Command
 from tests.agent.harness import Pipeline, Run
 from tests.agent.test_channels import numbers_in
 from tests.agent.topics import Topics
-from tests.chaos import data_plane
 from tests.chaos.data_plane import MakeDefined
 from tests.chaos.extent import SEEDS, WHOLE
 from tests.chaos.pairs import balanced_reads
@@ -30,9 +29,6 @@ from tests.counts import not_once
 from tests.figures import RecordProperty, tell_arrival
 from tests.postgres import running_postgres
 from workers.crash_points import AGENT_POINTS
-
-broker, make_defined, spark_settings = data_plane.broker, data_plane.make_defined, data_plane.spark_settings
-topics = data_plane.topics
 
 PER_LIFE = 1500
 PARTS = 2 if WHOLE else 1

@@ -10,11 +10,7 @@ import pytest
 from pipelines.domain.journal import Planned
 from pipelines.domain.protocol import Exit
 from tests.agent.topics import Topics
-from tests.chaos import data_plane
 from tests.chaos.data_plane import MakeDefined
-
-broker, make_defined, spark_settings = data_plane.broker, data_plane.make_defined, data_plane.spark_settings
-topics = data_plane.topics
 
 FORWARD = 100
 
@@ -48,7 +44,7 @@ def test_a_checkpoint_that_was_edited_forward_is_a_gap_of_so_many_records_and_no
     move_forward(log, topics.source, batch, batch + further)
 
     run = pipeline.start()
-    assert run.wait_exit(90).exit_code == Exit.PREFLIGHT_BLOCKED
+    assert run.wait_exit().exit_code == Exit.PREFLIGHT_BLOCKED
     status = run.status
     assert status is not None
     (finding,) = status.findings

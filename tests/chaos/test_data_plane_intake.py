@@ -12,14 +12,12 @@ import pytest
 
 from controlplane.devstack.ports import free_port
 from pipelines.domain.journal import Done
+from pipelines.domain.states import Command
 from tests.agent.harness import Run
 from tests.agent.sources import bodies
-from tests.chaos import data_plane
 from tests.chaos.data_plane import MakeDefined
 from tests.fakes.http_servers import Asked, Reply, serving
 from tests.waiting import wait_for
-
-make_defined, spark_settings = data_plane.make_defined, data_plane.spark_settings
 
 
 class Hanging:
@@ -51,8 +49,8 @@ def started(run: Run, client: httpx.Client, port: int) -> None:
         except httpx.HTTPError:
             return False
 
-    wait_for(answered, "the source to listen", 90)
-    run.wait_status(lambda s: bool(s.queries) and all(query.delivered >= 50 for query in s.queries), "both", 90)
+    wait_for(answered, "the source to listen", 180)
+    run.wait_status(lambda s: bool(s.queries) and all(query.delivered >= 50 for query in s.queries), "both")
 
 
 def test_a_required_sink_that_hangs_ends_in_503_which_names_it(make_defined: MakeDefined, tmp_path: Path) -> None:
@@ -118,8 +116,10 @@ def test_an_optional_sink_that_hangs_does_not_hold_the_others(
             wait_for(lambda begin=begin: post(client, port, begin).status_code == 200, "room in the log", 60)  # type: ignore[misc]
         wait_for(lambda: bodies(tmp_path / "out").keys() == {str(n) for n in range(2050)}, "the required channel", 60)
         assert len(hanging.got) < 2050
+        seq = run.order(Command.STOP, kill_in=60)
+        run.wait_status(lambda s: s.command_seq == seq, "the stop, before another batch begins")
         hanging.going.set()
-        assert run.stop().exit_code == 0
+        assert run.wait_exit().exit_code == 0
     assert all(done.counts.balanced for done in run.of_kind(Done))
     assert any(done.counts.dropped_optional for done in run.of_kind(Done)) is (channel == "memory")
     assert sum(done.counts.read for done in run.of_kind(Done) if done.channel == "lake") >= 2050

@@ -32,9 +32,6 @@ from tests.fakes.proxy import Network, relaying
 from tests.figures import RecordProperty, tell_arrival
 from tests.waiting import wait_for
 
-broker, make_defined, spark_settings = data_plane.broker, data_plane.make_defined, data_plane.spark_settings
-topics = data_plane.topics
-
 KILLS = 10 if WHOLE else 2
 TROUBLES = ["cut", "deaf", "reset"] if WHOLE else ["reset"]
 SILENCES = [Network.DEAF, Network.DRIBBLES] if WHOLE else [Network.DEAF]

@@ -12,13 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.agent.topics import Topics
-from tests.chaos import data_plane
 from tests.chaos.data_plane import MakeDefined
 from tests.chaos.pairs import FEEDS, STORES, Feed, Store, balanced_reads
 from tests.waiting import wait_for
-
-broker, make_defined, spark_settings = data_plane.broker, data_plane.make_defined, data_plane.spark_settings
-topics = data_plane.topics
 
 COUNT = 50_000
 BATCH = 4000

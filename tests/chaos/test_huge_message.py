@@ -11,13 +11,9 @@ from confluent_kafka import Producer
 
 from pipelines.domain.journal import DeadLetters
 from tests.agent.topics import Topics
-from tests.chaos import data_plane
 from tests.chaos.data_plane import MakeDefined
 from tests.figures import RecordProperty, tell_arrival
 from tests.waiting import wait_for
-
-broker, make_defined, spark_settings = data_plane.broker, data_plane.make_defined, data_plane.spark_settings
-topics = data_plane.topics
 
 HUGE = 20 * 1000 * 1000
 SMALL = 1000

@@ -23,12 +23,10 @@ from pipelines.domain.protocol import Control, Dump, Dumps, ExitRecord, SparkSet
 from pipelines.domain.states import Command
 from tests.agent.harness import ROOT, Pipeline, Run
 from tests.agent.sources import bodies
-from tests.chaos import data_plane, hostile
+from tests.chaos import hostile
 from tests.chaos.extent import WHOLE
 from tests.counts import not_once
 from tests.waiting import wait_for
-
-spark_settings = data_plane.spark_settings
 
 REAL = "HEADGATE_REAL_LADDER" in os.environ
 INTERVAL, TIMEOUT = (30.0, 180.0) if REAL else (1.0, 5.0)

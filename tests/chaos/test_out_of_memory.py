@@ -8,12 +8,8 @@ from pathlib import Path
 
 from pipelines.domain.protocol import Exit
 from tests.agent.topics import Topics
-from tests.chaos import data_plane
 from tests.chaos.data_plane import MakeDefined
 from tests.figures import RecordProperty, tell_arrival
-
-broker, make_defined, spark_settings = data_plane.broker, data_plane.make_defined, data_plane.spark_settings
-topics = data_plane.topics
 
 
 def allow_no_more(pid: int) -> None:

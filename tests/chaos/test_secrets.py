@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -72,7 +73,8 @@ def processes(installation: Installation) -> Iterator[tuple[str, bytes]]:
 
 def files(installation: Installation) -> Iterator[tuple[str, bytes]]:
     """The state directory with database, Redis and run directories, and what the stack has printed."""
-    for path in [*installation.state.rglob("*"), installation.log]:
+    below = [Path(top, name) for top, _, names in os.walk(installation.state) for name in names]
+    for path in [*below, installation.log]:
         try:
             if path.is_file() and "kafka" not in path.parts:
                 yield str(path), path.read_bytes()

@@ -31,7 +31,7 @@ class Service:
     argv: Sequence[str]
     is_ready: Callable[[], bool]
     env: Mapping[str, str] = field(default_factory=dict)
-    ready_timeout: float = 60.0
+    ready_timeout: float = 120.0
     stop_timeout: float = 20.0
 
 

@@ -47,7 +47,7 @@ def redis_service(*, data_dir: Path, port: int) -> Service:
         *("--bind", LOOPBACK, "--port", str(port), "--dir", str(data_dir)),
         *("--save", "", "--appendonly", "no", "--maxmemory", "128mb", "--loglevel", "warning"),
     ]
-    return Service("redis", argv, is_ready=lambda: _answers(client), ready_timeout=15)
+    return Service("redis", argv, is_ready=lambda: _answers(client), ready_timeout=60)
 
 
 def require_redis(url: str) -> None:

@@ -23,7 +23,7 @@ from workers.adapters.processes import HostProcesses
 
 RATE = 1000.0
 LOOK_EVERY = 0.05
-MOVING_WITHIN = 90.0
+MOVING_WITHIN = 180.0
 GONE_ON = 2000
 """Records that must be read after a fault before the stream counts as going on."""
 

@@ -45,7 +45,7 @@ class Up:
                 stderr=subprocess.STDOUT,
             )
 
-    def says(self, text: str, timeout: float = 120) -> None:
+    def says(self, text: str, timeout: float = 240) -> None:
         assert wait(lambda: text in self.output or self.process.poll() is not None, timeout), self.output[-5000:]
         assert text in self.output, self.output[-5000:]
 
@@ -62,7 +62,7 @@ class Up:
     def api(self) -> Api:
         token = subprocess.run(
             [sys.executable, "manage.py", "create_token", "admin"],
-            cwd=PROJECT, env=environment(self.state), capture_output=True, text=True, check=True, timeout=60,
+            cwd=PROJECT, env=environment(self.state), capture_output=True, text=True, check=True, timeout=180,
         ).stdout.strip()  # fmt: skip
         return Api(f"http://127.0.0.1:{self.web}", token, Interrupt())
 
@@ -136,7 +136,7 @@ def test_killed_services_come_back_and_ctrl_c_ends_the_demo_with_its_agents(stat
             before = stack.child(name)
             assert before is not None
             psutil.Process(before.pid).kill()
-            assert wait(partial(replaced, stack, name, before), 30), stack.output[-3000:]
+            assert wait(partial(replaced, stack, name, before), 90), stack.output[-3000:]
         assert wait(stack.healthy, 60)
         api = stack.api()
         assert wait(lambda: delivered(api, "demo") > 0, 120), stack.output[-5000:]
@@ -161,9 +161,9 @@ def test_a_stack_that_was_killed_leaves_nothing_that_hinders_the_next_one(state:
         first.process.wait(10)
     with up(state) as second:
         second.says("Ended kafka, left behind by a stack that was killed.")
-        assert wait(lambda: second.output.count(READY) == 2, 120), second.output[-5000:]
+        assert wait(lambda: second.output.count(READY) == 2, 240), second.output[-5000:]
         with up(state) as third:
-            assert third.process.wait(60) == 1
+            assert third.process.wait(180) == 1
             third.says(f"(process {second.process.pid}) already uses {state}")
         assert second.interrupt() == 0
     assert password is not None
@@ -176,7 +176,7 @@ def test_a_busy_port_is_named_with_the_flag_that_changes_it(state: Path) -> None
         first.says(READY)
         other = subprocess.run(
             [sys.executable, "manage.py", "up", "--web-port", str(first.web)],
-            cwd=PROJECT, env=environment(state.with_name("other")), capture_output=True, text=True, timeout=60,
+            cwd=PROJECT, env=environment(state.with_name("other")), capture_output=True, text=True, timeout=180,
             check=False,
         )  # fmt: skip
     assert other.returncode == 1
@@ -196,7 +196,7 @@ def test_agents_outlive_a_stack_with_the_users_own_redis_and_kafka_until_one_is_
         assert "The agents of mine go on without the control plane." in first.output
         assert any("workers.agent" in words for words in processes_of(state))
         with up(state, *own_ones, "--stop-agents", HEADGATE_REDIS_URL=redis) as second:
-            assert wait(lambda: second.output.count(READY) == 2, 120), second.output[-5000:]
+            assert wait(lambda: second.output.count(READY) == 2, 240), second.output[-5000:]
             runs = second.api().get("/pipelines/mine/runs")["results"]
             assert [(run["number"], run["state"]) for run in runs] == [(1, "LIVE")]
             assert second.interrupt() == 0
@@ -205,6 +205,6 @@ def test_agents_outlive_a_stack_with_the_users_own_redis_and_kafka_until_one_is_
 
 def test_a_redis_that_does_not_answer_is_named(state: Path) -> None:
     with up(state, "--no-redis", HEADGATE_REDIS_URL=f"redis://:secret@127.0.0.1:{free_port()}/0") as stack:
-        assert stack.process.wait(60) == 1
+        assert stack.process.wait(180) == 1
     assert re.search(r"No Redis answers at 127\.0\.0\.1:\d+/0, which --no-redis means to use", stack.output)
     assert "secret" not in stack.output

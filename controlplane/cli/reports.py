@@ -41,6 +41,9 @@ def status(found: Document) -> Group:
     if found["queries"]:
         columns = ("source", "channel", "batch", "in flight", "records/s", "delivered", "lag", "last batch", "holding")
         parts.append(output.grid(columns, map(_query, found["queries"])))
+    if found["intakes"]:
+        columns = ("pushed to", "taken in", "held", "capacity", "answers", "held up by")
+        parts.append(output.grid(columns, map(_intake, found["intakes"])))
     failed = [component for component in found["components"] if component["state"] != "ready"]
     if failed:
         rows = [(c["kind"], c["name"], c["type"], c["state"], c["detail"]) for c in failed]
@@ -71,6 +74,12 @@ def _query(query: Document) -> tuple[object, ...]:
         output.ago(query["last_batch_at"]),
         f"{holding['component']}: {holding['cause']} ({holding['attempts']} attempts)" if holding else None,
     )
+
+
+def _intake(intake: Document) -> tuple[object, ...]:
+    answers = ", ".join(f"{status}: {times}" for status, times in sorted(intake["answers"].items()))
+    held = intake["failure"] or intake["held_up_by"] or None
+    return intake["source"], intake["taken"], intake["held"], intake["capacity"], answers or None, held
 
 
 def batches(found: Sequence[Document]) -> None:

@@ -25,6 +25,7 @@ export function statusOf(world: World, sim: Simulated): PipelineStatus {
     run: sim.runs[0] ?? null,
     runs: sim.runs.slice(0, 5),
     queries: world.queries(sim),
+    intakes: [],
     components: alive
       ? [
           { name: 'shop', kind: 'source', type: 'kafka', state: 'ready', detail: '3 partitions' },
@@ -156,6 +157,17 @@ export const diff = {
   ],
 }
 
+const limits = {
+  messages: null,
+  lease_epoch: 1,
+  slots: null,
+  memory_limit: null,
+  promised: 1,
+  memory_promised: 1 << 30,
+  drained_at: null,
+  drained_by: '',
+}
+
 export function hosts(world: World) {
   const agents = [...world.pipelines.values()].filter(({ runs }) => runs[0]?.state === 'LIVE').length
   return [
@@ -169,6 +181,7 @@ export function hosts(world: World) {
       memory_bytes: 33_654_000_000,
       state_dir: '/var/lib/headgate',
       version: '0.1.0',
+      ...limits,
     },
     {
       name: 'bravo',
@@ -180,6 +193,7 @@ export function hosts(world: World) {
       memory_bytes: 16_700_000_000,
       state_dir: '/var/lib/headgate',
       version: '0.1.0',
+      ...limits,
     },
   ]
 }

@@ -132,6 +132,14 @@ function onPipeline(world: World, path: string, request: Request, body: Record<s
       return number === 'summary'
         ? json({ new: 0, replayed: 0, discarded: 0, causes: [], more_causes: false })
         : page([])
+    case 'quarantine':
+      return json({ offered: [], ranges: [], operation: null })
+    case 'range-replays':
+      return page([])
+    case 'lag':
+      return json({ as_of: null, records: null, seconds: null, partitions: [], step: 60, points: [] })
+    case 'positions':
+      return json({ taken_at: null, fresh: false, error: null, findings: [], partitions: [], choices: [] })
     case 'runs':
       return page(sim.runs)
     case 'revisions':

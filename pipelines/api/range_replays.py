@@ -8,11 +8,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.base import PipelineView, answer, idempotent
+from pipelines.api.openapi import query_parameters
+from pipelines.api.paging import Page, PageQuery, each, page
 from pipelines.api.requests import Shape, Text
 from pipelines.domain.range_replay import Wanted
 from pipelines.selectors.operations import operation_view
+from pipelines.selectors.range_replays import replay_view, replays_of
 from pipelines.selectors.views import OperationView
-from pipelines.selectors.watch_views import RangePlanView, SinkEffectView
+from pipelines.selectors.watch_views import RangePlanView, RangeReplayView, SinkEffectView
 from pipelines.services import range_replays
 from pipelines.services.range_replays import Plan
 
@@ -52,6 +55,14 @@ class RangeReplayPlan(PipelineView):
 class RangeReplays(PipelineView):
     """Replays of ranges."""
 
+    @extend_schema(
+        operation_id="list_range_replays", parameters=query_parameters(PageQuery), responses=Page[RangeReplayView]
+    )
+    def get(self, request: Request, name: str) -> Response:
+        """List the replays of ranges, newest first. One that is under way is cancelled as an operation."""
+        query = self.query(PageQuery)
+        return page(replays_of(self.pipeline), ["-created_at", "-id"], query, each(replay_view))
+
     @extend_schema(operation_id="replay_range", request=RangeReplayBody, responses={202: OperationView})
     @idempotent
     def post(self, request: Request, name: str) -> Response:
@@ -66,8 +77,8 @@ class RangeReplays(PipelineView):
 
 def _view(name: str, plan: Plan) -> RangePlanView:
     sinks = [
-        SinkEffectView(pipeline=name, source=plan.source, channel=plan.channel, duplicates_max=plan.offsets, **each)
-        for each in plan.sinks
+        SinkEffectView(pipeline=name, source=plan.source, channel=plan.channel, duplicates_max=plan.offsets, **sink)
+        for sink in plan.sinks
     ]
     return RangePlanView(
         source=plan.source,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from pipelines.domain.protocol import ComponentStatus, QueryStatus
+from pipelines.domain.protocol import ComponentStatus, IntakeStatus, QueryStatus
 from pipelines.models import Pipeline, Run
 from pipelines.selectors.views import (
     ComponentStateView,
@@ -14,6 +14,7 @@ from pipelines.selectors.views import (
     FailedSinkView,
     GroupView,
     HoldingView,
+    IntakeView,
     LiveView,
     QueryView,
 )
@@ -106,6 +107,13 @@ def component_views(run: Run | None) -> list[ComponentStateView]:
     observed = (run.observed if run else None) or {}
     states = [ComponentStatus.model_validate(each) for each in observed.get("components", [])]
     return [ComponentStateView(**state.model_dump()) for state in states]
+
+
+def intake_views(run: Run | None) -> list[IntakeView]:
+    """The sources of a living run that are pushed to."""
+    observed = (run.observed if run else None) or {}
+    states = [IntakeStatus.model_validate(each) for each in observed.get("intakes", [])]
+    return [IntakeView(**state.model_dump()) for state in states]
 
 
 def live_frame(pipeline: Pipeline, queries: Sequence[QueryStatus], at: float | None) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from pipelines.domain.roles import Role
 from pipelines.domain.states import LIVE_PHASES, DesiredState, Phase, RunState, StopReason
 from pipelines.models import Operation, Pipeline, Run
 from pipelines.selectors.hosts import supervised
-from pipelines.selectors.live import component_views, live_view, query_views, recorded_frame
+from pipelines.selectors.live import component_views, intake_views, live_view, query_views, recorded_frame
 from pipelines.selectors.operations import short_view
 from pipelines.selectors.positions import choice_views
 from pipelines.selectors.runs import run_view, runs
@@ -195,6 +195,7 @@ def status_view(pipeline: Pipeline, role: Role) -> StatusView:
         run=run_view(run) if run else None,
         runs=[run_view(each) for each in runs(pipeline=pipeline).order_by("-number")[:LAST_RUNS]],
         queries=query_views(run),
+        intakes=intake_views(run),
         components=component_views(run),
         findings=[_finding(each) for each in pipeline.findings],
         choices=choice_views(pipeline),

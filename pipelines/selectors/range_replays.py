@@ -5,12 +5,28 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from controlplane.shared import clock
 from pipelines.domain.states import OperationKind, RunState
-from pipelines.models import Operation, Run
+from pipelines.models import Operation, Pipeline, Run
+from pipelines.selectors.operations import operation_view
 from pipelines.selectors.situations import OPEN_STATES
+from pipelines.selectors.watch_views import RangeReplayView
 
 LATELY = timedelta(minutes=10)
+RANGE = ("source", "channel", "topic", "partition", "start", "end")
+
+
+def replays_of(pipeline: Pipeline) -> QuerySet[Operation]:
+    """Every replay of a range that was asked for."""
+    return Operation.objects.select_related("pipeline").filter(pipeline=pipeline, kind=OperationKind.REPLAY_RANGE)
+
+
+def replay_view(operation: Operation) -> RangeReplayView:
+    """One replay as the API shows it."""
+    asked = {name: operation.parameters[name] for name in RANGE}
+    return RangeReplayView(**operation_view(operation).model_dump(), **asked)
 
 
 def open_replays(host: str) -> list[Operation]:

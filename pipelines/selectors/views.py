@@ -318,6 +318,20 @@ class QueryView(View):
     group: GroupView | None
 
 
+class IntakeView(View):
+    """A source that is pushed to. `taken`: events taken in since the run began; `held`: events in its intake log now,
+    of at most `capacity`; `answers`: requests since the run began, by HTTP status; `held_up_by`: what keeps the log
+    from letting go; `failure`: why nobody takes events in."""
+
+    source: str
+    taken: int
+    held: int
+    capacity: int
+    answers: dict[str, int]
+    held_up_by: str
+    failure: str
+
+
 class ComponentStateView(View):
     """Whether a component is initialised."""
 
@@ -340,6 +354,7 @@ class StatusView(PipelineView):
     run: RunView | None
     runs: list[RunView]
     queries: list[QueryView]
+    intakes: list[IntakeView]
     components: list[ComponentStateView]
     findings: list[Finding]
     choices: list[ChoiceView]

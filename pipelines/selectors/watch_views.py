@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import RootModel
 
 from pipelines.domain.alert_rules import AlertRule, AlertState
-from pipelines.selectors.views import EventView, View
+from pipelines.selectors.views import EventView, OperationView, View
 
 
 class LagPartitionView(View):
@@ -212,3 +212,14 @@ class RangePlanView(View):
     batches: int
     sinks: list[SinkEffectView]
     hash: str
+
+
+class RangeReplayView(OperationView):
+    """A replay of [start, end) that was asked for. `progress`: `done` `of` so many offsets, and what came of them."""
+
+    source: str
+    channel: str
+    topic: str
+    partition: int
+    start: int
+    end: int

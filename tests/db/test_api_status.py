@@ -92,6 +92,16 @@ def test_the_status_has_figures_queries_components_and_conditions(viewer: APICli
     }
 
 
+def test_the_status_says_what_a_source_that_is_pushed_to_took_in_and_what_its_log_holds(
+    viewer: APIClient, run: Run
+) -> None:
+    shop = {"source": "shop", "taken": 90, "held": 7, "capacity": 100, "answers": {"200": 9, "503": 1}}
+    run.observed = {**OBSERVED, "intakes": [shop]}
+    run.save()
+    (intake,) = viewer.get(f"{ORDERS}/status").json()["intakes"]
+    assert intake == shop | {"held_up_by": "", "failure": ""}
+
+
 def test_conditions_are_those_that_the_supervisor_recorded(viewer: APIClient, run: Run) -> None:
     recorded = {
         "type": "Stable",

@@ -88,6 +88,16 @@ def test_a_replay_is_planned_with_counts_and_applied_by_its_hash(run: Run, opera
     assert (AuditRow.objects.get(action="range.replay").after or {})["reason"] == "lost"
 
 
+def test_replays_are_listed_with_their_range_however_far_they_are(run: Run, viewer: APIClient) -> None:
+    operation = ask(run.pipeline)
+    (listed,) = viewer.get(ADDRESS).json()["results"]
+    assert {name: listed[name] for name in RANGE} == RANGE
+    assert (listed["id"], listed["channel"], listed["progress"]["of"]) == (str(operation.id), "main", 250)
+    lifecycle.cancel(operation=operation, actor=ANA)
+    (listed,) = viewer.get(ADDRESS).json()["results"]
+    assert (listed["state"], listed["end"]) == ("CANCELLED", 350)
+
+
 @pytest.mark.parametrize(
     ("changes", "status", "code"),
     [

@@ -126,6 +126,7 @@ def status(of: dict[str, Any]) -> dict[str, Any]:
         "run": None,
         "runs": [],
         "queries": [],
+        "intakes": [],
         "components": [],
         "findings": [],
     }

@@ -15,3 +15,10 @@ export const hostsQuery = queryOptions({
   queryKey: keys.hosts,
   queryFn: ({ signal }) => take(api.GET('/api/v1/hosts', { signal })),
 })
+
+/** A host with the pipelines that have a place there, and what ties each to it. */
+export const hostQuery = (name: string) =>
+  queryOptions({
+    queryKey: keys.host(name),
+    queryFn: ({ signal }) => take(api.GET('/api/v1/hosts/{name}', { params: { path: { name } }, signal })),
+  })

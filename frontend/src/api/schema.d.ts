@@ -591,7 +591,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** @description List the replays of ranges, newest first. One that is under way is cancelled as an operation. */
+        get: operations["list_range_replays"];
         put?: never;
         /**
          * @description Read the range again, through all interceptors, into the channel and its sinks. The running agent does it
@@ -1969,6 +1970,30 @@ export interface components {
             reason: string;
         };
         /**
+         * Intake
+         * @description A source that is pushed to. `taken`: events taken in since the run began; `held`: events in its intake log now,
+         *     of at most `capacity`; `answers`: requests since the run began, by HTTP status; `held_up_by`: what keeps the log from
+         *     letting go; `failure`: why nobody takes events in.
+         */
+        Intake: {
+            /** Source */
+            source: string;
+            /** Taken */
+            taken: number;
+            /** Held */
+            held: number;
+            /** Capacity */
+            capacity: number;
+            /** Answers */
+            answers: {
+                [key: string]: number;
+            };
+            /** Held Up By */
+            held_up_by: string;
+            /** Failure */
+            failure: string;
+        };
+        /**
          * Lag
          * @description Lag now (`as_of`, where nothing waits at most 15 minutes ago) and over time, oldest first. `step`: seconds of a
          *     point.
@@ -2884,6 +2909,53 @@ export interface components {
             hash: string;
         };
         /**
+         * RangeReplay
+         * @description A replay of [start, end) that was asked for. `progress`: `done` `of` so many offsets, and what came of them.
+         */
+        RangeReplay: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Pipeline */
+            pipeline: string;
+            kind: components["schemas"]["OperationKind"];
+            state: components["schemas"]["OperationState"];
+            /** Steps */
+            steps: components["schemas"]["Step"][];
+            /** Created By */
+            created_by: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Ended At */
+            ended_at: string | null;
+            /** Deadline */
+            deadline: string | null;
+            /** Message */
+            message: string;
+            error: components["schemas"]["OperationError"] | null;
+            /** Progress */
+            progress: {
+                [key: string]: unknown;
+            };
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+        };
+        /**
          * RangeReplayBody
          * @description The same, with the hash of the plan that was reviewed, and why.
          */
@@ -2913,6 +2985,13 @@ export interface components {
              * @default
              */
             reason: string;
+        };
+        /** RangeReplayPage */
+        RangeReplayPage: {
+            /** Results */
+            results: components["schemas"]["RangeReplay"][];
+            /** Next */
+            next: string | null;
         };
         /**
          * ReconcileBody
@@ -3547,6 +3626,8 @@ export interface components {
             runs: components["schemas"]["Run"][];
             /** Queries */
             queries: components["schemas"]["Query"][];
+            /** Intakes */
+            intakes: components["schemas"]["Intake"][];
             /** Components */
             components: components["schemas"]["ComponentState"][];
             /** Findings */
@@ -5052,6 +5133,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Quarantine"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_range_replays: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RangeReplayPage"];
                 };
             };
             /** @description A problem. */

@@ -6,6 +6,8 @@ import { Shell } from './shell/Shell'
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound, errorComponent: RouteError })
 
+const text = (value: unknown) => (value === undefined || value === '' ? undefined : String(value))
+
 const overview = createRoute({
   getParentRoute: () => root,
   path: '/',
@@ -23,6 +25,7 @@ const edit = createRoute({
   getParentRoute: () => root,
   path: '/pipelines/$name/edit',
   component: lazyRouteComponent(() => import('@/features/editor/RevisePage'), 'RevisePage'),
+  validateSearch: (search): { host?: string } => ({ host: text(search.host) }),
 })
 
 const pipeline = createRoute({
@@ -31,7 +34,6 @@ const pipeline = createRoute({
   component: lazyRouteComponent(() => import('@/features/pipeline/PipelinePage'), 'PipelinePage'),
 })
 
-const text = (value: unknown) => (value === undefined || value === '' ? undefined : String(value))
 const whole = (value: unknown) =>
   Number.isInteger(Number(value)) && Number(value) > 0 ? Number(value) : undefined
 

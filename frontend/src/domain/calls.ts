@@ -1,4 +1,4 @@
-import type { ActionKind, ReplayRequest } from '@/api/types'
+import type { ActionKind, Believe, QuarantineRequest, ReplayRange, ReplayRequest } from '@/api/types'
 
 /** The same act as curl, as a headgate command where there is one, and in Python with nothing but its own library. */
 export interface Call {
@@ -49,6 +49,68 @@ export function applyPositionsCall(name: string, hash: string): Call {
     ...requestCall({ method: 'POST', path: `/pipelines/${name}/positions/apply`, body: jsonBody({ hash }) }),
     cli: command(`positions apply ${name} ${hash}`),
   }
+}
+
+/** Records set aside; the command line takes the last offset, the API the one behind it. */
+export function quarantineCall(name: string, body: QuarantineRequest): Call {
+  const ranges = body.ranges.map(
+    ({ source, channel, topic, partition, start, end }) =>
+      `--range ${shellQuote(`${source}.${channel}:${topic}/${partition}:${start}-${end - 1}`)}`,
+  )
+  const words = [
+    'quarantine',
+    name,
+    ...ranges,
+    ...reasonFlag(body.reason),
+    ...(body.start ? ['--start'] : []),
+  ]
+  return {
+    ...requestCall({ method: 'POST', path: `/pipelines/${name}/quarantine`, body: jsonBody(body) }),
+    cli: command(words.join(' ')),
+  }
+}
+
+export function reconcileCall(name: string, believe: Believe, reason: string): Call {
+  const body = { believe, reason }
+  return {
+    ...requestCall({ method: 'POST', path: `/pipelines/${name}/reconcile`, body: jsonBody(body) }),
+    cli: command(['reconcile', name, '--believe', believe, ...reasonFlag(reason)].join(' ')),
+  }
+}
+
+export function declareLostCall(name: string): Call {
+  const body = jsonBody({ confirm: name })
+  return {
+    ...requestCall({ method: 'POST', path: `/pipelines/${name}/declare-lost`, body }),
+    cli: command(`declare-lost ${name} --confirm ${name}`),
+  }
+}
+
+/** A range that was planned; the command plans it again and asks. */
+export function rangeReplayCall(name: string, range: ReplayRange, hash: string, reason: string): Call {
+  const { topic, partition, start, end, source, channel } = range
+  const where = `--partition ${shellQuote(`${topic}/${partition}`)} --from ${start} --to ${end}`
+  const query = [...(source ? [`--source ${source}`] : []), ...(channel ? [`--channel ${channel}`] : [])]
+  return {
+    ...requestCall({
+      method: 'POST',
+      path: `/pipelines/${name}/range-replays`,
+      body: jsonBody({ ...range, hash, reason }),
+    }),
+    cli: command(['replay', name, where, ...query, ...reasonFlag(reason)].join(' ')),
+  }
+}
+
+export function drainCall(host: string, drain: boolean): Call {
+  const act = drain ? 'drain' : 'undrain'
+  return {
+    ...requestCall({ method: 'POST', path: `/hosts/${host}/${act}`, body: jsonBody({}) }),
+    cli: command(`hosts ${act} ${host}`),
+  }
+}
+
+function reasonFlag(reason: string | undefined): string[] {
+  return reason ? [`--reason ${shellQuote(reason)}`] : []
 }
 
 export function deleteCall(name: string): Call {

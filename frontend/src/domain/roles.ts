@@ -18,3 +18,8 @@ export function cannotWrite(session: Session | undefined): string | null {
     ? 'Your role is viewer: it can look at everything and change nothing.'
     : null
 }
+
+/** Why this session may not do what only administrators do; null when it may. */
+export function cannotAdminister(session: Session | undefined): string | null {
+  return session?.role === 'admin' ? null : 'Only an administrator may do this.'
+}

@@ -6,13 +6,18 @@ import type {
   Operation,
   Pipeline,
   PipelineDetail,
+  PipelineStatus,
+  Run,
+  Session,
   Secret,
   SinkGroup,
 } from '@/api/types'
 
 export const T0 = '2026-11-21T12:00:00Z'
 
-const ACTIONS: Action[] = ['start', 'pause', 'resume', 'stop', 'restart', 'edit', 'delete']
+const ACTIONS: Action[] = ['start', 'pause', 'resume', 'stop', 'force-stop', 'restart', 'edit', 'delete']
+
+const CONSEQUENCES: Partial<Record<Action, string>> = { 'force-stop': 'A batch in hand is given up.' }
 
 /** A pipeline that runs; `allowed` names the actions it may take. */
 export function pipeline(
@@ -44,7 +49,7 @@ export function pipeline(
     operation: null,
     allowed_actions: ACTIONS.map((name) => {
       const ok = allowed.includes(name)
-      return { name, allowed: ok, reason: ok ? '' : `No ${name} now.`, consequence: '' }
+      return { name, allowed: ok, reason: ok ? '' : `No ${name} now.`, consequence: CONSEQUENCES[name] ?? '' }
     }),
     ...fields,
   }
@@ -52,6 +57,57 @@ export function pipeline(
 
 export function detail(fields: Partial<PipelineDetail> = {}): PipelineDetail {
   return { ...pipeline(), definition: {}, definition_yaml: 'name: orders\n', ...fields }
+}
+
+/** Everything that is known of it; nothing runs. */
+export function status(fields: Partial<PipelineStatus> = {}): PipelineStatus {
+  return {
+    ...pipeline(),
+    conditions: [],
+    lag: null,
+    run: null,
+    runs: [],
+    queries: [],
+    intakes: [],
+    components: [],
+    findings: [],
+    choices: [],
+    ...fields,
+  }
+}
+
+/** A living run. */
+export function run(fields: Partial<Run> = {}): Run {
+  return {
+    id: 7,
+    number: 3,
+    role: 'ACTIVE',
+    epoch: 3,
+    revision: 1,
+    host: 'alpha',
+    lineage: 1,
+    state: 'LIVE',
+    outcome: null,
+    exit_code: null,
+    exit_reason: '',
+    rung: '',
+    stuck: [],
+    dumps: [],
+    started_at: T0,
+    first_record_at: T0,
+    ended_at: null,
+    stop_requested_at: null,
+    start_requested_at: T0,
+    driver_pid: 4711,
+    keeper_pid: 4710,
+    run_dir: '/var/lib/headgate/runs/orders/3',
+    ...fields,
+  }
+}
+
+/** Somebody who is logged in. */
+export function session(role: Session['role'] = 'admin'): Session {
+  return { user: 'ana', role, authenticated: true, csrf_token: 't' }
 }
 
 export function frame(fields: Partial<LiveFrame> = {}): LiveFrame {

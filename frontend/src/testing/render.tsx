@@ -1,6 +1,7 @@
 import { MantineProvider } from '@mantine/core'
 import { Notifications } from '@mantine/notifications'
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { createMemoryHistory, createRootRoute, createRouter, RouterProvider } from '@tanstack/react-router'
 import { render } from '@testing-library/react'
 import type { ReactNode } from 'react'
 
@@ -19,4 +20,11 @@ export function show(element: ReactNode, client = testClient()) {
     </MantineProvider>,
   )
   return { ...view, client }
+}
+
+/** The same for what has links or navigates. */
+export function showRouted(element: ReactNode, client = testClient()) {
+  const routeTree = createRootRoute({ component: () => element })
+  const router = createRouter({ routeTree, history: createMemoryHistory() })
+  return show(<RouterProvider router={router as never} />, client)
 }

@@ -6,6 +6,7 @@ import { show } from '@/testing/render'
 import { given, problem } from '@/testing/server'
 import { ActionButtons } from './ActionButtons'
 import { DeleteDialog } from './DeleteDialog'
+import { ForceStopDialog } from './ForceStopDialog'
 
 describe('the action buttons', () => {
   it('keep a refused action reachable and say why', async () => {
@@ -60,6 +61,33 @@ describe('the action buttons', () => {
     show(<ActionButtons pipeline={pipeline()} />)
     await userEvent.click(screen.getByRole('button', { name: 'Pause' }))
     expect(await screen.findByText(/It is being restarted\./)).toBeInTheDocument()
+  })
+})
+
+describe('a stop by force', () => {
+  it('says what comes of it and needs the typed name', async () => {
+    const asked = vi.fn()
+    const closed = vi.fn()
+    given.post('/pipelines/orders/force-stop', () => {
+      asked()
+      return operation({ kind: 'force-stop' })
+    })
+    show(<ForceStopDialog pipeline={pipeline({}, ['force-stop'])} onClose={closed} />)
+    expect(await screen.findByText(/A batch in hand is given up\./)).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Stop by force' }))
+    expect(asked).not.toHaveBeenCalled()
+    await userEvent.type(screen.getByLabelText('Type orders to confirm'), 'orders')
+    await userEvent.click(screen.getByRole('button', { name: 'Stop by force' }))
+    await waitFor(() => expect(closed).toHaveBeenCalled())
+    expect(asked).toHaveBeenCalledOnce()
+  })
+
+  it('that makes no sense any more says why', async () => {
+    show(<ForceStopDialog pipeline={pipeline({}, [])} onClose={() => {}} />)
+    await userEvent.type(await screen.findByLabelText('Type orders to confirm'), 'orders')
+    expect(screen.getByRole('button', { name: 'Stop by force' })).toHaveAccessibleDescription(
+      'No force-stop now.',
+    )
   })
 })
 

@@ -14,7 +14,7 @@ export const ACTION_WORDS: Record<OperationKind, ActionWords> = {
   pause: { verb: 'Pause', doing: 'Pausing', noun: 'Pause' },
   resume: { verb: 'Resume', doing: 'Resuming', noun: 'Resume' },
   stop: { verb: 'Stop', doing: 'Stopping', noun: 'Stop' },
-  'force-stop': { verb: 'Force stop', doing: 'Stopping by force', noun: 'Stop by force' },
+  'force-stop': { verb: 'Stop by force', doing: 'Stopping by force', noun: 'Stop by force' },
   restart: { verb: 'Restart', doing: 'Restarting', noun: 'Restart' },
   replay: { verb: 'Replay', doing: 'Replaying dead letters', noun: 'Replay of dead letters' },
   replay_range: { verb: 'Replay a range', doing: 'Replaying a range', noun: 'Replay of a range' },

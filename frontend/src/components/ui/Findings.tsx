@@ -1,5 +1,4 @@
 import { IconAlertTriangle, IconCircleX } from '@tabler/icons-react'
-import type { ReactNode } from 'react'
 import type { Finding } from '@/api/types'
 import { Panel } from './Panel'
 import classes from './findings.module.css'
@@ -7,16 +6,15 @@ import classes from './findings.module.css'
 interface FindingsProps {
   findings: Finding[]
   title?: string
-  actions?: ReactNode
   /** Called with the path of a finding that a person wants to see. */
   onShow?: (finding: Finding) => void
 }
 
 /** Findings in a panel of their own; nothing when there are none. */
-export function Findings({ findings, title = 'Findings', actions }: FindingsProps) {
+export function Findings({ findings, title = 'Findings' }: FindingsProps) {
   if (findings.length === 0) return null
   return (
-    <Panel title={title} actions={actions} flush>
+    <Panel title={title} flush>
       <FindingList findings={findings} />
     </Panel>
   )

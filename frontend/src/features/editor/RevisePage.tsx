@@ -1,6 +1,6 @@
 import { TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { pipelineQuery } from '@/api/pipelines'
@@ -13,6 +13,7 @@ import { PageHeader } from '@/components/ui/PageHeader'
 import { PhaseBadge } from '@/components/ui/PhaseBadge'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { applyCall } from '@/domain/calls'
+import { withHost } from '@/domain/placement'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 import { DefinitionEditor } from './DefinitionEditor'
 import { dropDraft, keepDraft, readDraft } from './draft'
@@ -32,7 +33,8 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
   const client = useQueryClient()
   const navigate = useNavigate()
   const [base, setBase] = useState(pipeline)
-  const [text, setText] = useState(() => readDraft(name) ?? base.definition_yaml)
+  const { host } = useSearch({ from: '/pipelines/$name/edit' })
+  const [text, setText] = useState(() => placed(readDraft(name) ?? base.definition_yaml, host))
   const [note, setNote] = useState('')
   const state = useValidation(text)
   const publish = useMutation({
@@ -97,6 +99,11 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
       </DefinitionEditor>
     </div>
   )
+}
+
+/** The text with the host that the address asks for. */
+function placed(text: string, host: string | undefined): string {
+  return host === undefined ? text : withHost(text, host)
 }
 
 function Crumbs({ name }: { name: string }) {

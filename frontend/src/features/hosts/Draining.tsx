@@ -6,11 +6,13 @@ import { drainHost } from '@/api/hosts'
 import { keys } from '@/api/keys'
 import { sessionQuery } from '@/api/session'
 import type { Host } from '@/api/types'
+import { ShowCall } from '@/components/actions/ShowCall'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { ToneBadge } from '@/components/ui/ToneBadge'
-import { cannotWrite } from '@/domain/roles'
+import { drainCall } from '@/domain/calls'
+import { cannotAdminister } from '@/domain/roles'
 
 /** Says that a host takes no new agents, and who wanted that. */
 export function Drained({ host }: { host: Host }) {
@@ -22,9 +24,9 @@ export function Drained({ host }: { host: Host }) {
   )
 }
 
-/** Empties a host after a question, or opens it again at once. */
+/** Empties a host after a question, or takes it back at once. */
 export function DrainButton({ host }: { host: Host }) {
-  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const refused = cannotAdminister(useQuery(sessionQuery).data)
   const [asking, setAsking] = useState(false)
   const client = useQueryClient()
   const change = useMutation({
@@ -41,22 +43,24 @@ export function DrainButton({ host }: { host: Host }) {
       <ReasonButton
         size="compact-xs"
         variant="default"
-        reason={readOnly}
-        aria-label={`${drained ? 'Open' : 'Drain'} ${host.name}`}
+        reason={refused}
+        aria-label={`${drained ? 'Undrain' : 'Drain'} ${host.name}`}
         loading={change.isPending && !asking}
         onClick={() => (drained ? change.mutate(false) : setAsking(true))}
       >
-        {drained ? 'Open' : 'Drain'}
+        {drained ? 'Undrain' : 'Drain'}
       </ReasonButton>
       {change.error && !asking && <ErrorNote error={change.error} />}
       {asking && (
         <Modal opened onClose={() => setAsking(false)} title={`Drain ${host.name}?`}>
           <Stack gap="md">
             <Text size="sm">
-              It takes no new agents. Pipelines that may run anywhere are moved to other hosts, each after a
-              pause that is proven; those that are tied to it stay, and the host says why.
+              It takes no new agents. Pipelines that nothing ties to it are moved to other hosts one after
+              another, each stopped at a batch boundary first; those that are tied to it stay, and the list of
+              its pipelines says by what. Nothing moves back by itself.
             </Text>
             {change.error && <ErrorNote error={change.error} />}
+            <ShowCall call={drainCall(host.name, true)} subject="Drain" />
             <Group justify="flex-end" gap="xs">
               <Button variant="default" onClick={() => setAsking(false)}>
                 Leave it

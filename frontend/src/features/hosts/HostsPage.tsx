@@ -1,5 +1,14 @@
+import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { IconAlertTriangle, IconCheck, IconPlugConnectedX } from '@tabler/icons-react'
+import {
+  IconAlertTriangle,
+  IconCheck,
+  IconMail,
+  IconMailOff,
+  IconPlugConnectedX,
+  type Icon,
+} from '@tabler/icons-react'
+import { useState } from 'react'
 import { hostsQuery } from '@/api/hosts'
 import type { Host } from '@/api/types'
 import { CodeBlock } from '@/components/ui/CodeBlock'
@@ -9,8 +18,10 @@ import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
 import { Ago } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
+import type { Tone } from '@/domain/phases'
 import { bytes, count, plural } from '@/lib/format'
 import { Drained, DrainButton } from './Draining'
+import { HostDialog } from './HostDialog'
 import classes from './hosts.module.css'
 
 const POLL_MS = 5_000
@@ -45,52 +56,102 @@ function NoHosts() {
 }
 
 function HostTable({ hosts }: { hosts: Host[] }) {
+  const [shown, setShown] = useState<string | null>(null)
   return (
-    <Table
-      label="Hosts"
-      head={
-        <>
-          <th>Name</th>
-          <th>State</th>
-          <th>Supervision</th>
-          <th>Last heard</th>
-          <th className="num">Agents</th>
-          <th className="num">Cores</th>
-          <th className="num">Memory</th>
-          <th>Version</th>
-          <th>State directory</th>
-          <th>
-            <span className="visually-hidden">Actions</span>
-          </th>
-        </>
-      }
-    >
-      {hosts.map((host) => (
-        <tr key={host.name}>
-          <th scope="row">{host.name}</th>
-          <td>
-            <HostState state={host.state} /> <Drained host={host} />
-          </td>
-          <td>
-            <Supervision supervised={host.supervised} />
-          </td>
-          <td>
-            <Ago at={host.seen_at} />
-          </td>
-          <td className="num">
-            {count(host.agents)}
-            {host.slots !== null && <span className="dim"> of {count(host.slots)}</span>}
-          </td>
-          <td className="num">{count(host.cores)}</td>
-          <td className="num">{bytes(host.memory_bytes)}</td>
-          <td>{host.version}</td>
-          <td className="mono">{host.state_dir}</td>
-          <td>
-            <DrainButton host={host} />
-          </td>
-        </tr>
-      ))}
-    </Table>
+    <>
+      <Table
+        label="Hosts"
+        head={
+          <>
+            <th>Name</th>
+            <th>State</th>
+            <th>Supervision</th>
+            <th>Messages</th>
+            <th>Last heard</th>
+            <th className="num">Agents</th>
+            <th className="num">Promised</th>
+            <th className="num">Cores</th>
+            <th>Version</th>
+            <th>State directory</th>
+            <th>
+              <span className="visually-hidden">Actions</span>
+            </th>
+          </>
+        }
+      >
+        {hosts.map((host) => (
+          <HostRow key={host.name} host={host} onShow={setShown} />
+        ))}
+      </Table>
+      {shown !== null && <HostDialog name={shown} onClose={() => setShown(null)} />}
+    </>
+  )
+}
+
+function HostRow({ host, onShow }: { host: Host; onShow: (name: string) => void }) {
+  return (
+    <tr>
+      <th scope="row">{host.name}</th>
+      <td>
+        <HostState state={host.state} /> <Drained host={host} />
+      </td>
+      <td>
+        <Supervision supervised={host.supervised} />
+      </td>
+      <td>
+        <Messages messages={host.messages} />
+      </td>
+      <td>
+        <Ago at={host.seen_at} />
+      </td>
+      <td className="num">
+        {count(host.agents)}
+        <div className="dim">
+          {host.slots === null ? 'no limit' : `${count(host.promised)} of ${plural(host.slots, 'slot')}`}
+        </div>
+      </td>
+      <td className="num">
+        {bytes(host.memory_promised)}
+        <div className="dim">of {bytes(host.memory_limit ?? host.memory_bytes)}</div>
+      </td>
+      <td className="num">{count(host.cores)}</td>
+      <td>{host.version}</td>
+      <td className="mono">{host.state_dir}</td>
+      <td>
+        <div className={classes.actions}>
+          <Button
+            variant="subtle"
+            size="compact-xs"
+            aria-label={`Show the pipelines on ${host.name}`}
+            onClick={() => onShow(host.name)}
+          >
+            Pipelines
+          </Button>
+          <DrainButton host={host} />
+        </div>
+      </td>
+    </tr>
+  )
+}
+
+type MessageState = NonNullable<Host['messages']>['state']
+
+const MESSAGES: Record<MessageState, { tone: Tone; icon: Icon; word: string }> = {
+  HEARS: { tone: 'ok', icon: IconMail, word: 'heard' },
+  BUSY: { tone: 'busy', icon: IconMail, word: 'busy' },
+  AWAY: { tone: 'warn', icon: IconMailOff, word: 'broker away' },
+  FULL: { tone: 'warn', icon: IconMailOff, word: 'broker full' },
+  DEAF: { tone: 'bad', icon: IconMailOff, word: 'not heard' },
+}
+
+/** Whether messages reach the worker; without them it acts at its next tick. */
+function Messages({ messages }: Pick<Host, 'messages'>) {
+  if (messages === null) return <span className="dim">not tried yet</span>
+  const { tone, icon, word } = MESSAGES[messages.state]
+  return (
+    <ToneBadge tone={tone} icon={icon} plain title={messages.detail || undefined}>
+      {word}
+    </ToneBadge>
   )
 }
 

@@ -2,10 +2,11 @@ import { screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
 import type { Host } from '@/api/types'
-import { T0 } from '@/testing/factories'
-import { show } from '@/testing/render'
+import { session, T0 } from '@/testing/factories'
+import { show, showRouted } from '@/testing/render'
 import { given } from '@/testing/server'
 import { Drained, DrainButton } from './Draining'
+import { HostDialog } from './HostDialog'
 
 const host = (fields: Partial<Host> = {}): Host => ({
   name: 'alpha',
@@ -28,24 +29,28 @@ const host = (fields: Partial<Host> = {}): Host => ({
   ...fields,
 })
 
-const session = { user: 'ana', role: 'operator', authenticated: true, csrf_token: 't' }
+/** As soon as the page knows who asks. */
+async function press(name: string) {
+  await waitFor(() => expect(screen.getByRole('button', { name })).not.toHaveAttribute('aria-disabled'))
+  await userEvent.click(screen.getByRole('button', { name }))
+}
 
-it('empties a host after a question, and opens it again without one', async () => {
+it('empties a host after a question, and takes it back without one', async () => {
   const asked = vi.fn()
-  given.get('/session', () => session)
+  given.get('/session', () => session())
   given.post('/hosts/alpha/:what', (request) => {
     asked(new URL(request.url).pathname)
     return {}
   })
   const { unmount } = show(<DrainButton host={host()} />)
-  await userEvent.click(await screen.findByRole('button', { name: 'Drain alpha' }))
+  await press('Drain alpha')
   expect(await screen.findByRole('dialog', { name: 'Drain alpha?' })).toBeInTheDocument()
   expect(asked).not.toHaveBeenCalled()
   await userEvent.click(screen.getByRole('button', { name: 'Drain' }))
   await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull())
   unmount()
   show(<DrainButton host={host({ drained_at: T0, drained_by: 'ana' })} />)
-  await userEvent.click(await screen.findByRole('button', { name: 'Open alpha' }))
+  await press('Undrain alpha')
   await waitFor(() =>
     expect(asked.mock.calls).toEqual([['/api/v1/hosts/alpha/drain'], ['/api/v1/hosts/alpha/undrain']]),
   )
@@ -54,4 +59,33 @@ it('empties a host after a question, and opens it again without one', async () =
 it('says which host takes no new agents', () => {
   show(<Drained host={host({ drained_at: T0, drained_by: 'ana' })} />)
   expect(screen.getByText('Drained')).toBeInTheDocument()
+})
+
+it('is drained by administrators alone', async () => {
+  given.get('/session', () => session('operator'))
+  show(<DrainButton host={host()} />)
+  const button = await screen.findByRole('button', { name: 'Drain alpha' })
+  expect(button).toHaveAccessibleDescription('Only an administrator may do this.')
+})
+
+it('says what ties each pipeline to a host, and leads to the revision that pins it or lets it go', async () => {
+  const guest = { phase: 'RUNNING', desired_state: 'RUNNING', live_run: 4 } as const
+  given.get('/hosts/alpha', () => ({
+    ...host(),
+    pipelines: [
+      { ...guest, name: 'orders', tied: ['placement.host is alpha'] },
+      { ...guest, name: 'clicks', live_run: null, tied: [] },
+    ],
+  }))
+  showRouted(<HostDialog name="alpha" onClose={() => {}} />)
+  expect(await screen.findByRole('row', { name: /orders/ })).toHaveTextContent('placement.host is alpha')
+  expect(screen.getByRole('row', { name: /clicks/ })).toHaveTextContent('it can be moved')
+  expect(screen.getByRole('link', { name: 'Unpin orders' })).toHaveAttribute(
+    'href',
+    '/pipelines/orders/edit?host=any',
+  )
+  expect(screen.getByRole('link', { name: 'Pin clicks to alpha' })).toHaveAttribute(
+    'href',
+    '/pipelines/clicks/edit?host=alpha',
+  )
 })

@@ -3,12 +3,16 @@ import { IconDots } from '@tabler/icons-react'
 import { useRef, useState } from 'react'
 import type { ActionKind, Pipeline } from '@/api/types'
 import { refusal } from '@/components/actions/allowed'
+import { ForceStopDialog } from '@/components/actions/ForceStopDialog'
 import { ACTION_ICONS } from '@/components/actions/icons'
 import { StopDialog } from '@/components/actions/StopDialog'
 import { useAction } from '@/components/actions/useAction'
 import { ACTION_KINDS, ACTION_WORDS } from '@/components/actions/words'
 import { ReasonItem } from '@/components/ui/ReasonItem'
 import classes from './table.module.css'
+
+/** Actions that are asked about first. */
+const ASKED: ActionKind[] = ['stop', 'force-stop']
 
 /**
  * The actions of one row. What may not be done now is listed with the reason. The menu is made only when it is opened:
@@ -18,8 +22,8 @@ export function RowActions({ pipeline }: { pipeline: Pipeline }) {
   const action = useAction(pipeline.name)
   const button = useRef<HTMLButtonElement>(null)
   const [open, setOpen] = useState(false)
-  const [stopping, setStopping] = useState(false)
-  const ask = (kind: ActionKind) => (kind === 'stop' ? setStopping(true) : action.mutate({ kind }))
+  const [asking, setAsking] = useState<ActionKind | null>(null)
+  const ask = (kind: ActionKind) => (ASKED.includes(kind) ? setAsking(kind) : action.mutate({ kind }))
   const close = () => {
     setOpen(false)
     requestAnimationFrame(() => button.current?.focus())
@@ -44,7 +48,7 @@ export function RowActions({ pipeline }: { pipeline: Pipeline }) {
         <Menu opened onClose={close} position="bottom-end" width={250} returnFocus={false}>
           <Menu.Target>{dots}</Menu.Target>
           <Menu.Dropdown>
-            {ACTION_KINDS.map((kind) => (
+            {[...ACTION_KINDS, 'force-stop' as const].map((kind) => (
               <ReasonItem
                 key={kind}
                 icon={ACTION_ICONS[kind]}
@@ -58,12 +62,13 @@ export function RowActions({ pipeline }: { pipeline: Pipeline }) {
       ) : (
         dots
       )}
-      {stopping && (
+      {asking === 'force-stop' && <ForceStopDialog pipeline={pipeline} onClose={() => setAsking(null)} />}
+      {asking === 'stop' && (
         <StopDialog
           name={pipeline.name}
-          onClose={() => setStopping(false)}
+          onClose={() => setAsking(null)}
           onConfirm={(body) => {
-            setStopping(false)
+            setAsking(null)
             action.mutate({ kind: 'stop', body })
           }}
         />

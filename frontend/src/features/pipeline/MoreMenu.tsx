@@ -1,20 +1,30 @@
 import { ActionIcon, Menu } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
-import { IconDots, IconFileUpload, IconPencil, IconTrash } from '@tabler/icons-react'
+import {
+  IconDots,
+  IconFileUpload,
+  IconPencil,
+  IconPinned,
+  IconPinnedOff,
+  IconSkull,
+  IconTrash,
+} from '@tabler/icons-react'
 import { useState } from 'react'
 import type { PipelineDetail } from '@/api/types'
 import { refusal } from '@/components/actions/allowed'
 import { DeleteDialog } from '@/components/actions/DeleteDialog'
+import { ForceStopDialog } from '@/components/actions/ForceStopDialog'
 import { ReasonItem } from '@/components/ui/ReasonItem'
 import { useSession } from '@/lib/session'
+import { ANY_HOST, pinnedTo } from '@/domain/placement'
 import { cannotWrite } from '@/domain/roles'
 import { EditDialog } from './EditDialog'
 
-/** What is done rarely: publish a revision, describe, delete. */
+/** What is done rarely: publish a revision, pin to a host, describe, kill, delete. */
 export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
   const navigate = useNavigate()
   const { session } = useSession()
-  const [dialog, setDialog] = useState<'edit' | 'delete' | null>(null)
+  const [dialog, setDialog] = useState<'edit' | 'force' | 'delete' | null>(null)
   const { name } = pipeline
   return (
     <>
@@ -31,6 +41,7 @@ export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
             reason={refusal(pipeline, 'edit')}
             onClick={() => void navigate({ to: '/pipelines/$name/edit', params: { name } })}
           />
+          <PinItem pipeline={pipeline} />
           <ReasonItem
             icon={IconPencil}
             label="Edit description and labels"
@@ -38,6 +49,12 @@ export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
             onClick={() => setDialog('edit')}
           />
           <Menu.Divider />
+          <ReasonItem
+            icon={IconSkull}
+            label="Stop by force"
+            reason={refusal(pipeline, 'force-stop')}
+            onClick={() => setDialog('force')}
+          />
           <ReasonItem
             icon={IconTrash}
             label="Delete"
@@ -47,6 +64,7 @@ export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
         </Menu.Dropdown>
       </Menu>
       {dialog === 'edit' && <EditDialog pipeline={pipeline} onClose={() => setDialog(null)} />}
+      {dialog === 'force' && <ForceStopDialog pipeline={pipeline} onClose={() => setDialog(null)} />}
       {dialog === 'delete' && (
         <DeleteDialog
           pipeline={pipeline}
@@ -55,5 +73,23 @@ export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
         />
       )}
     </>
+  )
+}
+
+/** Leads to a revision that ties the pipeline to its host, or lets it run on any; the person publishes it. */
+function PinItem({ pipeline }: { pipeline: PipelineDetail }) {
+  const navigate = useNavigate()
+  const { name, host } = pipeline
+  const pinned = pinnedTo(pipeline.definition)
+  const to = pinned ? ANY_HOST : host
+  return (
+    <ReasonItem
+      icon={pinned ? IconPinnedOff : IconPinned}
+      label={pinned ? 'Let it run on any host' : `Pin it to ${host ?? 'its host'}`}
+      reason={to === null ? 'It has no host yet; its first start chooses one.' : refusal(pipeline, 'edit')}
+      onClick={() =>
+        void navigate({ to: '/pipelines/$name/edit', params: { name }, search: { host: to ?? undefined } })
+      }
+    />
   )
 }

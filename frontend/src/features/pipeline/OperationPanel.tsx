@@ -4,19 +4,30 @@ import { IconCheck, IconCircleDashed, IconCircleX, IconLoader2, type Icon } from
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { cancelOperation } from '@/api/operations'
-import type { Operation, Step } from '@/api/types'
+import type { Operation, Pipeline, Run, Step } from '@/api/types'
+import { refusal } from '@/components/actions/allowed'
+import { ForceStopDialog } from '@/components/actions/ForceStopDialog'
 import { showRefusal } from '@/components/actions/useAction'
 import { ACTION_WORDS } from '@/components/actions/words'
 import { Panel } from '@/components/ui/Panel'
+import { ReasonButton } from '@/components/ui/ReasonButton'
 import { useNow } from '@/lib/clock'
 import { between, duration } from '@/lib/format'
+import { StacksDialog } from './runs/StacksDialog'
 import classes from './operation.module.css'
 
 /** How long a finished operation stays on the page before it is history. */
 const LINGER_MS = 8_000
 
+interface OperationProps {
+  operation: Operation
+  pipeline: Pipeline
+  /** The living run, whose stacks say what a stop waits for. */
+  run?: Run | null
+}
+
 /** The operation in hand, step by step; a failed one stays until it is put away. */
-export function OperationPanel({ operation }: { operation: Operation }) {
+export function OperationPanel({ operation, pipeline, run = null }: OperationProps) {
   const now = useNow()
   const [dismissed, setDismissed] = useState(false)
   if (dismissed || isHistory(operation, now)) return null
@@ -26,7 +37,16 @@ export function OperationPanel({ operation }: { operation: Operation }) {
     <Panel
       title={titleOf(operation)}
       note={`${duration(floorToSecond(elapsed, open))} · asked for by ${operation.created_by}${timeLeft(operation, now)}`}
-      actions={open ? <Cancel operation={operation} /> : <Dismiss onClick={() => setDismissed(true)} />}
+      actions={
+        open ? (
+          <>
+            <WhileItStops operation={operation} pipeline={pipeline} run={run} />
+            <Cancel operation={operation} />
+          </>
+        ) : (
+          <Dismiss onClick={() => setDismissed(true)} />
+        )
+      }
     >
       <ol className={classes.steps}>
         {operation.steps.map((step) => (
@@ -99,6 +119,36 @@ function StepItem({ step, now }: { step: Step; now: number }) {
   )
 }
 
+const ENDING = ['stop', 'restart', 'force-stop']
+
+/** What a stop waits for, and the way to end the wait. */
+function WhileItStops({ operation, pipeline, run }: Required<OperationProps>) {
+  const [shown, setShown] = useState<'stacks' | 'force' | null>(null)
+  if (!ENDING.includes(operation.kind)) return null
+  const close = () => setShown(null)
+  return (
+    <>
+      {run && (
+        <Button variant="default" size="compact-xs" onClick={() => setShown('stacks')}>
+          Stacks
+        </Button>
+      )}
+      {operation.kind !== 'force-stop' && (
+        <ReasonButton
+          variant="default"
+          size="compact-xs"
+          reason={refusal(pipeline, 'force-stop')}
+          onClick={() => setShown('force')}
+        >
+          Stop by force
+        </ReasonButton>
+      )}
+      {shown === 'stacks' && run && <StacksDialog run={run} onClose={close} />}
+      {shown === 'force' && <ForceStopDialog pipeline={pipeline} onClose={close} />}
+    </>
+  )
+}
+
 /** A start, a pause and a replay can be taken back; a stop goes through. */
 function Cancel({ operation }: { operation: Operation }) {
   const client = useQueryClient()
@@ -107,7 +157,7 @@ function Cancel({ operation }: { operation: Operation }) {
     onError: (error) => showRefusal('It cannot be cancelled', error),
     onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(operation.pipeline) }),
   })
-  if (!['start', 'pause', 'replay'].includes(operation.kind)) return null
+  if (!['start', 'pause', 'replay', 'replay_range'].includes(operation.kind)) return null
   return (
     <Button variant="default" size="compact-xs" loading={cancel.isPending} onClick={() => cancel.mutate()}>
       Cancel

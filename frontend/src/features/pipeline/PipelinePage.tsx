@@ -10,6 +10,7 @@ import { PhaseBadge } from '@/components/ui/PhaseBadge'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 import { Findings } from '@/components/ui/Findings'
 import { ActionButtons } from '@/components/actions/ActionButtons'
+import { Decisions } from './decisions/Decisions'
 import { Headline } from './Headline'
 import { MoreMenu } from './MoreMenu'
 import { OperationPanel } from './OperationPanel'
@@ -48,27 +49,20 @@ export function PipelinePage() {
       >
         <Headline pipeline={pipeline.data} status={status.data} />
       </PageHeader>
-      {operation.data && <OperationPanel key={operation.data.id} operation={operation.data} />}
-      {status.data && (
-        <Findings
-          findings={status.data.findings}
-          title="What Headgate found"
-          actions={status.data.choices.length > 0 && <Decide name={name} />}
+      {operation.data && (
+        <OperationPanel
+          key={operation.data.id}
+          operation={operation.data}
+          pipeline={pipeline.data}
+          run={status.data?.run}
         />
       )}
+      {status.data && <Findings findings={status.data.findings} title="What Headgate found" />}
+      {status.data && <Decisions pipeline={pipeline.data} status={status.data} />}
       <Stats pipeline={pipeline.data} status={status.data} />
       <TabBar name={name} />
       <Outlet />
     </div>
-  )
-}
-
-/** Leads from a finding about a position to the ways on from it. */
-function Decide({ name }: { name: string }) {
-  return (
-    <Link to="/pipelines/$name/positions" params={{ name }} resetScroll={false}>
-      Decide where to go on
-    </Link>
   )
 }
 

@@ -10,6 +10,7 @@ import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { cannotWrite } from '@/domain/roles'
 import { usePollInterval } from '@/lib/live/LiveProvider'
+import { QuarantinePanel } from '../quarantine/QuarantinePanel'
 import { Causes } from './Causes'
 import { LetterDrawer } from './LetterDrawer'
 import { LetterTable } from './LetterTable'
@@ -82,6 +83,7 @@ export function DeadLettersTab() {
         {letters.length > 0 && <LetterTable letters={letters} onShow={setShown} />}
         <LoadMore query={query} />
       </Panel>
+      <QuarantinePanel name={name} readOnly={readOnly} />
       {shown && <LetterDrawer name={name} id={shown} readOnly={readOnly} onClose={() => setShown(null)} />}
       {replaying && <ReplayDialog name={name} filter={filter} onClose={() => setReplaying(false)} />}
     </div>

@@ -8,6 +8,7 @@ import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
 import { TimeChart } from '@/components/ui/TimeChart'
 import { count, duration, NONE } from '@/lib/format'
+import classes from './live.module.css'
 
 const POLL_MS = 10_000
 type Partition = Lag['partitions'][number]
@@ -42,17 +43,30 @@ export function PartitionLag({ name, minutes }: { name: string; minutes: number 
 }
 
 function History({ lag, shown }: { lag: Lag; shown: string }) {
-  const { times, values } = useMemo(() => lineOf(lag, shown), [lag, shown])
+  const times = useMemo(() => lag.points.map(({ at }) => Date.parse(at) / 1_000), [lag])
+  const records = useMemo(() => lineOf(lag, shown, 'records'), [lag, shown])
+  const seconds = useMemo(() => lineOf(lag, shown, 'seconds'), [lag, shown])
   return (
-    <TimeChart
-      label={`Lag of ${shown}`}
-      unit="records"
-      color="--hg-chart-2"
-      times={times}
-      values={values}
-      format={count}
-      height={110}
-    />
+    <div className={`${classes.charts} ${classes.above}`}>
+      <TimeChart
+        label={`Waiting in ${shown}`}
+        unit="records"
+        color="--hg-chart-2"
+        times={times}
+        values={records}
+        format={count}
+        height={110}
+      />
+      <TimeChart
+        label="The oldest of them waits"
+        unit="s"
+        color="--hg-chart-1"
+        times={times}
+        values={seconds}
+        format={count}
+        height={110}
+      />
+    </div>
   )
 }
 
@@ -102,12 +116,7 @@ function worst(partitions: Partition[]): string | null {
   return first ? keyOf(first) : null
 }
 
-/** The records that waited in one partition, window by window. */
-export function lineOf(lag: Lag, shown: string): { times: number[]; values: (number | null)[] } {
-  return {
-    times: lag.points.map(({ at }) => Date.parse(at) / 1_000),
-    values: lag.points.map(
-      ({ partitions }) => partitions.find((each) => keyOf(each) === shown)?.records ?? null,
-    ),
-  }
+/** What waited in one partition, window by window. */
+export function lineOf(lag: Lag, shown: string, what: 'records' | 'seconds'): (number | null)[] {
+  return lag.points.map(({ partitions }) => partitions.find((each) => keyOf(each) === shown)?.[what] ?? null)
 }

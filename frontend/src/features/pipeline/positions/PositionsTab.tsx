@@ -4,11 +4,12 @@ import { useState } from 'react'
 import { pipelineQuery } from '@/api/pipelines'
 import { positionsQuery } from '@/api/positions'
 import { sessionQuery } from '@/api/session'
-import type { Positions } from '@/api/types'
+import type { Pipeline, Positions } from '@/api/types'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { Moment } from '@/components/ui/Time'
 import { cannotWrite } from '@/domain/roles'
+import { ReplaysPanel } from '../replays/ReplaysPanel'
 import { Choices } from './Choices'
 import { DecideDialog } from './DecideDialog'
 import { Partitions } from './Partitions'
@@ -35,6 +36,12 @@ export function PositionsTab() {
           <Partitions partitions={data.partitions} />
         )}
       </Panel>
+      <ReplaysPanel
+        name={name}
+        partitions={data.partitions}
+        readOnly={readOnly}
+        resting={notRunningReason(pipeline)}
+      />
       {to !== null && <DecideDialog name={name} to={to} onClose={() => setTo(null)} />}
     </div>
   )
@@ -43,6 +50,11 @@ export function PositionsTab() {
 function restingReason(phase: string | undefined): string | null {
   if (phase === undefined || phase === 'STOPPED' || phase === 'BLOCKED') return null
   return 'Positions are changed only while the pipeline is stopped or blocked; stop it first.'
+}
+
+function notRunningReason(pipeline: Pipeline | undefined): string | null {
+  if (pipeline === undefined || pipeline.desired_state === 'RUNNING') return null
+  return 'Only a pipeline that is to run replays a range; start it first.'
 }
 
 function Age({ positions: { fresh, taken_at, error } }: { positions: Positions }) {

@@ -1,0 +1,44 @@
+import { Modal, Stack, Text } from '@mantine/core'
+import type { Pipeline } from '@/api/types'
+import { ErrorNote } from '@/components/ui/Feedback'
+import { actionCall } from '@/domain/calls'
+import { refusal } from './allowed'
+import { ConfirmByName } from './ConfirmByName'
+import { ShowCall } from './ShowCall'
+import { useAction } from './useAction'
+
+interface ForceStopProps {
+  pipeline: Pick<Pipeline, 'name' | 'allowed_actions'>
+  onClose: () => void
+}
+
+/** Kills the processes at once; the server says what comes of it, and the typed name is asked for. */
+export function ForceStopDialog({ pipeline, onClose }: ForceStopProps) {
+  const { name } = pipeline
+  const stop = useAction(name)
+  return (
+    <Modal opened onClose={onClose} title={`Stop ${name} by force?`}>
+      <Stack gap="md">
+        <Text size="sm">
+          {consequenceOf(pipeline)} What every thread was doing is written down first and stays with the run.
+        </Text>
+        <ConfirmByName
+          name={name}
+          keep="Leave it"
+          act="Stop by force"
+          blocked={refusal(pipeline, 'force-stop')}
+          pending={stop.isPending}
+          onAct={() => stop.mutate({ kind: 'force-stop' }, { onSuccess: onClose })}
+          onClose={onClose}
+        >
+          {stop.error && <ErrorNote error={stop.error} />}
+          <ShowCall call={actionCall(name, 'force-stop')} subject="Stop by force" />
+        </ConfirmByName>
+      </Stack>
+    </Modal>
+  )
+}
+
+function consequenceOf({ allowed_actions }: Pick<Pipeline, 'allowed_actions'>): string {
+  return allowed_actions.find(({ name }) => name === 'force-stop')?.consequence ?? ''
+}

@@ -1,0 +1,86 @@
+import { Modal, Stack, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { hostQuery } from '@/api/hosts'
+import type { HostDetail } from '@/api/types'
+import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { PhaseBadge } from '@/components/ui/PhaseBadge'
+import { Table } from '@/components/ui/Table'
+import { ANY_HOST } from '@/domain/placement'
+
+const POLL_MS = 5_000
+
+type Guest = HostDetail['pipelines'][number]
+
+/** Who has a place on a host, and what keeps each of them there. */
+export function HostDialog({ name, onClose }: { name: string; onClose: () => void }) {
+  const { data, error, refetch } = useQuery({ ...hostQuery(name), refetchInterval: POLL_MS })
+  return (
+    <Modal opened onClose={onClose} title={`Pipelines on ${name}`} size="xl">
+      <Stack gap="md">
+        <Text size="sm" c="dimmed">
+          Draining moves those that nothing ties to the host. A pin is part of the definition: it takes a new
+          revision, while the pipeline is stopped.
+        </Text>
+        {error && !data && <ErrorNote error={error} onRetry={() => void refetch()} />}
+        {!data && !error && <Loading />}
+        {data?.pipelines.length === 0 && <Empty title="No pipeline has a place there" />}
+        {data && data.pipelines.length > 0 && <Guests host={name} guests={data.pipelines} />}
+      </Stack>
+    </Modal>
+  )
+}
+
+function Guests({ host, guests }: { host: string; guests: Guest[] }) {
+  return (
+    <Table
+      label={`Pipelines on ${host}`}
+      maxHeight={420}
+      head={
+        <>
+          <th>Pipeline</th>
+          <th>Phase</th>
+          <th className="num">Run</th>
+          <th>Tied to the host by</th>
+          <th>
+            <span className="visually-hidden">Actions</span>
+          </th>
+        </>
+      }
+    >
+      {guests.map((guest) => (
+        <tr key={guest.name}>
+          <th scope="row">
+            <Link to="/pipelines/$name" params={{ name: guest.name }}>
+              {guest.name}
+            </Link>
+          </th>
+          <td>
+            <PhaseBadge phase={guest.phase} />
+          </td>
+          <td className="num">{guest.live_run ?? 'none'}</td>
+          <td>{guest.tied.join('; ') || <span className="dim">nothing, it can be moved</span>}</td>
+          <td>
+            <Pin host={host} guest={guest} />
+          </td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+/** Leads to the revision that would pin a pipeline to the host, or let it go. */
+function Pin({ host, guest: { name, tied } }: { host: string; guest: Guest }) {
+  const pinned = tied.some((each) => each.startsWith('placement.host'))
+  const search = { host: pinned ? ANY_HOST : host }
+  return (
+    <Link
+      to="/pipelines/$name/edit"
+      params={{ name }}
+      search={search}
+      aria-label={pinned ? `Unpin ${name}` : `Pin ${name} to ${host}`}
+    >
+      {pinned ? 'Unpin' : 'Pin'}
+    </Link>
+  )
+}

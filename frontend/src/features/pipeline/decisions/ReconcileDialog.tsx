@@ -1,0 +1,73 @@
+import { Modal, Radio, Stack, TextInput } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { keys } from '@/api/keys'
+import { reconcile } from '@/api/ownership'
+import type { Believe, Pipeline } from '@/api/types'
+import { ConfirmByName } from '@/components/actions/ConfirmByName'
+import { ShowCall } from '@/components/actions/ShowCall'
+import { announce } from '@/components/ui/Announcer'
+import { ErrorNote } from '@/components/ui/Feedback'
+import { reconcileCall } from '@/domain/calls'
+
+interface ReconcileProps {
+  pipeline: Pick<Pipeline, 'name' | 'host'>
+  onClose: () => void
+}
+
+/** The two answers to a database that is older than its host, each with what it costs. */
+export function ReconcileDialog({ pipeline: { name, host }, onClose }: ReconcileProps) {
+  const client = useQueryClient()
+  const [believe, setBelieve] = useState<Believe>('host')
+  const [reason, setReason] = useState('')
+  const decision = useMutation({
+    mutationFn: () => reconcile(name, believe, reason),
+    onSuccess: () => {
+      announce(`The ${believe} is believed about ${name}.`)
+      onClose()
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
+  })
+  return (
+    <Modal opened onClose={onClose} title={`Whom to believe about ${name}?`} size="lg">
+      <Stack gap="md">
+        <Radio.Group
+          label="Believe"
+          value={believe}
+          onChange={(value) => setBelieve(value === 'host' ? 'host' : 'database')}
+        >
+          <Stack gap={10} mt={6}>
+            <Radio
+              value="host"
+              label={`The host ${host ?? ''}`.trim()}
+              description="Its runs and their journals are taken in: the books and positions become what it remembers. Nothing is read again."
+            />
+            <Radio
+              value="database"
+              label="The database"
+              description="What the host remembers is set aside. The database goes on from its own positions, so that everything delivered since then is delivered again. Refused while an agent lives that only the host knows: end it on the host first."
+            />
+          </Stack>
+        </Radio.Group>
+        <TextInput
+          label="Reason"
+          description="It is kept in the audit"
+          value={reason}
+          maxLength={1000}
+          onChange={(event) => setReason(event.currentTarget.value)}
+        />
+        <ConfirmByName
+          name={name}
+          keep="Leave it"
+          act={`Believe the ${believe}`}
+          pending={decision.isPending}
+          onAct={() => decision.mutate()}
+          onClose={onClose}
+        >
+          {decision.error && <ErrorNote error={decision.error} />}
+          <ShowCall call={reconcileCall(name, believe, reason)} subject="Reconcile" />
+        </ConfirmByName>
+      </Stack>
+    </Modal>
+  )
+}

@@ -1,0 +1,98 @@
+import { screen, waitFor, within } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { vi } from 'vitest'
+import type { Finding } from '@/api/types'
+import { pipeline, run, session, status } from '@/testing/factories'
+import { show, showRouted } from '@/testing/render'
+import { given } from '@/testing/server'
+import { Decisions } from './Decisions'
+import { openQuestions } from './open'
+
+const finding = (code: string): Finding => ({
+  path: '',
+  code,
+  message: '',
+  suggestion: '',
+  severity: 'error',
+  line: null,
+  column: null,
+})
+const behind = status({ findings: [finding('DATABASE_BEHIND')] })
+const silent = pipeline({ phase: 'UNKNOWN', phase_reason: 'host_lost' })
+
+async function confirm(act: string) {
+  const dialog = within(screen.getByRole('dialog'))
+  await userEvent.type(dialog.getByLabelText('Type orders to confirm'), 'orders')
+  await userEvent.click(dialog.getByRole('button', { name: act }))
+}
+
+it('the questions that stand open are those that the server has put', () => {
+  const choice = { to: 'earliest', skip: 0, replay: 4, partitions: [] }
+  expect(openQuestions(pipeline(), status())).toEqual([])
+  expect(openQuestions(pipeline(), status({ choices: [choice] }))).toEqual(['positions'])
+  expect(openQuestions(pipeline(), status({ findings: [finding('CRASH_LOOP')] }))).toEqual(['quarantine'])
+  expect(openQuestions(pipeline(), behind)).toEqual(['reconcile'])
+  expect(openQuestions(pipeline({ phase: 'UNKNOWN', phase_reason: 'database_behind' }), status())).toEqual([
+    'reconcile',
+  ])
+  expect(openQuestions(silent, status())).toEqual(['lost'])
+})
+
+it('where to go on is said with what each way skips and reads again', async () => {
+  const choices = [{ to: 'earliest', skip: 1_204, replay: 0, partitions: [] }]
+  showRouted(<Decisions pipeline={pipeline()} status={status({ choices })} />)
+  expect(await screen.findByText(/skips 1,204, reads 0 again/)).toBeInTheDocument()
+  const link = screen.getByRole('link', { name: 'Decide where to go on' })
+  expect(link).toHaveAttribute('href', '/pipelines/orders/positions')
+})
+
+describe('whom to believe', () => {
+  it('is answered with a reason, once the name was typed', async () => {
+    const asked = vi.fn()
+    given.get('/session', () => session())
+    given.post('/pipelines/orders/reconcile', async (request) => {
+      asked(await request.json())
+      return { believe: 'database' }
+    })
+    show(<Decisions pipeline={pipeline()} status={behind} />)
+    await waitFor(() =>
+      expect(screen.getByRole('button', { name: 'Say whom to believe' })).not.toHaveAttribute(
+        'aria-disabled',
+      ),
+    )
+    await userEvent.click(screen.getByRole('button', { name: 'Say whom to believe' }))
+    expect(await screen.findByText(/everything delivered since then is delivered again/)).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('radio', { name: /The database/ }))
+    await userEvent.type(screen.getByLabelText('Reason'), 'an old backup')
+    await confirm('Believe the database')
+    await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull())
+    expect(asked.mock.calls).toEqual([[{ believe: 'database', reason: 'an old backup' }]])
+  })
+
+  it('is for administrators alone', async () => {
+    given.get('/session', () => session('operator'))
+    show(<Decisions pipeline={pipeline()} status={behind} />)
+    expect(await screen.findByRole('button', { name: 'Say whom to believe' })).toHaveAccessibleDescription(
+      'Only an administrator may do this.',
+    )
+  })
+})
+
+it('a run of a silent host is declared lost with the name once more', async () => {
+  const asked = vi.fn()
+  given.get('/session', () => session())
+  given.post('/pipelines/orders/declare-lost', async (request) => {
+    asked(await request.json())
+    return run({ outcome: 'LOST' })
+  })
+  show(<Decisions pipeline={silent} status={status({ run: run() })} />)
+  expect(screen.getByText('Whether run 3 on alpha is dead')).toBeInTheDocument()
+  await waitFor(() =>
+    expect(screen.getByRole('button', { name: 'Declare it lost' })).not.toHaveAttribute('aria-disabled'),
+  )
+  await userEvent.click(screen.getByRole('button', { name: 'Declare it lost' }))
+  expect(await screen.findByText(/delivered twice/)).toBeInTheDocument()
+  await confirm('Declare it lost')
+  await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull())
+  expect(asked.mock.calls).toEqual([[{ confirm: 'orders' }]])
+})

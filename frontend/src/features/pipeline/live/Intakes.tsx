@@ -1,0 +1,83 @@
+import { Progress } from '@mantine/core'
+import { IconAlertTriangle, IconCircleX } from '@tabler/icons-react'
+import type { Intake } from '@/api/types'
+import { Panel } from '@/components/ui/Panel'
+import { Table } from '@/components/ui/Table'
+import { ToneBadge } from '@/components/ui/ToneBadge'
+import { count, NONE } from '@/lib/format'
+import classes from './live.module.css'
+
+/** Sources that are pushed to: what they took in since the run began, and how full their intake logs are. */
+export function Intakes({ intakes }: { intakes: Intake[] }) {
+  return (
+    <Panel title="Intake" note="sources that are pushed to, since the run began" flush>
+      <Table
+        label="Intake"
+        head={
+          <>
+            <th>Source</th>
+            <th className="num">Events taken in</th>
+            <th>Held in its log</th>
+            <th>Answers by status</th>
+            <th>Held up by</th>
+          </>
+        }
+      >
+        {intakes.map((intake) => (
+          <tr key={intake.source}>
+            <th scope="row">{intake.source}</th>
+            <td className="num">{count(intake.taken)}</td>
+            <td>
+              <Held intake={intake} />
+            </td>
+            <td>{answersOf(intake)}</td>
+            <td className={classes.detail}>
+              <Trouble intake={intake} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </Panel>
+  )
+}
+
+const NEARLY_FULL = 0.9
+
+function Held({ intake: { source, held, capacity } }: { intake: Intake }) {
+  const share = capacity > 0 ? held / capacity : 0
+  return (
+    <div className={classes.held}>
+      <Progress
+        value={share * 100}
+        size="sm"
+        color={share >= NEARLY_FULL ? 'orange.8' : undefined}
+        aria-label={`Intake log of ${source}`}
+      />
+      <span>
+        {count(held)} of {count(capacity)} events{share >= NEARLY_FULL && ', nearly full'}
+      </span>
+    </div>
+  )
+}
+
+/** `200: 9, 503: 1`; a source without requests answers none. */
+export function answersOf({ answers }: Pick<Intake, 'answers'>): string {
+  const known = Object.entries(answers).toSorted(([a], [b]) => a.localeCompare(b))
+  return known.map(([status, times]) => `${status}: ${count(times)}`).join(', ') || NONE
+}
+
+function Trouble({ intake: { failure, held_up_by } }: { intake: Intake }) {
+  if (failure) {
+    return (
+      <ToneBadge tone="bad" icon={IconCircleX} plain>
+        {failure}
+      </ToneBadge>
+    )
+  }
+  if (!held_up_by) return NONE
+  return (
+    <ToneBadge tone="warn" icon={IconAlertTriangle} plain>
+      {held_up_by}
+    </ToneBadge>
+  )
+}

@@ -1,0 +1,38 @@
+import { screen, waitFor } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { vi } from 'vitest'
+import { operation, pipeline, run, session } from '@/testing/factories'
+import { show } from '@/testing/render'
+import { given } from '@/testing/server'
+import { OperationPanel } from './OperationPanel'
+
+describe('an operation under way', () => {
+  it('that is a stop leads to what it waits for and to a stop by force', async () => {
+    given.get('/session', () => session())
+    given.get('/runs/7/stacks', () => ({ run: 7, dumps: [], elsewhere: '' }))
+    const stop = operation({ kind: 'stop' })
+    show(<OperationPanel operation={stop} pipeline={pipeline({}, ['force-stop'])} run={run()} />)
+    await userEvent.click(screen.getByRole('button', { name: 'Stacks' }))
+    expect(await screen.findByRole('dialog', { name: 'Stacks of run 3' })).toBeInTheDocument()
+    await userEvent.keyboard('{Escape}')
+    await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull())
+    await userEvent.click(screen.getByRole('button', { name: 'Stop by force' }))
+    expect(await screen.findByRole('dialog', { name: 'Stop orders by force?' })).toBeInTheDocument()
+  })
+
+  it('that starts or pauses offers no stop by force', () => {
+    show(<OperationPanel operation={operation()} pipeline={pipeline({}, ['force-stop'])} run={run()} />)
+    expect(screen.queryByRole('button', { name: 'Stop by force' })).toBeNull()
+  })
+
+  it('that replays a range can be cancelled', async () => {
+    const cancelled = vi.fn()
+    given.delete('/operations/op-1', () => {
+      cancelled()
+      return operation({ kind: 'replay_range', state: 'CANCELLED' })
+    })
+    show(<OperationPanel operation={operation({ kind: 'replay_range' })} pipeline={pipeline()} />)
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel' }))
+    await waitFor(() => expect(cancelled).toHaveBeenCalled())
+  })
+})

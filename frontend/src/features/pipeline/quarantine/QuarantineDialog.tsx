@@ -1,0 +1,145 @@
+import { Modal, Stack, Switch, Text, TextInput } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { keys } from '@/api/keys'
+import { Problem } from '@/api/problem'
+import { putInQuarantine } from '@/api/quarantine'
+import type { QuarantineRequest, Suspect } from '@/api/types'
+import { ConfirmByName } from '@/components/actions/ConfirmByName'
+import { ShowCall } from '@/components/actions/ShowCall'
+import { announce } from '@/components/ui/Announcer'
+import { Check } from '@/components/ui/Check'
+import { ErrorNote } from '@/components/ui/Feedback'
+import { FindingList } from '@/components/ui/Findings'
+import { Table } from '@/components/ui/Table'
+import { quarantineCall } from '@/domain/calls'
+import { count, plural } from '@/lib/format'
+import { keyOf, offsetsOf, parseRange, plain, suspectInWords, type Range } from './ranges'
+
+interface QuarantineProps {
+  name: string
+  offered: Suspect[]
+  onClose: () => void
+}
+
+/** Which records are set aside: those that the last runs crashed at, and others that a person names. */
+export function QuarantineDialog({ name, offered, onClose }: QuarantineProps) {
+  const client = useQueryClient()
+  const [left, setLeft] = useState<string[]>([])
+  const [written, setWritten] = useState('')
+  const [reason, setReason] = useState('')
+  const [start, setStart] = useState(offered.length > 0)
+  const named = parseRange(written)
+  const ranges = [...offered.filter((each) => !left.includes(keyOf(each))), ...(named ? [named] : [])].map(
+    plain,
+  )
+  const body: QuarantineRequest = { ranges, reason, start }
+  const put = useMutation({
+    mutationFn: () => putInQuarantine(name, body),
+    onSuccess: () => {
+      announce(`${plural(recordsIn(ranges), 'record')} of ${name} set aside.`)
+      onClose()
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
+  })
+  const misread = written.trim() !== '' && named === null
+  const toggle = (key: string) =>
+    setLeft((old) => (old.includes(key) ? old.filter((each) => each !== key) : [...old, key]))
+  return (
+    <Modal opened onClose={onClose} title={`Set records of ${name} aside?`} size="lg">
+      <Stack gap="md">
+        <Text size="sm">
+          They become dead letters before any interceptor or sink sees them, and the pipeline goes on behind
+          them. They are not delivered unless somebody replays them from there.
+        </Text>
+        {offered.length > 0 && <Offered offered={offered} left={left} onToggle={toggle} />}
+        <TextInput
+          label={offered.length > 0 ? 'Other records' : 'Records'}
+          description="SOURCE.CHANNEL:TOPIC/PARTITION:FROM-TO, the last offset included"
+          value={written}
+          error={misread ? 'Write it as shop.main:orders-in/0:17-19, or with one offset.' : undefined}
+          onChange={(event) => setWritten(event.currentTarget.value)}
+          autoComplete="off"
+          spellCheck={false}
+        />
+        <TextInput
+          label="Reason"
+          description="It is kept in the audit and with each dead letter"
+          value={reason}
+          maxLength={1000}
+          onChange={(event) => setReason(event.currentTarget.value)}
+        />
+        <Switch
+          label="Start the pipeline afterwards"
+          checked={start}
+          onChange={(event) => setStart(event.currentTarget.checked)}
+        />
+        <ConfirmByName
+          name={name}
+          keep="Leave them"
+          act={`Set ${plural(recordsIn(ranges), 'record')} aside`}
+          blocked={
+            misread ? 'The other records cannot be read.' : ranges.length === 0 ? 'Name records first.' : null
+          }
+          pending={put.isPending}
+          onAct={() => put.mutate()}
+          onClose={onClose}
+        >
+          {put.error && <ErrorNote error={put.error} />}
+          {put.error instanceof Problem && <FindingList findings={put.error.findings} />}
+          <ShowCall call={quarantineCall(name, body)} subject="Set aside" />
+        </ConfirmByName>
+      </Stack>
+    </Modal>
+  )
+}
+
+function recordsIn(ranges: Range[]): number {
+  return ranges.reduce((sum, { start, end }) => sum + end - start, 0)
+}
+
+interface OfferedProps {
+  offered: Suspect[]
+  left: string[]
+  onToggle: (key: string) => void
+}
+
+function Offered({ offered, left, onToggle }: OfferedProps) {
+  return (
+    <Table
+      label="Records that the last runs crashed at"
+      maxHeight={240}
+      head={
+        <>
+          <th>
+            <span className="visually-hidden">Set aside</span>
+          </th>
+          <th>Partition</th>
+          <th>Channel</th>
+          <th>Offsets</th>
+          <th className="num">Records</th>
+        </>
+      }
+    >
+      {offered.map((each) => (
+        <tr key={keyOf(each)}>
+          <td>
+            <Check
+              label={`Set aside ${suspectInWords(each)}`}
+              checked={!left.includes(keyOf(each))}
+              onChange={() => onToggle(keyOf(each))}
+            />
+          </td>
+          <th scope="row">
+            {each.topic}/{each.partition}
+          </th>
+          <td>
+            {each.source} → {each.channel}
+          </td>
+          <td>{offsetsOf(each)}</td>
+          <td className="num">{count(each.records)}</td>
+        </tr>
+      ))}
+    </Table>
+  )
+}

@@ -1,0 +1,110 @@
+import { useQuery } from '@tanstack/react-query'
+import { IconArrowForwardUp, IconHourglass } from '@tabler/icons-react'
+import { useState } from 'react'
+import { pipelineQuery } from '@/api/pipelines'
+import { quarantineQuery } from '@/api/quarantine'
+import type { Phase, Quarantine } from '@/api/types'
+import { Empty, ErrorNote } from '@/components/ui/Feedback'
+import { Panel } from '@/components/ui/Panel'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { Table } from '@/components/ui/Table'
+import { Moment } from '@/components/ui/Time'
+import { ToneBadge } from '@/components/ui/ToneBadge'
+import { count } from '@/lib/format'
+import { QuarantineDialog } from './QuarantineDialog'
+import { keyOf, offsetsOf } from './ranges'
+
+/** Records that are kept from every interceptor and sink, and the way to set more aside. */
+export function QuarantinePanel({ name, readOnly }: { name: string; readOnly: string | null }) {
+  const { data: pipeline } = useQuery(pipelineQuery(name))
+  const { data, error, refetch } = useQuery(quarantineQuery(name))
+  const [asking, setAsking] = useState(false)
+  return (
+    <Panel
+      title="Quarantine"
+      note="records that become dead letters before anything sees them"
+      flush
+      actions={
+        <ReasonButton
+          variant="default"
+          reason={
+            readOnly ?? restingReason(pipeline?.phase) ?? (data ? null : 'It is still being looked up.')
+          }
+          onClick={() => setAsking(true)}
+        >
+          Set records aside
+        </ReasonButton>
+      }
+    >
+      {error && !data && <ErrorNote error={error} onRetry={() => void refetch()} />}
+      {data?.ranges.length === 0 && (
+        <Empty title="Nothing is in quarantine">
+          A record that makes every run crash is set aside here, so that the others go on.
+        </Empty>
+      )}
+      {data && data.ranges.length > 0 && <Ranges ranges={data.ranges} />}
+      {asking && data && (
+        <QuarantineDialog name={name} offered={data.offered} onClose={() => setAsking(false)} />
+      )}
+    </Panel>
+  )
+}
+
+const RESTING: Phase[] = ['STOPPED', 'BLOCKED', 'FAILED', 'BACKOFF']
+
+function restingReason(phase: Phase | undefined): string | null {
+  if (phase === undefined || RESTING.includes(phase)) return null
+  return 'A run that exists would know nothing of it; stop the pipeline first.'
+}
+
+function Ranges({ ranges }: { ranges: Quarantine['ranges'] }) {
+  return (
+    <Table
+      label="Quarantine"
+      maxHeight={300}
+      head={
+        <>
+          <th>Partition</th>
+          <th>Channel</th>
+          <th>Offsets</th>
+          <th className="num">Records</th>
+          <th>Why</th>
+          <th>Set aside</th>
+          <th>State</th>
+        </>
+      }
+    >
+      {ranges.map((each) => (
+        <tr key={`${keyOf(each)} ${each.created_at}`}>
+          <th scope="row">
+            {each.topic}/{each.partition}
+          </th>
+          <td>
+            {each.source} → {each.channel}
+          </td>
+          <td>{offsetsOf(each)}</td>
+          <td className="num">{count(each.records)}</td>
+          <td>{each.cause}</td>
+          <td>
+            <Moment at={each.created_at} /> by {each.created_by}
+          </td>
+          <td>
+            <Passed passed={each.passed} />
+          </td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+function Passed({ passed }: { passed: boolean }) {
+  return passed ? (
+    <ToneBadge tone="ok" icon={IconArrowForwardUp} plain>
+      passed
+    </ToneBadge>
+  ) : (
+    <ToneBadge tone="held" icon={IconHourglass} plain>
+      ahead
+    </ToneBadge>
+  )
+}

@@ -1,0 +1,184 @@
+import { Progress } from '@mantine/core'
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import {
+  IconArrowsExchange,
+  IconBan,
+  IconCheck,
+  IconCircleX,
+  IconHourglass,
+  IconLoader2,
+  type Icon,
+} from '@tabler/icons-react'
+import { useState } from 'react'
+import { keys } from '@/api/keys'
+import { cancelOperation } from '@/api/operations'
+import { rangeReplaysQuery } from '@/api/rangeReplays'
+import type { Positions, RangeReplay } from '@/api/types'
+import { showRefusal } from '@/components/actions/useAction'
+import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { LoadMore } from '@/components/ui/LoadMore'
+import { Panel } from '@/components/ui/Panel'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { Table } from '@/components/ui/Table'
+import { Moment } from '@/components/ui/Time'
+import { ToneBadge } from '@/components/ui/ToneBadge'
+import type { Tone } from '@/domain/phases'
+import { count } from '@/lib/format'
+import { usePollInterval } from '@/lib/live/LiveProvider'
+import { RangeDialog } from './RangeDialog'
+import { isOpen, progressOf, rangeInWords } from './words'
+import classes from './replays.module.css'
+
+const WATCHING_MS = 2_000
+
+interface ReplaysProps {
+  name: string
+  partitions: Positions['partitions']
+  /** Why nothing may be changed; null where it may. */
+  readOnly: string | null
+  /** Why a replay cannot be asked for now; null where it can. */
+  resting: string | null
+}
+
+/** Ranges that are read once more into a channel while the position stays where it is. */
+export function ReplaysPanel({ name, partitions, readOnly, resting }: ReplaysProps) {
+  const poll = usePollInterval()
+  const query = useInfiniteQuery({
+    ...rangeReplaysQuery(name),
+    refetchInterval: ({ state }) =>
+      state.data?.pages.some(({ results }) => results.some(isOpen)) ? WATCHING_MS : poll,
+  })
+  const [asking, setAsking] = useState(false)
+  const replays = query.data?.pages.flatMap(({ results }) => results) ?? []
+  const nothingRead = partitions.length === 0 ? 'Nothing has been read yet that could be read again.' : null
+  return (
+    <Panel
+      title="Replays of a range"
+      note="no position moves; the ledger marks the batches as replayed"
+      flush
+      actions={
+        <ReasonButton
+          variant="default"
+          reason={readOnly ?? resting ?? nothingRead}
+          onClick={() => setAsking(true)}
+        >
+          Replay a range
+        </ReasonButton>
+      }
+    >
+      {query.error && !query.data && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
+      {query.isPending && <Loading />}
+      {query.data && replays.length === 0 && (
+        <Empty title="No range was replayed yet">
+          What a sink has lost is read once more here, while everything else goes on.
+        </Empty>
+      )}
+      {replays.length > 0 && <ReplayTable name={name} replays={replays} readOnly={readOnly} />}
+      <LoadMore query={query} />
+      {asking && <RangeDialog name={name} partitions={partitions} onClose={() => setAsking(false)} />}
+    </Panel>
+  )
+}
+
+interface TableProps {
+  name: string
+  replays: RangeReplay[]
+  readOnly: string | null
+}
+
+function ReplayTable({ name, replays, readOnly }: TableProps) {
+  return (
+    <Table
+      label="Replays of a range"
+      maxHeight={360}
+      head={
+        <>
+          <th>Range</th>
+          <th>Channel</th>
+          <th>State</th>
+          <th>Progress</th>
+          <th className="num">Delivered again</th>
+          <th>Asked for</th>
+          <th>
+            <span className="visually-hidden">Actions</span>
+          </th>
+        </>
+      }
+    >
+      {replays.map((replay) => (
+        <tr key={replay.id}>
+          <th scope="row">{rangeInWords(replay)}</th>
+          <td>
+            {replay.source} → {replay.channel}
+          </td>
+          <td>
+            <ReplayState replay={replay} />
+          </td>
+          <td>
+            <Done replay={replay} />
+          </td>
+          <td className="num">{count(progressOf(replay).delivered)}</td>
+          <td>
+            <Moment at={replay.created_at} /> by {replay.created_by}
+          </td>
+          <td>{isOpen(replay) && <Cancel name={name} replay={replay} readOnly={readOnly} />}</td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+const LOOKS: Record<RangeReplay['state'], { tone: Tone; icon: Icon; word: string }> = {
+  PENDING: { tone: 'idle', icon: IconHourglass, word: 'Waiting' },
+  RUNNING: { tone: 'busy', icon: IconLoader2, word: 'Replaying' },
+  SUCCEEDED: { tone: 'ok', icon: IconCheck, word: 'Done' },
+  FAILED: { tone: 'bad', icon: IconCircleX, word: 'Failed' },
+  CANCELLED: { tone: 'warn', icon: IconBan, word: 'Cancelled' },
+  SUPERSEDED: { tone: 'idle', icon: IconArrowsExchange, word: 'Replaced' },
+}
+
+function ReplayState({ replay }: { replay: RangeReplay }) {
+  const { tone, icon, word } = LOOKS[replay.state]
+  return (
+    <>
+      <ToneBadge tone={tone} icon={icon}>
+        {word}
+      </ToneBadge>
+      {replay.error && <div className={classes.error}>{replay.error.message}</div>}
+    </>
+  )
+}
+
+function Done({ replay }: { replay: RangeReplay }) {
+  const { done, of, doubtful } = progressOf(replay)
+  return (
+    <div className={classes.progress}>
+      <Progress value={(done / of) * 100} size="sm" aria-label={`Replay of ${rangeInWords(replay)}`} />
+      <span>
+        {count(done)} of {count(of)} offsets
+        {doubtful > 0 && <span className="dim">, {count(doubtful)} may be there twice</span>}
+      </span>
+    </div>
+  )
+}
+
+function Cancel({ name, replay, readOnly }: { name: string; replay: RangeReplay; readOnly: string | null }) {
+  const client = useQueryClient()
+  const cancel = useMutation({
+    mutationFn: () => cancelOperation(replay.id),
+    onError: (error) => showRefusal('It cannot be cancelled', error),
+    onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
+  })
+  return (
+    <ReasonButton
+      variant="default"
+      size="compact-xs"
+      reason={readOnly}
+      aria-label={`Cancel the replay of ${rangeInWords(replay)}`}
+      loading={cancel.isPending}
+      onClick={() => cancel.mutate()}
+    >
+      Cancel
+    </ReasonButton>
+  )
+}

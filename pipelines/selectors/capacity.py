@@ -52,14 +52,15 @@ def host(name: str) -> HostDetailView:
 
 def _guests(name: str) -> list[GuestView]:
     living = Run.objects.filter(pipeline=OuterRef("pk")).exclude(state=RunState.ENDED).values("number")[:1]
-    rows = promised().filter(host=name).select_related("current_revision").annotate(live=Subquery(living))
+    read = Exists(Position.objects.filter(pipeline=OuterRef("pk")))
+    rows = promised().filter(host=name).select_related("current_revision").annotate(live=Subquery(living), read=read)
     return [
         GuestView(
             name=row.name,
             phase=Phase(row.phase),
             desired_state=DesiredState(row.desired_state),
             live_run=row.live,
-            tied=tied(row),
+            tied=_tied(row, row.read),
         )
         for row in rows.order_by("name")
     ]
@@ -77,7 +78,11 @@ def need_of(pipeline: Pipeline) -> int:
 
 def tied(pipeline: Pipeline) -> list[str]:
     """Why it is not moved from its host, in words; empty where it can be, and before it has read anything."""
-    if not Position.objects.filter(pipeline=pipeline).exists() and wanted_host(pipeline) == ANY_HOST:
+    return _tied(pipeline, Position.objects.filter(pipeline=pipeline).exists())
+
+
+def _tied(pipeline: Pipeline, read: bool) -> list[str]:
+    if not read and wanted_host(pipeline) == ANY_HOST:
         return []
     definition = validate_data(definition_of(pipeline)).definition
     return ["its definition is not valid any more"] if definition is None else ties(definition)

@@ -204,6 +204,17 @@ def test_lists_of_everything_cost_the_same_however_long(
         operator.get(f"/api/v1/{path}")
 
 
+def test_a_host_costs_the_same_however_many_pipelines_it_has(
+    viewer: APIClient, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for number in range(30):
+        run = RunFactory.create(number=number + 1)
+        PositionFactory.create_batch(number % 2, pipeline=run.pipeline)
+    with django_assert_num_queries(4):  # role, host, rooms, pipelines
+        pipelines = viewer.get("/api/v1/hosts/alpha").json()["pipelines"]
+    assert (len(pipelines), pipelines[0]["tied"]) == (30, [])
+
+
 def test_series_are_of_the_last_minutes_and_thinned_evenly(viewer: APIClient) -> None:
     pipeline = PipelineFactory.create(name="orders")
     now = timezone.now()

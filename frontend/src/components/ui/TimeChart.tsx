@@ -26,6 +26,8 @@ interface TimeChartProps {
 }
 
 const SYNC_KEY = 'headgate'
+/** Seconds shown on either side of a point that is alone. */
+const AROUND_ONE_S = 60
 
 /** One line over time. The arrow keys move a cursor over it, and what the cursor stands on is said in words. */
 export function TimeChart(props: TimeChartProps) {
@@ -82,6 +84,7 @@ export function TimeChart(props: TimeChartProps) {
       <div
         ref={holder}
         className={classes.plot}
+        style={{ minHeight: height }}
         role="slider"
         tabIndex={0}
         aria-label={`${label} over time`}
@@ -142,7 +145,10 @@ function chartOptions(
       sync: { key: SYNC_KEY },
       points: { size: 7, fill: line },
     },
-    scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
+    scales: {
+      x: { range: (_, min, max) => (min === max ? [min - AROUND_ONE_S, max + AROUND_ONE_S] : [min, max]) },
+      y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] },
+    },
     axes: [
       {
         ...axis,

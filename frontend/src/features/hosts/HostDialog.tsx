@@ -1,14 +1,18 @@
-import { Modal, Stack, Text } from '@mantine/core'
+import { Button, Modal, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
 import { hostQuery } from '@/api/hosts'
 import type { HostDetail } from '@/api/types'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PhaseBadge } from '@/components/ui/PhaseBadge'
 import { Table } from '@/components/ui/Table'
 import { ANY_HOST } from '@/domain/placement'
+import { count } from '@/lib/format'
 
-const POLL_MS = 5_000
+const POLL_MS = 15_000
+/** So many rows at once: a host may have a thousand, and each has links. */
+const PORTION = 100
 
 type Guest = HostDetail['pipelines'][number]
 
@@ -32,40 +36,49 @@ export function HostDialog({ name, onClose }: { name: string; onClose: () => voi
 }
 
 function Guests({ host, guests }: { host: string; guests: Guest[] }) {
+  const [limit, setLimit] = useState(PORTION)
+  const hidden = guests.length - limit
   return (
-    <Table
-      label={`Pipelines on ${host}`}
-      maxHeight={420}
-      head={
-        <>
-          <th>Pipeline</th>
-          <th>Phase</th>
-          <th className="num">Run</th>
-          <th>Tied to the host by</th>
-          <th>
-            <span className="visually-hidden">Actions</span>
-          </th>
-        </>
-      }
-    >
-      {guests.map((guest) => (
-        <tr key={guest.name}>
-          <th scope="row">
-            <Link to="/pipelines/$name" params={{ name: guest.name }}>
-              {guest.name}
-            </Link>
-          </th>
-          <td>
-            <PhaseBadge phase={guest.phase} />
-          </td>
-          <td className="num">{guest.live_run ?? 'none'}</td>
-          <td>{guest.tied.join('; ') || <span className="dim">nothing, it can be moved</span>}</td>
-          <td>
-            <Pin host={host} guest={guest} />
-          </td>
-        </tr>
-      ))}
-    </Table>
+    <>
+      <Table
+        label={`Pipelines on ${host}`}
+        maxHeight={420}
+        head={
+          <>
+            <th>Pipeline</th>
+            <th>Phase</th>
+            <th className="num">Run</th>
+            <th>Tied to the host by</th>
+            <th>
+              <span className="visually-hidden">Actions</span>
+            </th>
+          </>
+        }
+      >
+        {guests.slice(0, limit).map((guest) => (
+          <tr key={guest.name}>
+            <th scope="row">
+              <Link to="/pipelines/$name" params={{ name: guest.name }}>
+                {guest.name}
+              </Link>
+            </th>
+            <td>
+              <PhaseBadge phase={guest.phase} />
+            </td>
+            <td className="num">{guest.live_run ?? 'none'}</td>
+            <td>{guest.tied.join('; ') || <span className="dim">nothing, it can be moved</span>}</td>
+            <td>
+              <Pin host={host} guest={guest} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+      {hidden > 0 && (
+        <Button variant="subtle" onClick={() => setLimit(limit + PORTION)}>
+          Show {count(Math.min(PORTION, hidden))} of {count(hidden)} more
+        </Button>
+      )}
+    </>
   )
 }
 

@@ -70,9 +70,9 @@ function HostTable({ hosts }: { hosts: Host[] }) {
             <th>Last heard</th>
             <th className="num">Agents</th>
             <th className="num">Promised</th>
-            <th className="num">Cores</th>
-            <th>Version</th>
-            <th>State directory</th>
+            <th className={`num ${classes.wide}`}>Cores</th>
+            <th className={classes.wide}>Version</th>
+            <th className={classes.wide}>State directory</th>
             <th>
               <span className="visually-hidden">Actions</span>
             </th>
@@ -114,9 +114,9 @@ function HostRow({ host, onShow }: { host: Host; onShow: (name: string) => void 
         {bytes(host.memory_promised)}
         <div className="dim">of {bytes(host.memory_limit ?? host.memory_bytes)}</div>
       </td>
-      <td className="num">{count(host.cores)}</td>
-      <td>{host.version}</td>
-      <td className="mono">{host.state_dir}</td>
+      <td className={`num ${classes.wide}`}>{count(host.cores)}</td>
+      <td className={classes.wide}>{host.version}</td>
+      <td className={`mono ${classes.wide}`}>{host.state_dir}</td>
       <td>
         <div className={classes.actions}>
           <Button

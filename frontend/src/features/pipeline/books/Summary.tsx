@@ -3,6 +3,7 @@ import { IconAlertTriangle, IconCheck, IconMailExclamation } from '@tabler/icons
 import type { ChannelBooks, LedgerSummary } from '@/api/types'
 import { Empty } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
+import { SourceToChannel } from '@/components/ui/SourceToChannel'
 import { Table } from '@/components/ui/Table'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { count, plural } from '@/lib/format'
@@ -68,7 +69,7 @@ export function Summary({ name, books }: { name: string; books: LedgerSummary })
           {books.channels.map((channel) => (
             <tr key={`${channel.source} ${channel.channel}`}>
               <th scope="row">
-                {channel.source} → {channel.channel}
+                <SourceToChannel source={channel.source} channel={channel.channel} />
               </th>
               {columns.map(({ key }) => (
                 <td key={key} className="num" data-bad={isBad(key, channel) || undefined}>

@@ -73,7 +73,11 @@ function Positions({ pipeline: { name }, status: { choices } }: DecisionsProps) 
         </Button>
       }
     >
-      {choices.map(inShort).join('; ')}.
+      <ul className={classes.ways}>
+        {choices.map((choice) => (
+          <li key={choice.to}>{inShort(choice)}</li>
+        ))}
+      </ul>
     </Item>
   )
 }

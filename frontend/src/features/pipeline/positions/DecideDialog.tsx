@@ -7,6 +7,7 @@ import { ConfirmByName } from '@/components/actions/ConfirmByName'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
+import { SourceToChannel } from '@/components/ui/SourceToChannel'
 import { Table } from '@/components/ui/Table'
 import { applyPositionsCall } from '@/domain/calls'
 import { count, plural } from '@/lib/format'
@@ -99,6 +100,7 @@ function Moves({ moves }: { moves: PositionMove[] }) {
           <th className="num">Now</th>
           <th className="num">Then</th>
           <th className="num">Skips</th>
+          <th className="num">Of these gone</th>
           <th className="num">Reads again</th>
         </>
       }
@@ -109,11 +111,12 @@ function Moves({ moves }: { moves: PositionMove[] }) {
             {move.topic}/{move.partition}
           </th>
           <td>
-            {move.source} → {move.channel}
+            <SourceToChannel source={move.source} channel={move.channel} />
           </td>
           <td className="num">{count(move.old)}</td>
           <td className="num">{count(move.new)}</td>
           <td className="num">{count(move.skip)}</td>
+          <td className="num">{count(move.gone)}</td>
           <td className="num">{count(move.replay)}</td>
         </tr>
       ))}

@@ -1,5 +1,6 @@
 import { IconAlertTriangle, IconCheck, IconHelpCircle } from '@tabler/icons-react'
 import type { Positions } from '@/api/types'
+import { SourceToChannel } from '@/components/ui/SourceToChannel'
 import { Table } from '@/components/ui/Table'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { count } from '@/lib/format'
@@ -32,7 +33,7 @@ export function Partitions({ partitions }: { partitions: Partition[] }) {
             {each.topic}/{each.partition}
           </th>
           <td>
-            {each.source} → {each.channel}
+            <SourceToChannel source={each.source} channel={each.channel} />
           </td>
           <td className="num">{count(each.ledger)}</td>
           <td className="num">{count(each.checkpoint)}</td>

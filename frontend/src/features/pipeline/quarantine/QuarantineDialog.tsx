@@ -11,6 +11,7 @@ import { announce } from '@/components/ui/Announcer'
 import { Check } from '@/components/ui/Check'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { FindingList } from '@/components/ui/Findings'
+import { SourceToChannel } from '@/components/ui/SourceToChannel'
 import { Table } from '@/components/ui/Table'
 import { quarantineCall } from '@/domain/calls'
 import { count, plural } from '@/lib/format'
@@ -134,7 +135,7 @@ function Offered({ offered, left, onToggle }: OfferedProps) {
             {each.topic}/{each.partition}
           </th>
           <td>
-            {each.source} → {each.channel}
+            <SourceToChannel source={each.source} channel={each.channel} />
           </td>
           <td>{offsetsOf(each)}</td>
           <td className="num">{count(each.records)}</td>

@@ -7,6 +7,7 @@ import type { Phase, Quarantine } from '@/api/types'
 import { Empty, ErrorNote } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
+import { SourceToChannel } from '@/components/ui/SourceToChannel'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
@@ -80,7 +81,7 @@ function Ranges({ ranges }: { ranges: Quarantine['ranges'] }) {
             {each.topic}/{each.partition}
           </th>
           <td>
-            {each.source} → {each.channel}
+            <SourceToChannel source={each.source} channel={each.channel} />
           </td>
           <td>{offsetsOf(each)}</td>
           <td className="num">{count(each.records)}</td>

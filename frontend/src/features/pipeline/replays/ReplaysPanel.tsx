@@ -19,6 +19,7 @@ import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { LoadMore } from '@/components/ui/LoadMore'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
+import { SourceToChannel } from '@/components/ui/SourceToChannel'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
@@ -109,7 +110,7 @@ function ReplayTable({ name, replays, readOnly }: TableProps) {
         <tr key={replay.id}>
           <th scope="row">{rangeInWords(replay)}</th>
           <td>
-            {replay.source} → {replay.channel}
+            <SourceToChannel source={replay.source} channel={replay.channel} />
           </td>
           <td>
             <ReplayState replay={replay} />

@@ -84,7 +84,10 @@ function RunRow({ run, name, onStacks }: RowProps) {
       <td>
         <Outcome run={run} />
       </td>
-      <td>{run.exit_reason || (run.ended_at ? NONE : 'still going')}</td>
+      <td>
+        {run.exit_reason || (run.ended_at ? NONE : 'still going')}
+        <HowItEnded run={run} />
+      </td>
       <td>{run.host}</td>
       <td>{run.revision}</td>
       <td>
@@ -116,6 +119,18 @@ function RunRow({ run, name, onStacks }: RowProps) {
   )
 }
 
+const RUNGS: Record<string, string> = {
+  token: 'Ended at a batch boundary',
+  sigterm: 'Ended by an interrupt',
+  sigkill: 'Killed',
+}
+
+/** The rung that its stop had to climb to, and what was at work then. */
+function HowItEnded({ run: { rung, stuck } }: { run: Run }) {
+  const words = [RUNGS[rung], stuck.length > 0 && `at work: ${stuck.join(', ')}`].filter(Boolean)
+  return words.length > 0 && <div className="dim">{words.join('; ')}</div>
+}
+
 type Outcome = NonNullable<Run['outcome']>
 
 const OUTCOMES: Record<Outcome, { tone: Tone; icon: Icon; word: string }> = {
@@ -137,7 +152,7 @@ function Outcome({ run }: { run: Run }) {
   }
   const { tone, icon, word } = OUTCOMES[run.outcome]
   return (
-    <ToneBadge tone={tone} icon={icon} title={run.rung ? `Ended by rung ${run.rung}` : undefined}>
+    <ToneBadge tone={tone} icon={icon}>
       {word}
     </ToneBadge>
   )

@@ -43,6 +43,11 @@ export function StacksDialog({ run, onClose }: { run: Run; onClose: () => void }
           </ReasonButton>
         </Group>
         {(dump.error ?? error) && <ErrorNote error={(dump.error ?? error)!} onRetry={() => void refetch()} />}
+        {dump.data?.dumps.length === 0 && (
+          <Text size="sm" role="status">
+            The run has not answered yet; its dump is listed here as soon as it has.
+          </Text>
+        )}
         {!data && !error && <Loading />}
         {data?.dumps.length === 0 && <Empty title="No dump was taken" />}
         {data?.dumps.map((each) => (
@@ -53,13 +58,19 @@ export function StacksDialog({ run, onClose }: { run: Run; onClose: () => void }
   )
 }
 
-const RUNGS: Record<string, string> = { sigterm: 'an interrupt', sigkill: 'the kill', live: 'asked for' }
+const TAKEN: Record<string, string> = {
+  sigterm: 'by interrupt',
+  sigkill: 'before the kill',
+  live: 'on request',
+  stalled: 'when it stalled',
+  crash: 'left by the crash',
+}
 
 function DumpView({ dump }: { dump: Dump }) {
   return (
     <section className={classes.dump}>
       <h3 className={classes.title}>
-        <Moment at={dump.at} />, {RUNGS[dump.rung] ?? dump.rung}
+        <Moment at={dump.at} />, {TAKEN[dump.rung] ?? dump.rung}
         {dump.number > 0 && ` ${dump.number}`}
       </h3>
       {dump.stuck.length > 0 && <p className={classes.stuck}>At work: {dump.stuck.join(', ')}</p>}

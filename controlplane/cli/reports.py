@@ -42,8 +42,8 @@ def status(found: Document) -> Group:
         columns = ("source", "channel", "batch", "in flight", "records/s", "delivered", "lag", "last batch", "holding")
         parts.append(output.grid(columns, map(_query, found["queries"])))
     if found["intakes"]:
-        columns = ("pushed to", "taken in", "held", "capacity", "answers", "held up by")
-        parts.append(output.grid(columns, map(_intake, found["intakes"])))
+        names = ("pushed to", "taken in", "held", "capacity", "answers", "held up by")
+        parts.append(output.grid(names, map(_intake, found["intakes"])))
     failed = [component for component in found["components"] if component["state"] != "ready"]
     if failed:
         rows = [(c["kind"], c["name"], c["type"], c["state"], c["detail"]) for c in failed]

@@ -1,4 +1,7 @@
-"""`python -m tests.e2e.fill COUNT`: fill the database of the environment with `content`; prints a token."""
+"""`python -m tests.e2e.fill COUNT`: fill the database of the environment with `content`; prints a token.
+
+`python -m tests.e2e.fill PART`: add one of the parts of `supervised`.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,13 @@ def main() -> None:
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
     django.setup()
-    from tests.e2e.content import fill
+    from tests.e2e import content, supervised
 
-    print(fill(int(sys.argv[1])))
+    part = sys.argv[1]
+    if part.isdigit():
+        print(content.fill(int(part)))
+    else:
+        supervised.PARTS[part]()
 
 
 if __name__ == "__main__":

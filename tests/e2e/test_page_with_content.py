@@ -39,13 +39,21 @@ EMPTY = {"/": "Pipelines", "/secrets": "Secrets", "/events": "Events"}
 @contextmanager
 def filled(directory: Path, count: int) -> Iterator[Stack]:
     """A web server without workers, over a database with so many pipelines."""
+    token, port = fill(directory, str(count)).strip(), free_port()
+    with running(web_service(port=port, env=web_environment(directory)), directory / "web.log"):
+        yield Stack(web_url(port), content.USER, content.PASSWORD, token)
+
+
+def web_environment(directory: Path) -> dict[str, str]:
+    """Of a web server whose database lies in a directory."""
     own = {"HEADGATE_REDIS_URL": "redis://127.0.0.1:1/0", "DJANGO_SETTINGS_MODULE": "controlplane.settings"}
-    env = environment(directory / "state", **own)
-    argv = [sys.executable, "-m", "tests.e2e.fill", str(count)]
-    done = subprocess.run(argv, cwd=PROJECT, env=env, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
-    port = free_port()
-    with running(web_service(port=port, env=env), directory / "web.log"):
-        yield Stack(web_url(port), content.USER, content.PASSWORD, done.stdout.strip())
+    return environment(directory / "state", **own)
+
+
+def fill(directory: Path, part: str) -> str:
+    """Add to the database of a directory what `tests.e2e.fill` calls by this name; returns what it prints."""
+    argv, env = [sys.executable, "-m", "tests.e2e.fill", part], web_environment(directory)
+    return subprocess.run(argv, cwd=PROJECT, env=env, stdout=subprocess.PIPE, text=True, check=True, timeout=300).stdout
 
 
 @pytest.fixture(scope="module")

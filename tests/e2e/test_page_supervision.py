@@ -1,0 +1,204 @@
+"""Pages on which people answer what supervision asks, with 0, 1 and 1,000 pipelines in the database: no agent runs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import TimeoutError as TookTooLong
+
+from controlplane.devstack.child import Service, running
+from tests.e2e.conftest import Stack
+from tests.e2e.page import Scheme, logged_in, violations
+from tests.e2e.test_page_accessibility import settle
+from tests.e2e.test_page_with_content import fill, filled, web_environment
+
+ORDERS = "/pipelines/orders"
+LISTS = {"/": "Pipelines", "/hosts": "Hosts"}
+OTHERS = {"/alerts": "Alerts", "/groups": "Watched groups"}
+PAGES = {
+    f"{ORDERS}/positions": "orders",
+    f"{ORDERS}/runs": "orders",
+    "/pipelines/pushed": "pushed",
+    "/pipelines/pushed/positions": "pushed",
+    "/pipelines/crashing/dead-letters": "crashing",
+    "/pipelines/silent": "silent",
+    "/pipelines/behind": "behind",
+    "/pipelines/stopping": "stopping",
+}
+LOOKS: list[tuple[int, Scheme]] = [(1440, "light"), (768, "dark")]
+QUICK_MS = 5_000
+TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""After these a colour is the new one: even a change without a transition takes one."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A server, and the directory of its database."""
+
+    stack: Stack
+    directory: Path
+
+    def add(self, part: str) -> None:
+        """Add a part of `supervised`."""
+        fill(self.directory, part)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A server without any pipeline; the tests of this module add some, in their order."""
+    directory = tmp_path_factory.mktemp("supervision")
+    with filled(directory, 0) as stack:
+        yield Place(stack, directory)
+
+
+def problems(page: Page, path: str, heading: str) -> list[str]:
+    """What is wrong with a page: what axe finds, light and dark, and where it scrolls sideways."""
+    page.goto(path)
+    settle(page, heading)
+    return seen(page)
+
+
+def seen(page: Page) -> list[str]:
+    """The same of a page that stands."""
+    found = []
+    for width, scheme in LOOKS:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 900})
+        expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
+        page.evaluate(TWO_FRAMES)
+        found += [f"{width}: {each}" for each in (*violations(page), *too_wide(page, width))]
+    return found
+
+
+def too_wide(page: Page, width: int) -> list[str]:
+    """Charts follow the window a moment later."""
+    try:
+        page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width, timeout=QUICK_MS)
+    except TookTooLong:
+        return ["it scrolls sideways"]
+    return []
+
+
+def errors_of(page: Page) -> list[str]:
+    """What the page's scripts log as errors from now on."""
+    found: list[str] = []
+    page.on("console", lambda message: found.append(message.text) if message.type == "error" else None)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("part", "words"), [(None, "No pipelines yet"), ("one", "1 pipeline,"), ("many", "1,000 pipelines,")]
+)
+def test_lists_stand_with_no_pipeline_with_one_and_with_a_thousand(
+    browser: Browser, place: Place, part: str | None, words: str
+) -> None:
+    if part is not None:
+        place.add(part)
+    with logged_in(browser, place.stack) as page:
+        logged = errors_of(page)
+        pages = LISTS if part == "many" else LISTS | OTHERS
+        found = {path: problems(page, path, heading) for path, heading in pages.items()}
+        assert {path: lines for path, lines in found.items() if lines} == {}
+        assert logged == []
+        page.goto("/")
+        expect(page.get_by_text(words).first).to_be_visible()
+
+
+@pytest.fixture(scope="module")
+def asking(place: Place) -> Iterator[Place]:
+    """Every question stands open, and somebody answers for the host alpha what is asked about positions."""
+    argv = [sys.executable, "-m", "tests.e2e.fill", "witness"]
+    witness = Service("witness", argv, lambda: True, web_environment(place.directory), stop_timeout=5)
+    with running(witness, place.directory / "witness.log"):
+        yield place
+
+
+def test_nothing_is_wrong_with_any_page_on_which_people_decide(browser: Browser, asking: Place) -> None:
+    with logged_in(browser, asking.stack) as page:
+        logged = errors_of(page)
+        found = {path: problems(page, path, heading) for path, heading in PAGES.items()}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+    assert logged == []
+
+
+def test_a_position_is_decided_by_the_plan_that_was_shown(browser: Browser, asking: Place) -> None:
+    with logged_in(browser, asking.stack, ORDERS) as page:
+        page.get_by_role("link", name="Decide where to go on").click()
+        page.get_by_role("button", name="Plan: The beginning of the log").click()
+        dialog = page.get_by_role("dialog", name="Go on at: The beginning of the log?")
+        row = dialog.get_by_role("row", name="orders-in/0")
+        expect(row).to_contain_text("1,204")
+        confirm(page, dialog, "orders", "Apply")
+        ledger = page.get_by_role("table", name="Positions by partition").get_by_role("row", name="orders-in/0")
+        expect(ledger.get_by_role("cell").nth(1)).to_have_text("49,414")
+
+
+def test_what_cannot_be_taken_back_is_asked_for_by_name(browser: Browser, asking: Place) -> None:
+    with logged_in(browser, asking.stack, "/pipelines/stopping") as page:
+        page.get_by_role("button", name="Stop by force", exact=True).click()
+        confirm(page, page.get_by_role("dialog", name="Stop stopping by force?"), "stopping", "Stop by force")
+        expect(page.get_by_role("heading", name="Stopping by force")).to_be_visible()
+
+        page.goto("/pipelines/crashing")
+        page.get_by_role("button", name="Set records aside").click()
+        dialog = page.get_by_role("dialog", name="Set records of crashing aside?")
+        expect(dialog.get_by_role("row", name=re.compile("48,217"))).to_be_visible()
+        dialog.get_by_role("switch", name="Start the pipeline afterwards").uncheck()
+        confirm(page, dialog, "crashing", "Set 1 record aside")
+        page.get_by_role("link", name="Dead letters", exact=True).click()
+        expect(page.get_by_role("table", name="Quarantine").get_by_text("48,217")).to_be_visible()
+
+        page.goto("/pipelines/behind")
+        page.get_by_role("button", name="Say whom to believe").click()
+        dialog = page.get_by_role("dialog", name="Whom to believe about behind?")
+        confirm(page, dialog, "behind", "Believe the host")
+
+        page.goto("/pipelines/silent")
+        page.get_by_role("button", name="Declare it lost").click()
+        dialog = page.get_by_role("dialog", name="Declare run 4 of silent lost?")
+        confirm(page, dialog, "silent", "Declare it lost")
+        page.get_by_role("link", name="Runs", exact=True).click()
+        expect(page.get_by_role("row", name=re.compile("Lost"))).to_be_visible()
+
+
+def confirm(page: Page, dialog: Locator, name: str, act: str) -> None:
+    """Nothing is wrong with the dialog; it does what it says once the name was typed."""
+    expect(dialog).to_be_visible()
+    assert seen(page) == [], act
+    dialog.get_by_label(f"Type {name} to confirm").fill(name)
+    dialog.get_by_role("button", name=act, exact=True).click()
+    expect(dialog).to_have_count(0)
+
+
+def test_a_range_is_planned_replayed_and_cancelled(browser: Browser, asking: Place) -> None:
+    with logged_in(browser, asking.stack, "/pipelines/pushed/positions") as page:
+        page.get_by_role("button", name=re.compile("^Cancel the replay")).click()
+        expect(page.get_by_role("row", name=re.compile("Cancelled"))).to_be_visible()
+        page.get_by_role("button", name="Replay a range", exact=True).click()
+        dialog = page.get_by_role("dialog", name="Replay a range of pushed")
+        dialog.get_by_label("From offset").fill("100")
+        dialog.get_by_label("Up to offset").fill("350")
+        dialog.get_by_role("button", name="Plan it").click()
+        expect(dialog.get_by_text("Up to 250 records")).to_be_visible()
+        confirm(page, dialog, "pushed", "Replay it")
+        expect(page.get_by_role("row", name=re.compile("from 100 up to 350.*Waiting"))).to_be_visible()
+
+
+def test_a_host_says_what_is_tied_to_it_and_is_drained_and_taken_back(browser: Browser, asking: Place) -> None:
+    with logged_in(browser, asking.stack, "/hosts") as page:
+        page.get_by_role("button", name="Show the pipelines on alpha").click()
+        dialog = page.get_by_role("dialog", name="Pipelines on alpha")
+        expect(dialog.get_by_role("row")).to_have_count(101)
+        expect(dialog.get_by_role("link", name="Pin behind to alpha")).to_be_visible()
+        assert seen(page) == []
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Drain alpha", exact=True).click()
+        page.get_by_role("dialog", name="Drain alpha?").get_by_role("button", name="Drain", exact=True).click()
+        page.get_by_role("button", name="Undrain alpha", exact=True).click()
+        expect(page.get_by_role("button", name="Drain alpha", exact=True)).to_be_visible()

@@ -66,7 +66,6 @@ function HostTable({ hosts }: { hosts: Host[] }) {
             <th>Name</th>
             <th>State</th>
             <th>Supervision</th>
-            <th>Messages</th>
             <th>Last heard</th>
             <th className="num">Agents</th>
             <th className="num">Promised</th>
@@ -97,9 +96,9 @@ function HostRow({ host, onShow }: { host: Host; onShow: (name: string) => void 
       </td>
       <td>
         <Supervision supervised={host.supervised} />
-      </td>
-      <td>
-        <Messages messages={host.messages} />
+        <div>
+          <Messages messages={host.messages} />
+        </div>
       </td>
       <td>
         <Ago at={host.seen_at} />
@@ -137,16 +136,16 @@ function HostRow({ host, onShow }: { host: Host; onShow: (name: string) => void 
 type MessageState = NonNullable<Host['messages']>['state']
 
 const MESSAGES: Record<MessageState, { tone: Tone; icon: Icon; word: string }> = {
-  HEARS: { tone: 'ok', icon: IconMail, word: 'heard' },
-  BUSY: { tone: 'busy', icon: IconMail, word: 'busy' },
+  HEARS: { tone: 'ok', icon: IconMail, word: 'messages heard' },
+  BUSY: { tone: 'busy', icon: IconMail, word: 'all task slots busy' },
   AWAY: { tone: 'warn', icon: IconMailOff, word: 'broker away' },
   FULL: { tone: 'warn', icon: IconMailOff, word: 'broker full' },
-  DEAF: { tone: 'bad', icon: IconMailOff, word: 'not heard' },
+  DEAF: { tone: 'bad', icon: IconMailOff, word: 'messages not heard' },
 }
 
-/** Whether messages reach the worker; without them it acts at its next tick. */
+/** Whether messages reach the worker; without them it acts a second later. */
 function Messages({ messages }: Pick<Host, 'messages'>) {
-  if (messages === null) return <span className="dim">not tried yet</span>
+  if (messages === null) return <span className="dim">messages not tried yet</span>
   const { tone, icon, word } = MESSAGES[messages.state]
   return (
     <ToneBadge tone={tone} icon={icon} plain title={messages.detail || undefined}>

@@ -96,7 +96,6 @@ function Moves({ moves }: { moves: PositionMove[] }) {
       head={
         <>
           <th>Partition</th>
-          <th>Channel</th>
           <th className="num">Now</th>
           <th className="num">Then</th>
           <th className="num">Skips</th>
@@ -109,10 +108,10 @@ function Moves({ moves }: { moves: PositionMove[] }) {
         <tr key={partitionOf(move)}>
           <th scope="row">
             {move.topic}/{move.partition}
+            <div className="dim">
+              <SourceToChannel source={move.source} channel={move.channel} />
+            </div>
           </th>
-          <td>
-            <SourceToChannel source={move.source} channel={move.channel} />
-          </td>
           <td className="num">{count(move.old)}</td>
           <td className="num">{count(move.new)}</td>
           <td className="num">{count(move.skip)}</td>

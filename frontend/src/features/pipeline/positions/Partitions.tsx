@@ -17,7 +17,6 @@ export function Partitions({ partitions }: { partitions: Partition[] }) {
       head={
         <>
           <th>Partition</th>
-          <th>Channel</th>
           <th className="num">Ledger</th>
           <th className="num">Checkpoint</th>
           <th className="num">Group</th>
@@ -31,10 +30,10 @@ export function Partitions({ partitions }: { partitions: Partition[] }) {
         <tr key={partitionOf(each)}>
           <th scope="row">
             {each.topic}/{each.partition}
+            <div className="dim">
+              <SourceToChannel source={each.source} channel={each.channel} />
+            </div>
           </th>
-          <td>
-            <SourceToChannel source={each.source} channel={each.channel} />
-          </td>
           <td className="num">{count(each.ledger)}</td>
           <td className="num">{count(each.checkpoint)}</td>
           <td className="num">{count(each.group)}</td>

@@ -95,11 +95,10 @@ function ReplayTable({ name, replays, readOnly }: TableProps) {
       head={
         <>
           <th>Range</th>
-          <th>Channel</th>
           <th>State</th>
           <th>Progress</th>
           <th className="num">Delivered again</th>
-          <th>Asked for</th>
+          <th className={classes.wide}>Asked for</th>
           <th>
             <span className="visually-hidden">Actions</span>
           </th>
@@ -108,10 +107,12 @@ function ReplayTable({ name, replays, readOnly }: TableProps) {
     >
       {replays.map((replay) => (
         <tr key={replay.id}>
-          <th scope="row">{rangeInWords(replay)}</th>
-          <td>
-            <SourceToChannel source={replay.source} channel={replay.channel} />
-          </td>
+          <th scope="row">
+            {rangeInWords(replay)}
+            <div className="dim">
+              <SourceToChannel source={replay.source} channel={replay.channel} />
+            </div>
+          </th>
           <td>
             <ReplayState replay={replay} />
           </td>
@@ -119,7 +120,7 @@ function ReplayTable({ name, replays, readOnly }: TableProps) {
             <Done replay={replay} />
           </td>
           <td className="num">{count(progressOf(replay).delivered)}</td>
-          <td>
+          <td className={classes.wide}>
             <Moment at={replay.created_at} /> by {replay.created_by}
           </td>
           <td>{isOpen(replay) && <Cancel name={name} replay={replay} readOnly={readOnly} />}</td>

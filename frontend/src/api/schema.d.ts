@@ -1972,8 +1972,8 @@ export interface components {
         /**
          * Intake
          * @description A source that is pushed to. `taken`: events taken in since the run began; `held`: events in its intake log now,
-         *     of at most `capacity`; `answers`: requests since the run began, by HTTP status; `held_up_by`: what keeps the log from
-         *     letting go; `failure`: why nobody takes events in.
+         *     of at most `capacity`; `answers`: requests since the run began, by HTTP status; `held_up_by`: what keeps the log
+         *     from letting go; `failure`: why nobody takes events in.
          */
         Intake: {
             /** Source */

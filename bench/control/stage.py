@@ -38,19 +38,21 @@ Values = Mapping[str, Sequence[float]]
 
 @dataclass
 class Fleet:
-    """Hosts with their supervisors, and the one clock of them all. `second` counts what has been lived."""
+    """Hosts with their supervisors, and the one clock of them all. `second` counts what has been lived, up to `lived`
+    on that clock: however long a tick took, the next second is a whole one."""
 
     hosts: list[SimulatedHost]
     supervisors: list[Supervisor]
     clock: SkippingClock
-    start: float
+    lived: float
     second: int = 0
 
     def live(self) -> None:
         """Let a second pass: agents write, nobody has looked yet."""
         self.second += 1
-        self.clock.skip_to(self.start + self.second)
+        self.clock.skip_to(self.lived + 1.0)
         now = self.clock.now()
+        self.lived = now.boottime
         for host in self.hosts:
             host.live(self.second, now)
 

@@ -33,6 +33,15 @@ def test_busy_pipelines_are_accounted_for_and_quiet_ones_are_left_alone(tmp_path
     assert not Event.objects.filter(kind__in=["phase.changed", "supervisor.error", "run.ended"]).exists()
 
 
+def test_a_second_is_a_whole_one_after_a_tick_that_took_long(tmp_path: Path) -> None:
+    with Stage(tmp_path, ticks=1, runs=1).fleet(Plan(1)) as fleet:
+        fleet.clock.skip_to(fleet.clock.now().boottime + 30)
+        fleet.live()
+        first = fleet.clock.now().boottime
+        fleet.live()
+        assert fleet.clock.now().boottime - first >= 1.0
+
+
 @pytest.mark.parametrize("busy", [0, 1])
 def test_queries_do_not_depend_on_the_number_of_pipelines(tmp_path: Path, busy: int) -> None:
     def queries(factor: int) -> int:

@@ -113,7 +113,7 @@ def look(page: str) -> dict[str, Any]:
 def _answers(page: str) -> bool:
     try:
         return bool(look(page))
-    except OSError:
+    except (OSError, ValueError):  # at first its page is there and does not serve data yet
         return False
 
 

@@ -89,7 +89,7 @@ def initialised(settings: Settings) -> Running:
     control = Path(settings.control) if settings.control else None
     context = Context(host=socket.gethostname(), config=settings.config, control=control)
     try:
-        with at_most(settings.init_timeout):
+        with _at_most(settings.init_timeout):
             instance = inside(settings.path, _made)(settings.class_name, context)
     except BaseException as error:
         raise _failed(settings, f"It failed to initialise on {context.host}: {told(error)}") from error
@@ -110,7 +110,7 @@ def load(class_name: str) -> Any:
 
 
 @contextmanager
-def at_most(seconds: float) -> Iterator[None]:
+def _at_most(seconds: float) -> Iterator[None]:
     """Interrupt Python code that takes longer, and again each second where it goes on; 0 is no limit.
 
     Only the main thread can be interrupted, and no call into C. Raises TookTooLong.
@@ -152,7 +152,7 @@ def close_all() -> None:
         ending.context.cancel()
         if hasattr(ending.instance, "close"):
             try:
-                with at_most(_CLOSING):
+                with _at_most(_CLOSING):
                     inside(ending.path, ending.instance.close)()
             except BaseException as error:
                 print(f"an interceptor did not close: {told(error)}")
@@ -164,7 +164,7 @@ def mapper(settings: Settings) -> Callable[[Iterator[pa.RecordBatch]], Iterator[
     def intercept(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         work = Task(settings, running(settings))
         for batch in batches:
-            with at_most(settings.batch_timeout):
+            with _at_most(settings.batch_timeout):
                 result = work.through(batch)
             yield result
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import (
     Consumer,
@@ -27,6 +27,7 @@ from workers.agent.findings import Refused, refuse
 TIMEOUT = 10.0
 """Seconds that one look-up may take."""
 
+Answer = TypeVar("Answer")
 _RETRY = 0.2
 NOT_COORDINATED = {
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR,
@@ -99,6 +100,19 @@ class Commit:
 
     offset: int
     metadata: str = ""
+
+
+def _patiently(ask: Callable[[float], Answer], passing: Collection[int], timeout: float) -> Answer:
+    """What `ask`, which gets the seconds that are left, answers; errors with a code of `passing` are waited for, as
+    long as enough is left for another answer."""
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            return ask(deadline - time.monotonic())
+        except KafkaException as error:
+            if error.args[0].code() not in passing or time.monotonic() + 2 * _RETRY >= deadline:
+                raise
+        time.sleep(_RETRY)
 
 
 class Cluster:
@@ -203,16 +217,15 @@ class Cluster:
         A leader that is being elected is waited for. A negative answer means that nothing was found; it is no offset
         and never leaves this method.
         """
-        deadline = time.monotonic() + timeout
-        while wanted:
+
+        def ask(left: float) -> Offsets:
             try:
-                return self._ask(wanted, deadline - time.monotonic(), absent, how)
-            except KafkaException as error:
+                return self._ask(wanted, left, absent, how)
+            except KafkaException:
                 self._forget_leaders()
-                if error.args[0].code() not in _NOT_LED or time.monotonic() + _RETRY >= deadline:
-                    raise
-                time.sleep(_RETRY)
-        return {}
+                raise
+
+        return _patiently(ask, _NOT_LED, timeout) if wanted else {}
 
     def _forget_leaders(self) -> None:
         """After a broker's restart librdkafka's admin client goes on asking with the old leader epoch, for ever."""
@@ -265,14 +278,8 @@ class Cluster:
 
         A coordinator that is not ready is waited for.
         """
-        deadline, wanted = time.monotonic() + TIMEOUT, list(partitions)
-        while True:
-            try:
-                return self._commits(group, wanted)
-            except KafkaException as error:
-                if error.args[0].code() not in NOT_COORDINATED or time.monotonic() > deadline:
-                    raise
-                time.sleep(_RETRY)
+        wanted = list(partitions)
+        return _patiently(lambda _: self._commits(group, wanted), NOT_COORDINATED, TIMEOUT)
 
     def _commits(self, group: str, partitions: Iterable[Key]) -> dict[Key, Commit]:
         found = {}

@@ -56,11 +56,18 @@ class PartitionSurvey(Frozen):
         return max(self._known) if _BEHIND.intersection(self.codes) else self._known[0]
 
     @property
+    def told(self) -> int:
+        """The furthest that any witness says, of whatever log; 0 where none knows anything."""
+        return max(self._witnesses, default=0)
+
+    @property
     def _known(self) -> list[int]:
         start = self.log_start or 0
-        if _NEW_LOG.intersection(self.codes):
-            return [start]
-        return [at for at in (self.ledger, self.checkpoint, self.group) if at is not None] or [start]
+        return [start] if _NEW_LOG.intersection(self.codes) else self._witnesses or [start]
+
+    @property
+    def _witnesses(self) -> list[int]:
+        return [at for at in (self.ledger, self.checkpoint, self.group) if at is not None]
 
 
 class Survey(Frozen):

@@ -95,7 +95,8 @@ class QueryHead(BaseModel):
 
     `positions`: next offset per partition. `done_batch`: last batch of this lineage that the sink acknowledged.
     `planned`: a batch that may have touched the sink and was never done. `penalties`: members of its sink group
-    that had failed when the run before ended.
+    that had failed when the run before ended. `decided`: per partition where a person has decided to go on, the
+    furthest offset that anything told of at that time.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -106,6 +107,7 @@ class QueryHead(BaseModel):
     done_batch: Offset | None = None
     planned: Planned | None = None
     penalties: list[Penalty] = []
+    decided: list[PartitionPosition] = []
 
 
 class SparkSettings(BaseModel):

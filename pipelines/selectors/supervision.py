@@ -149,9 +149,13 @@ def ledger_heads(pipeline_id: UUID, lineage: int, queries: Iterable[tuple[str, s
     """Where the ledger stands for each (source, channel): positions, last finished batch of the lineage, open batch."""
     rows = Position.objects.filter(pipeline_id=pipeline_id).order_by("topic", "partition")
     positions: dict[tuple[str, str], list[PartitionPosition]] = {}
+    decided: dict[tuple[str, str], list[PartitionPosition]] = {}
     for row in rows:
         position = PartitionPosition(topic=row.topic, partition=row.partition, offset=row.next_offset)
         positions.setdefault((row.source, row.channel), []).append(position)
+        if row.told_at_decision is not None:
+            told = position.model_copy(update={"offset": row.told_at_decision})
+            decided.setdefault((row.source, row.channel), []).append(told)
     batches = LedgerBatch.objects.filter(pipeline_id=pipeline_id, lineage=lineage)
     finished = batches.filter(state=LedgerState.DONE).values("source", "channel").annotate(last=Max("last_batch"))
     done = {(row["source"], row["channel"]): row["last"] for row in finished}
@@ -166,6 +170,7 @@ def ledger_heads(pipeline_id: UUID, lineage: int, queries: Iterable[tuple[str, s
             done_batch=done.get((source, channel)),
             planned=planned.get((source, channel)),
             penalties=out.get((source, channel), []),
+            decided=decided.get((source, channel), []),
         )
         for source, channel in queries
     ]

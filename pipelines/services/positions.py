@@ -168,7 +168,7 @@ def apply(*, pipeline: Pipeline, named: str, actor: Actor) -> PositionLook:
         )
     moves = [PlannedMove.model_validate(move) for move in found.moves]
     survey = Survey.model_validate(found.survey)
-    _move(current, moves)
+    _move(current, moves, survey)
     identify(current.id, survey.identities)
     abandoned = _abandon(current)
     _begin_anew(current)
@@ -193,8 +193,9 @@ def _is_stale(pipeline: Pipeline, found: PositionLook) -> bool:
     return old or basis(pipeline) != found.basis
 
 
-def _move(pipeline: Pipeline, moves: Sequence[PlannedMove]) -> None:
+def _move(pipeline: Pipeline, moves: Sequence[PlannedMove], survey: Survey) -> None:
     lineage = _last_lineage(pipeline)
+    told = {(row.source, row.channel, row.topic, row.partition): row.told for row in survey.rows}
     rows = [
         Position(
             pipeline=pipeline,
@@ -204,6 +205,7 @@ def _move(pipeline: Pipeline, moves: Sequence[PlannedMove]) -> None:
             partition=move.partition,
             next_offset=move.new,
             lineage=lineage,
+            told_at_decision=told.get((move.source, move.channel, move.topic, move.partition)),
         )
         for move in moves
     ]
@@ -218,7 +220,7 @@ def _move(pipeline: Pipeline, moves: Sequence[PlannedMove]) -> None:
         rows,
         update_conflicts=True,
         unique_fields=["pipeline", "source", "channel", "topic", "partition"],
-        update_fields=["next_offset", "lineage", "updated_at"],
+        update_fields=["next_offset", "lineage", "told_at_decision", "updated_at"],
     )
 
 

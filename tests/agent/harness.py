@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from pipelines.domain import journal, protocol
 from pipelines.domain.journal import Done, Entry, Identified, Planned, Positions, Resolved
+from pipelines.domain.position_plan import Plan, Survey
 from pipelines.domain.positions import PartitionPosition, SourceIdentity
 from pipelines.domain.protocol import (
     Control,
@@ -46,16 +47,19 @@ class Books:
     positions: dict[tuple[str, int], int] = field(default_factory=dict)
     done: list[Done] = field(default_factory=list)
     planned: Planned | None = None
+    decided: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def head(self, source: str, channel: str) -> QueryHead:
         """The ledger's head for launch.json."""
         return QueryHead(
             source=source, channel=channel, done_batch=self.done[-1].batch if self.done else None,
-            positions=[
-                PartitionPosition(topic=t, partition=p, offset=o) for (t, p), o in sorted(self.positions.items())
-            ],
+            positions=_in_order(self.positions), decided=_in_order(self.decided),
             planned=self.planned.model_dump(mode="json") if self.planned else None,
         )  # fmt: skip
+
+
+def _in_order(offsets: dict[tuple[str, int], int]) -> list[PartitionPosition]:
+    return [PartitionPosition(topic=t, partition=p, offset=o) for (t, p), o in sorted(offsets.items())]
 
 
 class Run:
@@ -281,6 +285,18 @@ class Pipeline:
                 book.planned = None
                 book.positions.update({r.key: r.end for r in payload.ranges})
         self.current = None
+
+    def decide(self, survey: Survey, made: Plan) -> None:
+        """Do what a plan says, as services.positions does."""
+        self.ingest()
+        self.lineage = max(self.run_number, self.lineage) + 1
+        told = {(row.source, row.channel, row.key): row.told for row in survey.rows}
+        for move in made.moves:
+            book, key = self.books[move.source, move.channel], (move.topic, move.partition)
+            book.done, book.planned = [], None
+            book.positions[key] = move.new
+            book.decided[key] = told[move.source, move.channel, key]
+        self.identities = {each.source: each for each in survey.identities}
 
     @property
     def announced_duplicates(self) -> int:

@@ -40,19 +40,13 @@ def noticed(run: Run) -> set[str]:
 
 
 def decide(pipeline: Pipeline, run: Run, goal: Goal, **where: Any) -> tuple[int, int]:
-    """Plan a choice against what the run has found, and do what a control plane does; returns skips and replays."""
+    """Plan a choice against what the run has found, and do what it says; returns skips and replays."""
     assert run.status is not None
     assert run.status.survey is not None
     survey = run.status.survey
     made = plan(survey, Target(goal=goal, **where))
     assert not made.impossible
-    pipeline.ingest()
-    pipeline.lineage = pipeline.run_number + 1
-    for move in made.moves:
-        book = pipeline.books[move.source, move.channel]
-        book.done, book.planned = [], None
-        book.positions[move.topic, move.partition] = move.new
-    pipeline.identities = {each.source: each for each in survey.identities}
+    pipeline.decide(survey, made)
     return made.skip, made.replay
 
 
@@ -148,7 +142,6 @@ def test_what_happens_while_it_is_stopped_is_found_before_a_record_is_read_and_e
     run, findings = refused(moved)
     assert findings.keys() == {"LEDGER_BEHIND"}
     assert decide(moved, run, Goal.LEDGER) == (0, 120)
-    topics.commit_everywhere(100)
 
     topics.trim(partition=2, before=130)
     run, findings = refused(moved)

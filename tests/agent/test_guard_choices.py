@@ -167,12 +167,8 @@ def test_each_choice_says_what_it_skips_and_replays_and_is_agreed_with_once_it_i
     made = choices(answer.survey)
     assert {goal: (plan.skip, plan.replay) for goal, plan in made.items()} == offered
 
-    stage.pipeline.identities = {each.source: each for each in answer.survey.identities}
     for plan in made.values():
-        stage.pipeline.lineage += 1
-        stage.book.done = []
-        stage.book.positions = {(move.topic, move.partition): move.new for move in plan.moves}
-        stage.commit(0, ours=True)
+        stage.pipeline.decide(answer.survey, plan)
         agreed = stage.look()
         assert agreed.findings == []
         assert agreed.survey is not None

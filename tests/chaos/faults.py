@@ -318,6 +318,7 @@ FAULTS = [
         _CHOICES,
         f"{_GUARD}::test_offsets_of_another_log_are_no_positions",
         f"{_LOGS}::test_a_cluster_that_is_replaced_behind_its_address_is_another_log",
+        "chaos/test_decided_positions.py::test_a_decision_to_go_back_reads_all_again_with_the_next_start",
     ),
     _fault(
         47,
@@ -336,6 +337,7 @@ FAULTS = [
         50,
         "Checkpoint damaged",
         _BEHIND,
+        "chaos/test_decided_positions.py::test_a_gap_is_shown_in_the_status_and_a_reviewed_decision_leads_on",
         f"{_GUARD}::test_a_damaged_entry_in_the_middle_is_no_position",
         f"{_GUARD}::test_a_torn_newest_plan_that_the_ledger_knows_is_written_again",
         f"{_GUARD}::test_any_other_file_that_is_torn_is_damage",

@@ -150,9 +150,9 @@ def kill(pid: int) -> None:
 
 
 @contextmanager
-def streaming(installation: Installation) -> Iterator[Stream]:
+def streaming(installation: Installation, name: str = "stream") -> Iterator[Stream]:
     """Start the pipeline and its producer; both are stopped at the end."""
-    demo = Demo("stream", installation.servers, batch=2000)
+    demo = Demo(name, installation.servers, batch=2000)
     demo.create_topics()
     installation.api.post("/pipelines", {"definition": demo.definition()})
     watch = Watch(installation.state / "runs" / demo.name)

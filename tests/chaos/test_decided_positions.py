@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from controlplane.cli.errors import ExitCode
+from controlplane.devstack import topics
+from controlplane.devstack.books import read_back
 from tests import command_line
 from tests.chaos.installation import Installation, wait_for
-from tests.chaos.stream import GONE_ON, Stream
+from tests.chaos.stream import GONE_ON, Stream, streaming
 
 FORWARD = 100
 LONG = 300.0
@@ -67,6 +69,27 @@ def test_a_gap_is_shown_in_the_status_and_a_reviewed_decision_leads_on(stream: S
     actions = [row["action"] for row in installation.api.get("/audit")["results"]]
     assert actions.count("positions.apply") == 1
     wait_for(lambda: stream.pipeline["phase"] == "RUNNING", LONG, "it runs")
+
+
+def test_a_decision_to_go_back_reads_all_again_with_the_next_start(installation: Installation) -> None:
+    """The group and the sink still tell of what was read before; that was known when it was decided."""
+    with streaming(installation, "again") as stream:
+        name = stream.demo.name
+        stream.producer.stop()
+        produced = stream.produced
+        wait_for(lambda: stream.read == produced, LONG, "the last record is read")
+        stream.act("stop", drain=True)
+        planned = plan(installation, name, "earliest")
+        assert (planned["skip"], planned["replay"]) == (0, produced)
+        assert headgate(installation, "positions", "apply", name, planned["hash"])[0] == ExitCode.OK
+
+        installation.api.act(name, "start", timeout=LONG)
+        wait_for(lambda: stream.read == 2 * produced, LONG, "all was read again")
+        stream.act("stop", drain=True)
+        books = stream.books
+        assert (books["gaps"], books["overlaps"], books["balanced"]) == (0, 0, True)
+        sink = read_back(topics.read_all(stream.demo.servers, stream.demo.sink), produced)
+        assert (sink.missing, sink.foreign, sink.duplicates) == (0, 0, sink.records // 2)
 
 
 def plan(installation: Installation, name: str, to: str) -> Any:

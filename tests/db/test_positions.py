@@ -28,7 +28,7 @@ from pipelines.models import (
     Run,
 )
 from pipelines.selectors.positions import pending_looks
-from pipelines.selectors.supervision import open_batches
+from pipelines.selectors.supervision import ledger_heads, open_batches
 from pipelines.services.journals import ingest
 from pipelines.services.runs import NextRun, Overtaken, create_run
 from tests.factories import LedgerBatchFactory, PipelineFactory, PositionFactory, RunFactory, now
@@ -151,6 +151,8 @@ def test_a_plan_is_applied_to_the_record_and_begins_a_new_lineage(
     assert next_offsets() == {0: new}
     stopped.refresh_from_db()
     assert a_launcher().check(stopped) == Lineage(None)
+    (head,) = ledger_heads(stopped.id, 2, [("shop", "main")])
+    assert [at.offset for at in head.decided] == [100], "what is known of the old position is no news to the next run"
     row = AuditRow.objects.get(action="positions.apply")
     assert row.before is not None
     assert row.after is not None

@@ -249,24 +249,29 @@ def test_offsets_of_another_log_are_no_positions(seen: SourceIdentity, code: str
 
 
 @pytest.mark.parametrize(
-    ("furthest", "mirror", "finding", "noticed"),
+    ("furthest", "mirror", "decided", "finding", "noticed"),
     [
-        (at(9), Mirrored(9, True), None, None),
-        (at(9), Mirrored(5, True), None, None),
-        (at(9), Mirrored(12, True), "LEDGER_BEHIND", None),
-        (at(9), Mirrored(12, False), "LEDGER_BEHIND", "GROUP_MOVED"),
-        (at(9), Mirrored(5, False), None, "GROUP_MOVED"),
-        (at(9), Mirrored(9, False), None, None),
-        (at(9), None, None, "GROUP_LOST"),
-        ({}, None, None, None),
-        ({}, Mirrored(12, False), None, None),
-        ({}, Mirrored(12, True), "LEDGER_LOST", None),
+        (at(9), Mirrored(9, True), {}, None, None),
+        (at(9), Mirrored(5, True), {}, None, None),
+        (at(9), Mirrored(12, True), {}, "LEDGER_BEHIND", None),
+        (at(9), Mirrored(12, True), at(12), None, None),
+        (at(9), Mirrored(13, True), at(12), "LEDGER_BEHIND", None),
+        (at(9), Mirrored(12, False), {}, "LEDGER_BEHIND", "GROUP_MOVED"),
+        (at(9), Mirrored(12, False), at(12), None, "GROUP_MOVED"),
+        (at(9), Mirrored(12, True), at(2), "LEDGER_BEHIND", None),
+        (at(9), Mirrored(5, False), {}, None, "GROUP_MOVED"),
+        (at(9), Mirrored(9, False), {}, None, None),
+        (at(9), None, {}, None, "GROUP_LOST"),
+        ({}, None, {}, None, None),
+        ({}, Mirrored(12, False), {}, None, None),
+        ({}, Mirrored(12, True), {}, "LEDGER_LOST", None),
     ],
 )
 def test_the_group_is_a_mirror_that_may_know_more_than_the_ledger(
-    furthest: Offsets, mirror: Mirrored | None, finding: str | None, noticed: str | None
+    furthest: Offsets, mirror: Mirrored | None, decided: Offsets, finding: str | None, noticed: str | None
 ) -> None:
     known = {("t", 0): mirror, ("t", 1): Mirrored(0, True)} if furthest else {("t", 0): mirror}
     seen = {key: each for key, each in known.items() if each is not None}
-    assert [each.code for each in ahead_of_ledger("sources.s", furthest, seen)] == ([finding] if finding else [])
+    found = ahead_of_ledger("sources.s", furthest, seen, decided)
+    assert [each.code for each in found] == ([finding] if finding else [])
     assert [each.code for each in notices("s", furthest, seen)] == ([noticed] if noticed else [])

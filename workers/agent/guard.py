@@ -243,14 +243,20 @@ def _unread(log: Mapping[Key, LogRange], topics: Collection[str]) -> str:
     return f"The new one holds {total} records, none of which was read: {each}."
 
 
-def ahead_of_ledger(path: str, furthest: Offsets, mirror: Mapping[Key, Mirrored]) -> list[AgentFinding]:
-    """What the group knows and the ledger does not. `furthest`: per partition, where any channel stands."""
+def ahead_of_ledger(
+    path: str, furthest: Offsets, mirror: Mapping[Key, Mirrored], decided: Offsets
+) -> list[AgentFinding]:
+    """What the group knows and the ledger does not. `furthest`: per partition, where any channel stands.
+
+    `decided`: what was told of when a person decided where to go on. A group that still says so, since nothing has
+    been read since, says nothing new.
+    """
     found = []
     for key, at in sorted(mirror.items()):
         position, by = furthest.get(key), "this pipeline" if at.ours else "somebody else"
         if not furthest and at.ours:
             code, message = "LEDGER_LOST", f"this pipeline has read up to {at.offset}; the ledger knows no position."
-        elif position is not None and at.offset > position:
+        elif position is not None and at.offset > max(position, decided.get(key, 0)):
             code = "LEDGER_BEHIND"
             message = (
                 f"{at.offset} was committed to the group by {by}; the ledger continues at {position}, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TimedOut
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pipelines.domain.component import ComponentSpec
 from pipelines.domain.journal import ComponentState, Identified, Noticed, PositionChange, Positions, Repaired
 from pipelines.domain.position_plan import PartitionSurvey, Survey
-from pipelines.domain.positions import SourceIdentity
+from pipelines.domain.positions import PartitionPosition, SourceIdentity
 from pipelines.domain.protocol import AgentFinding, ComponentStatus, Launch
 from pipelines.domain.spec import BUFFER, Read
 from workers.agent import guard
@@ -147,11 +147,11 @@ class Found:
 
     def furthest(self, source: str) -> Offsets:
         """Per partition, where the channel stands that is furthest ahead."""
-        found: Offsets = {}
-        for head in self.launch.heads:
-            if head.source == source:
-                found |= {at.key: max(at.offset, found.get(at.key, 0)) for at in head.positions}
-        return found
+        return _furthest(head.positions for head in self.launch.heads if head.source == source)
+
+    def decided(self, source: str) -> Offsets:
+        """Per partition, what was told of when a person decided where to go on."""
+        return _furthest(head.decided for head in self.launch.heads if head.source == source)
 
     def least(self, source: str) -> Offsets:
         """Per partition, where the required channel stands that is furthest behind: what the mirror shows."""
@@ -202,7 +202,7 @@ class Found:
         furthest = self.furthest(source)
         topics = {topic for topic, _ in furthest}
         found = guard.another_log(path, self.remembered(source), self.identity(source), topics, self.log(source))
-        return found or guard.ahead_of_ledger(path, furthest, self.mirror(source))
+        return found or guard.ahead_of_ledger(path, furthest, self.mirror(source), self.decided(source))
 
     def view(self, query: str, checkpoint: Checkpoint, head: Head) -> View:
         """What the checkpoint says to this channel. Raises Refused where it cannot be read."""
@@ -229,6 +229,13 @@ class Found:
         if key not in self.firsts:
             self.firsts[key] = self.graph.sources[source].first_positions(fresh, self.log(source))
         return self.firsts[key]
+
+
+def _furthest(cursors: Iterable[Iterable[PartitionPosition]]) -> Offsets:
+    found: Offsets = {}
+    for cursor in cursors:
+        found |= {at.key: max(at.offset, found.get(at.key, 0)) for at in cursor}
+    return found
 
 
 def check_positions(launch: Launch, graph: Graph, queries: list[Query], journal: Journal) -> Starts:

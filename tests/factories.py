@@ -15,7 +15,7 @@ from factory.django import DjangoModelFactory
 from pipelines.domain.operations import steps_of
 from pipelines.domain.roles import Role
 from pipelines.domain.spec import Definition
-from pipelines.domain.states import LedgerState, OperationKind, RunState
+from pipelines.domain.states import LedgerState, OperationKind, RunRole, RunState
 from pipelines.domain.validate import validate_data
 from pipelines.models import DeadLetter, Event, Host, LedgerBatch, Operation, Pipeline, Position, Revision, Run, Sample
 
@@ -126,6 +126,8 @@ class RunFactory(DjangoModelFactory[Run]):
     pipeline = factory.SubFactory(PipelineFactory)
     pipeline_name = factory.SelfAttribute("pipeline.name")
     number = factory.Sequence(lambda n: n + 1)
+    epoch = factory.LazyAttribute(lambda row: row.number if row.role == RunRole.ACTIVE else None)
+    role = RunRole.ACTIVE
     revision = factory.SelfAttribute("pipeline.current_revision")
     host = factory.SelfAttribute("pipeline.host")
     lineage = factory.SelfAttribute("number")

@@ -24,6 +24,7 @@ from pipelines.domain.protocol import (
     Identity,
     Launch,
     ProcessIdentity,
+    Promotion,
     Status,
 )
 
@@ -86,10 +87,13 @@ class RunDirs(Protocol):
         """The directory of a run."""
 
     def last_number(self, pipeline: str) -> int:
-        """The highest run number that has a directory; 0 without any."""
+        """The highest number that a run directory or the pipeline's lock knows, of a run or an epoch; 0 without any."""
 
     def prepare(self, run_dir: Path, launch: Launch, control: Control) -> None:
-        """Create the directory with launch.json, which stays if it is there already, and with control.json."""
+        """Create the directory with launch.json, which stays if it is there already, and with control.json.
+
+        Raises OSError, also where the directory is that of another run.
+        """
 
     def keep(self, run_dirs: Collection[str]) -> None:
         """Only these directories will be read again; whatever is remembered of others is forgotten."""
@@ -99,6 +103,7 @@ class RunDirs(Protocol):
     def control(self, run_dir: Path) -> Control | None: ...
     def status(self, run_dir: Path) -> Status | None: ...
     def exit_record(self, run_dir: Path) -> ExitRecord | None: ...
+    def promotion(self, run_dir: Path) -> Promotion | None: ...
 
     def traced(self, run_dir: Path) -> list[PartitionPosition]:
         """The records that interceptors were looking at when their processes ended, as far as that was written down."""
@@ -111,6 +116,9 @@ class RunDirs(Protocol):
 
     def write_control(self, run_dir: Path, control: Control) -> None:
         """Replace control.json."""
+
+    def promote(self, run_dir: Path, promotion: Promotion) -> None:
+        """Replace promote.json."""
 
     def revoke(self, run_dir: Path, record: ExitRecord) -> None:
         """Write exit.json of a run that never began, so that no keeper begins it."""

@@ -201,9 +201,9 @@ def _run(agent: Agent, pipeline: Pipeline, keeper: ProcessIdentity, driver: Proc
     replace(agent.directory / protocol.CONTROL, control.model_dump_json(indent=1).encode())
     agent.report(now)
     return Run(
-        pipeline=pipeline, pipeline_name=agent.name, number=1, revision=pipeline.current_revision, host=pipeline.host,
-        lineage=1, token=agent.token, run_dir=str(agent.directory), generation=2, state=RunState.LIVE,
-        identity=identity.model_dump(mode="json"), keeper_pid=keeper.pid, driver_pid=driver.pid,
+        pipeline=pipeline, pipeline_name=agent.name, number=1, epoch=1, revision=pipeline.current_revision,
+        host=pipeline.host, lineage=1, token=agent.token, run_dir=str(agent.directory), generation=2,
+        state=RunState.LIVE, identity=identity.model_dump(mode="json"), keeper_pid=keeper.pid, driver_pid=driver.pid,
         start_requested_at=now.wall, first_record_at=now.wall,
     )  # fmt: skip
 

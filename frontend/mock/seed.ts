@@ -119,6 +119,7 @@ function runsOf(index: number, phase: Phase, since: number): Run[] {
       started_at: iso(start - 6_000),
       first_record_at: iso(start - 700),
       ended_at: alive ? null : iso(start + 3_600_000),
+      promoted_at: null,
       stop_requested_at: alive ? null : iso(start + 3_599_000),
       start_requested_at: iso(start - 6_400),
       driver_pid: 4_100 + index,

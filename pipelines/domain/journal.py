@@ -40,6 +40,10 @@ class EntryKind(StrEnum):
     NOTICED = "noticed"
 
 
+OWN_LIFE = frozenset({EntryKind.PHASE, EntryKind.COMPONENT, EntryKind.COMMAND, EntryKind.INTERRUPTED, EntryKind.EXIT})
+"""Kinds that tell of the driver alone and of no record or position; a standby writes no others."""
+
+
 class Planned(Frozen):
     """A batch is about to touch its sinks. `sink_ends`: by sink, its own end offsets at that moment, where it has any.
 
@@ -247,10 +251,11 @@ PAYLOADS: dict[EntryKind, type[Frozen]] = {
 
 
 class Entry(Frozen):
-    """One line. `at` is wall time in seconds, for people."""
+    """One line. `at` is wall time in seconds, for people. `epoch` is 0 as long as the run is a standby; then `kind` is
+    one of OWN_LIFE."""
 
     n: int = Field(ge=1)
-    epoch: int = Field(ge=1)
+    epoch: int = Field(ge=0)
     at: float
     kind: EntryKind
     data: dict[str, Any]

@@ -13,7 +13,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pipelines.domain.crashes import Quarantined
 from pipelines.domain.journal import Planned
@@ -23,6 +23,7 @@ from pipelines.domain.sink_groups import GroupStatus, Penalty
 from pipelines.domain.states import AgentPhase, Command, RunRole
 
 LAUNCH = "launch.json"
+PROMOTE = "promote.json"
 IDENTITY = "identity.json"
 CONTROL = "control.json"
 STATUS = "status.json"
@@ -31,6 +32,8 @@ JOURNAL = "journal.jsonl"
 LOG = "agent.log"
 STACKS = "stacks"
 TRACES = "traces"
+ACTIVE_LOCK = "active.lock"
+"""In the directory of a pipeline's runs: held by its ACTIVE agent, names the last epoch that held it."""
 DUMPS = "dumps.json"
 DUMP_ORDER = "dump.json"
 
@@ -120,6 +123,20 @@ class SparkSettings(BaseModel):
     java_home: str | None = None
 
 
+class Granted(BaseModel):
+    """What a run that consumes has and a standby has not: its epoch, and where the ledger stands with it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    epoch: int = Field(ge=1)
+    lineage: int = Field(ge=1)
+    checkpoint_root: str
+    heads: list[QueryHead]
+    identities: list[SourceIdentity] = []
+    quarantined: list[Quarantined] = []
+    trace: bool = False
+
+
 class Launch(Document):
     """Everything a run needs to know; written once, before the keeper is started. Durations are seconds.
 
@@ -128,20 +145,23 @@ class Launch(Document):
     host allows, as module:Class. `identities`: the logs that the heads' positions are offsets of, as far as known.
     `quarantined`: records that become dead letters unseen. `trace`: the run before crashed with a batch in hand, so
     interceptors write down which record they look at.
+
+    A standby has no epoch and no lineage, which are 0, and its heads only show where the ledger stood when it was
+    launched; all three come with its promotion.
     """
 
     version: Literal[1] = 1
     pipeline: str
     pipeline_id: str
     run: int = Field(ge=1)
-    epoch: int = Field(ge=1)
+    epoch: int = Field(ge=0)
     role: RunRole = RunRole.ACTIVE
     token: str
     host: str
     revision: int
     revision_digest: str
     definition: dict[str, Any]
-    lineage: int = Field(ge=1)
+    lineage: int = Field(ge=0)
     checkpoint_root: str
     heads: list[QueryHead]
     identities: list[SourceIdentity] = []
@@ -158,6 +178,26 @@ class Launch(Document):
         """`<state>/data/<pipeline>/<id>`, beside `<state>/checkpoints/<pipeline>/<lineage>`: a name may be used again,
         and nothing that an earlier pipeline of that name left may be taken for the new one's."""
         return Path(self.checkpoint_root).parents[2] / "data" / self.pipeline / self.pipeline_id
+
+    @model_validator(mode="after")
+    def _epoch_by_role(self) -> Self:
+        """An ACTIVE run has an epoch and a lineage, a standby neither."""
+        active = self.role is RunRole.ACTIVE
+        if active != (self.epoch > 0) or active != (self.lineage > 0):
+            raise ValueError(f"a run that is {self.role} cannot have epoch {self.epoch} and lineage {self.lineage}")
+        return self
+
+    def promoted(self, promotion: Promotion) -> Launch:
+        """The launch of the ACTIVE run that the standby becomes."""
+        granted = {name: getattr(promotion, name) for name in Granted.model_fields}
+        return self.model_copy(update={"role": RunRole.ACTIVE, **granted})
+
+
+class Promotion(Document, Granted):
+    """Makes a standby the ACTIVE run: the keeper takes the pipeline's lock under `epoch`, then the driver compares
+    positions and begins. Obeyed once; `token` is that of the run."""
+
+    token: str
 
 
 class Handover(BaseModel):
@@ -391,8 +431,8 @@ class Status(Document):
 
     `beat` is CLOCK_BOOTTIME, `at` wall time. `progress` grows with every finished batch or idle look at the source, so
     that a living thread over dead work is seen as such. `stuck`: components that the last interrupt of a stop found at
-    work. `survey`: what was found of each partition where a position
-    asks for a decision.
+    work. `survey`: what was found of each partition where a position asks for a decision, and by a standby, which only
+    looks. `initialised_in`: seconds from the driver's start until every component was ready.
     """
 
     token: str
@@ -412,6 +452,7 @@ class Status(Document):
     intakes: list[IntakeStatus] = []
     findings: list[AgentFinding] = []
     survey: Survey | None = None
+    initialised_in: float | None = None
 
 
 class ExitRecord(Document):

@@ -97,7 +97,7 @@ class StopReason(StrEnum):
 
 
 class RunRole(StrEnum):
-    """ACTIVE consumes; STANDBY is initialised and probed, and consumes nothing."""
+    """ACTIVE consumes; STANDBY is initialised and probed, and consumes nothing until it is promoted to ACTIVE."""
 
     ACTIVE = "ACTIVE"
     STANDBY = "STANDBY"
@@ -126,6 +126,7 @@ class AgentPhase(StrEnum):
     """What an agent says of itself in status.json."""
 
     PREFLIGHT = "PREFLIGHT"
+    STANDBY = "STANDBY"
     STARTING = "STARTING"
     RUNNING = "RUNNING"
     DEGRADED = "DEGRADED"
@@ -139,6 +140,7 @@ class AgentPhase(StrEnum):
 class Command(StrEnum):
     """What the supervisor asks of an agent in control.json."""
 
+    STANDBY = "standby"
     RUN = "run"
     PAUSE = "pause"
     DRAIN_AND_STOP = "drain_and_stop"

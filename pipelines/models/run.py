@@ -41,7 +41,9 @@ class Host(models.Model):
 
 
 class Run(models.Model):
-    """One life of an agent. `number` grows per pipeline name for ever and is the epoch of an ACTIVE run.
+    """One life of an agent. `number` grows per pipeline name for ever. `epoch`, the fencing token, is of the same
+    sequence: the number itself where the run began as ACTIVE, a new one where a standby was promoted. A standby has
+    no epoch, and the lineage 0.
 
     `observed` is the agent's last status (queries, components, proof of pause), `journal_seq` and `journal_offset` say
     how far its journal has been taken in.
@@ -51,6 +53,7 @@ class Run(models.Model):
     pipeline_name = models.CharField(max_length=63)
     number = models.PositiveBigIntegerField()
     role = models.CharField(max_length=16, choices=choices(RunRole), default=RunRole.ACTIVE)
+    epoch = models.PositiveBigIntegerField(null=True, blank=True)
     revision = models.ForeignKey("pipelines.Revision", on_delete=models.PROTECT, related_name="runs")
     host = models.ForeignKey(Host, on_delete=models.PROTECT, related_name="runs")
     lineage = models.PositiveBigIntegerField()
@@ -74,6 +77,8 @@ class Run(models.Model):
     first_record_at = models.DateTimeField(null=True, blank=True)
     stop_requested_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    promoted_at = models.DateTimeField(null=True, blank=True, help_text="When a standby became the ACTIVE run.")
+    discarded_at = models.DateTimeField(null=True, blank=True, help_text="Since when a standby is not wanted any more.")
 
     in_hand = models.JSONField(
         default=list, help_text="crashes.InHand of each batch that it left when it ended by itself."
@@ -82,6 +87,7 @@ class Run(models.Model):
     dumped_at = models.FloatField(default=0.0, help_text="Wall seconds of the last of them.")
     journal_seq = models.PositiveBigIntegerField(default=0)
     journal_offset = models.PositiveBigIntegerField(default=0)
+    journal_whole = models.BooleanField(default=False, help_text="It has ended, and all of its journal was taken in.")
 
     class Meta:
         constraints = [
@@ -90,6 +96,11 @@ class Run(models.Model):
                 fields=["pipeline", "role"],
                 condition=~Q(state=RunState.ENDED),
                 name="one_live_run_per_pipeline_and_role",
+            ),
+            models.UniqueConstraint(fields=["pipeline_name", "epoch"], name="epochs_are_unique"),
+            models.CheckConstraint(
+                condition=Q(role=RunRole.ACTIVE, epoch__isnull=False) | Q(role=RunRole.STANDBY, epoch__isnull=True),
+                name="only_active_runs_have_an_epoch",
             ),
         ]
         indexes = [models.Index(fields=["pipeline", "-number"])]

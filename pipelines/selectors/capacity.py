@@ -13,13 +13,15 @@ from controlplane.shared.errors import NotFound
 from pipelines.domain.capacity import Room, agent_bytes
 from pipelines.domain.moving import ties
 from pipelines.domain.spec import ANY_HOST
-from pipelines.domain.states import DesiredState, Phase, RunState
+from pipelines.domain.states import DesiredState, Phase, RunRole, RunState
 from pipelines.domain.validate import validate_data
 from pipelines.models import Host, Pipeline, Position, Run
+from pipelines.selectors import runs as run_selectors
 from pipelines.selectors.hosts import LOST_AFTER, host_rows, host_view
 from pipelines.selectors.views import GuestView, HostDetailView, HostView
 
-_HEAP = "current_revision__definition__placement__launcher__driver_memory"
+_MEMORY = "definition__placement__launcher__driver_memory"
+_HEAP = f"current_revision__{_MEMORY}"
 
 
 def takers() -> QuerySet[Host]:
@@ -29,7 +31,7 @@ def takers() -> QuerySet[Host]:
 
 def promised() -> QuerySet[Pipeline]:
     """Pipelines that have a place on their host: with a living run, or with one to come without a person."""
-    living = Run.objects.filter(pipeline=OuterRef("pk")).exclude(state=RunState.ENDED)
+    living = run_selectors.living_runs().filter(pipeline=OuterRef("pk"))
     waiting = Q(phase__in=[Phase.BLOCKED, Phase.FAILED], generation=F("observed_generation"))
     coming = ~Q(desired_state=DesiredState.STOPPED) & ~waiting
     return Pipeline.objects.filter(archived_at=None, host__isnull=False).filter(Q(Exists(living)) | coming)
@@ -51,7 +53,7 @@ def host(name: str) -> HostDetailView:
 
 
 def _guests(name: str) -> list[GuestView]:
-    living = Run.objects.filter(pipeline=OuterRef("pk")).exclude(state=RunState.ENDED).values("number")[:1]
+    living = run_selectors.living_runs().filter(pipeline=OuterRef("pk")).values("number")[:1]
     read = Exists(Position.objects.filter(pipeline=OuterRef("pk")))
     rows = promised().filter(host=name).select_related("current_revision").annotate(live=Subquery(living), read=read)
     return [
@@ -73,7 +75,12 @@ def wanted_host(pipeline: Pipeline) -> str:
 
 def need_of(pipeline: Pipeline) -> int:
     """Bytes that an agent of it takes."""
-    return agent_bytes(definition_of(pipeline).get("placement", {}).get("launcher", {}).get("driver_memory"))
+    return need_by(definition_of(pipeline))
+
+
+def need_by(definition: dict[str, Any]) -> int:
+    """Bytes that an agent with this definition takes."""
+    return agent_bytes(definition.get("placement", {}).get("launcher", {}).get("driver_memory"))
 
 
 def tied(pipeline: Pipeline) -> list[str]:
@@ -94,13 +101,17 @@ def definition_of(pipeline: Pipeline) -> dict[str, Any]:
 
 
 def rooms(hosts: Iterable[Host], beside: Pipeline | None = None) -> list[Room]:
-    """The rooms of hosts, in a query; what `beside` takes itself is not counted."""
+    """The rooms of hosts, in two queries; what `beside` takes itself is not counted, its standby is."""
     found = list(hosts)
-    others = promised().filter(host__in=[host.name for host in found])
+    names = [host.name for host in found]
+    others = promised().filter(host__in=names)
     if beside is not None:
         others = others.exclude(id=beside.id)
     taken: dict[str, list[int]] = defaultdict(list)
     for name, heap in others.values_list("host_id", _HEAP):
+        taken[str(name)].append(agent_bytes(heap))
+    waiting = Run.objects.filter(role=RunRole.STANDBY, host__in=names).exclude(state=RunState.ENDED)
+    for name, heap in waiting.values_list("host_id", f"revision__{_MEMORY}"):
         taken[str(name)].append(agent_bytes(heap))
     return [
         Room(

@@ -10,6 +10,7 @@ from pipelines.domain.crashes import SAME_CRASHES, Crash, InHand, Quarantined, S
 from pipelines.domain.positions import PartitionPosition
 from pipelines.domain.states import LedgerState, RunOutcome, RunState
 from pipelines.models import LedgerBatch, Pipeline, Position, Quarantine, Run
+from pipelines.selectors.runs import active_runs
 from pipelines.selectors.views import QuarantinedView, QuarantineView, SuspectView
 
 Place = tuple[str, str, str, int]
@@ -27,7 +28,7 @@ def left_in_hand(run: Run, suspects: list[PartitionPosition]) -> Crash:
 
 def crashes_before(run: Run) -> list[Crash]:
     """What the runs directly before one had in hand when they crashed, newest first; empty for one that did not."""
-    ended = Run.objects.filter(pipeline_id=run.pipeline_id, number__lt=run.number).order_by("-number")
+    ended = active_runs().filter(pipeline_id=run.pipeline_id, epoch__lt=run.epoch).order_by("-epoch")
     return [_crash(each) for each in ended[: SAME_CRASHES - 1]]
 
 
@@ -41,13 +42,13 @@ def _in_hand(run: Run) -> Crash:
 
 def crashed_in_hand(pipeline_id: UUID) -> bool:
     """Whether the last run that is over left a batch behind when it ended by itself."""
-    last = Run.objects.filter(pipeline_id=pipeline_id, state=RunState.ENDED).order_by("-number").first()
+    last = active_runs().filter(pipeline_id=pipeline_id, state=RunState.ENDED).order_by("-epoch").first()
     return last is not None and bool(last.in_hand) and last.outcome in CRASHES | {RunOutcome.BLOCKED}
 
 
 def offered(pipeline: Pipeline) -> list[Suspect]:
     """The records that a person may want to put in quarantine: those of a crash loop, or what the last run left."""
-    ended = Run.objects.filter(pipeline=pipeline, state=RunState.ENDED).order_by("-number")
+    ended = active_runs().filter(pipeline=pipeline, state=RunState.ENDED).order_by("-epoch")
     runs = list(ended[:SAME_CRASHES])
     if not runs or LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.PLANNED).first() is None:
         return []

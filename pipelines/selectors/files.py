@@ -12,7 +12,16 @@ def runs_of(host: str) -> list[Run]:
     """Every run that was on a host, without what is large."""
     rows = Run.objects.filter(host_id=host).select_related("pipeline").order_by("number")
     return list(
-        rows.only("pipeline_name", "number", "lineage", "state", "ended_at", "journal_offset", "pipeline__archived_at")
+        rows.only(
+            "pipeline_name",
+            "number",
+            "epoch",
+            "lineage",
+            "state",
+            "ended_at",
+            "journal_offset",
+            "pipeline__archived_at",
+        )
     )
 
 
@@ -40,10 +49,11 @@ def purged() -> list[Purged]:
 
 
 def last_numbers() -> dict[str, int]:
-    """The last run number of every name that the database knows."""
+    """The last run number or epoch of every name that the database knows."""
     kept = dict(RunNumber.objects.values_list("pipeline_name", "last"))
-    found = Run.objects.order_by().values("pipeline_name").annotate(last=Max("number"))
-    return kept | {row["pipeline_name"]: max(row["last"], kept.get(row["pipeline_name"], 0)) for row in found}
+    found = Run.objects.order_by().values("pipeline_name").annotate(number=Max("number"), epoch=Max("epoch"))
+    last = {row["pipeline_name"]: max(row["number"], row["epoch"] or 0) for row in found}
+    return kept | {name: max(number, kept.get(name, 0)) for name, number in last.items()}
 
 
 def resting(host: str) -> list[Pipeline]:

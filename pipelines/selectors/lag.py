@@ -13,8 +13,9 @@ from django.db.models import Case, F, Q, QuerySet, When
 from controlplane.shared import clock
 from pipelines.domain.alert_rules import Facts
 from pipelines.domain.lag import MOST_CELLS, MOST_POINTS, STEPS, from_rows, positions_of, step_for
-from pipelines.domain.states import Phase, RunState
+from pipelines.domain.states import Phase
 from pipelines.models import LagPoint, Pipeline, Position, Revision, Run
+from pipelines.selectors.runs import living_runs
 from pipelines.selectors.watch_views import LagPartitionView, LagPointView, LagView
 
 DEFAULT_SPAN = timedelta(hours=1)
@@ -32,7 +33,7 @@ class Watched:
 
 def watched(host: str) -> list[Watched]:
     """Every pipeline of a host, in two queries whatever their number."""
-    living = Run.objects.filter(pipeline__host_id=host).exclude(state=RunState.ENDED).order_by("number")
+    living = living_runs().filter(pipeline__host_id=host)
     runs = {pipeline: (revision, seen) for pipeline, revision, seen in _observed(living)}
     rows = Pipeline.objects.filter(host_id=host, archived_at__isnull=True).only(
         "id", "name", "labels", "phase", "phase_message", "conditions", "current_revision_id"

@@ -16,13 +16,13 @@ from pipelines.domain.actions import Situation, allowed_actions
 from pipelines.domain.conditions import Condition, ConditionStatus, ConditionType, Known, completed, headline
 from pipelines.domain.findings import Finding
 from pipelines.domain.roles import Role
-from pipelines.domain.states import LIVE_PHASES, DesiredState, Phase, RunState, StopReason
+from pipelines.domain.states import LIVE_PHASES, DesiredState, Phase, StopReason
 from pipelines.models import Operation, Pipeline, Run
 from pipelines.selectors.hosts import supervised
 from pipelines.selectors.live import component_views, intake_views, live_view, query_views, recorded_frame
 from pipelines.selectors.operations import short_view
 from pipelines.selectors.positions import choice_views
-from pipelines.selectors.runs import run_view, runs
+from pipelines.selectors.runs import living_runs, run_view, runs
 from pipelines.selectors.situations import open_operations, situation
 from pipelines.selectors.views import (
     AllowedActionView,
@@ -101,7 +101,7 @@ class Surroundings:
         return {run.pipeline_id: run for run in whole.defer("identity")}
 
     def _living(self, ids: Sequence[Any]) -> QuerySet[Run]:
-        return Run.objects.exclude(state=RunState.ENDED).filter(pipeline__in=ids).order_by("number")
+        return living_runs().filter(pipeline__in=ids)
 
 
 def pipeline_views(found: Sequence[Pipeline], role: Role) -> list[PipelineView]:

@@ -11,7 +11,7 @@ from controlplane.shared import clock
 from pipelines.domain.position_plan import Plan, PlannedMove, Survey, choices
 from pipelines.domain.positions import FINDING_CODES, SourceIdentity
 from pipelines.domain.states import LedgerState, LookState
-from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionLook, Run
+from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionLook
 from pipelines.selectors.hosts import supervised
 from pipelines.selectors.position_views import (
     ChoiceView,
@@ -23,6 +23,7 @@ from pipelines.selectors.position_views import (
     PositionFindingView,
     PositionsView,
 )
+from pipelines.selectors.runs import last_active
 
 
 def identities(pipeline_id: UUID) -> list[SourceIdentity]:
@@ -37,11 +38,11 @@ def basis(pipeline: Pipeline) -> dict[str, Any]:
     """What of the database a plan is made against: while this is the same, so is its outcome."""
     rows = Position.objects.filter(pipeline=pipeline).order_by("source", "channel", "topic", "partition")
     open_batches = LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.PLANNED).order_by("pk")
-    last = Run.objects.filter(pipeline=pipeline).order_by("-number").values_list("number", flat=True).first()
+    last = last_active(pipeline.id)
     return {
         "pipeline": str(pipeline.id),
         "revision": pipeline.current_revision_id,
-        "run": last or 0,
+        "run": last.number if last else 0,
         "closed_lineage": pipeline.closed_lineage,
         "positions": [[row.source, row.channel, row.topic, row.partition, row.next_offset] for row in rows],
         "open_batches": [[row.source, row.channel, row.first_batch] for row in open_batches],
@@ -62,7 +63,7 @@ def get_look(look_id: UUID) -> PositionLook:
 def latest_survey(pipeline: Pipeline) -> Survey | None:
     """What was found last, by a look or by an agent that ended because of it."""
     look = PositionLook.objects.filter(pipeline=pipeline, survey__isnull=False).order_by("-answered_at").first()
-    run = Run.objects.filter(pipeline=pipeline).order_by("-number").first()
+    run = last_active(pipeline.id)
     told = [look.survey if look else None, (run.observed or {}).get("survey") if run else None]
     found = [Survey.model_validate(each) for each in told if each]
     return max(found, key=lambda survey: survey.at, default=None)

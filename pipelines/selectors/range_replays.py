@@ -8,9 +8,10 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from controlplane.shared import clock
-from pipelines.domain.states import OperationKind, RunState
-from pipelines.models import Operation, Pipeline, Run
+from pipelines.domain.states import OperationKind
+from pipelines.models import Operation, Pipeline
 from pipelines.selectors.operations import operation_view
+from pipelines.selectors.runs import living_runs
 from pipelines.selectors.situations import OPEN_STATES
 from pipelines.selectors.watch_views import RangeReplayView
 
@@ -53,5 +54,4 @@ def under_way(name: str) -> tuple[Operation | None, bool]:
         return None, False
     if operation is None:
         return None, False
-    living = Run.objects.filter(pipeline_id=operation.pipeline_id).exclude(state=RunState.ENDED)
-    return operation, living.exists()
+    return operation, living_runs().filter(pipeline_id=operation.pipeline_id).exists()

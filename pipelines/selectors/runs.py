@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from django.db.models import Max, QuerySet
 
 from pipelines.domain.states import RunOutcome, RunRole, RunState
 from pipelines.models import Pipeline, Run, RunNumber
 from pipelines.selectors.views import RunView
+
+
+def active_runs() -> QuerySet[Run]:
+    """Runs that consume or have consumed; a standby is among them from its promotion on."""
+    return Run.objects.filter(role=RunRole.ACTIVE)
+
+
+def living_runs() -> QuerySet[Run]:
+    """ACTIVE runs that are not proven over; at most one of each pipeline."""
+    return active_runs().exclude(state=RunState.ENDED)
+
+
+def last_active(pipeline_id: UUID) -> Run | None:
+    """The run of a pipeline that has the highest epoch: the last one that could consume."""
+    return active_runs().filter(pipeline_id=pipeline_id).order_by("-epoch").first()
 
 
 def runs(*, pipeline: Pipeline | None = None) -> QuerySet[Run]:
@@ -21,7 +38,7 @@ def run_view(run: Run) -> RunView:
         id=run.pk,
         number=run.number,
         role=RunRole(run.role),
-        epoch=run.number,
+        epoch=run.epoch,
         revision=run.revision.number,
         host=run.host_id,
         lineage=run.lineage,
@@ -35,6 +52,7 @@ def run_view(run: Run) -> RunView:
         started_at=run.started_at,
         first_record_at=run.first_record_at,
         ended_at=run.ended_at,
+        promoted_at=run.promoted_at,
         stop_requested_at=run.stop_requested_at,
         start_requested_at=run.start_requested_at,
         driver_pid=run.driver_pid,
@@ -44,7 +62,13 @@ def run_view(run: Run) -> RunView:
 
 
 def next_number(pipeline_name: str) -> int:
-    """The number of a name's next run; it grows for ever, over deleted and purged pipelines too."""
-    last = Run.objects.filter(pipeline_name=pipeline_name).aggregate(last=Max("number"))["last"] or 0
-    kept = RunNumber.objects.filter(pipeline_name=pipeline_name).values_list("last", flat=True).first() or 0
-    return max(last, kept) + 1
+    """The number of a name's next run, or the epoch of its next promotion; it grows for ever, over deleted and purged
+    pipelines too."""
+    return last_number(pipeline_name) + 1
+
+
+def last_number(pipeline_name: str) -> int:
+    """The last number that a name has given away, as a run's number or as an epoch; 0 without any."""
+    used = Run.objects.filter(pipeline_name=pipeline_name).aggregate(number=Max("number"), epoch=Max("epoch"))
+    kept = RunNumber.objects.filter(pipeline_name=pipeline_name).values_list("last", flat=True).first()
+    return max(used["number"] or 0, used["epoch"] or 0, kept or 0)

@@ -12,9 +12,9 @@ from pipelines.domain.states import (
     DesiredState,
     OperationKind,
     Phase,
-    RunState,
 )
 from pipelines.models import Operation, Pipeline, Run
+from pipelines.selectors.runs import living_runs
 
 OPEN_STATES = [state.value for state in OPEN_OPERATION_STATES]
 SIDE_KINDS = [kind.value for kind in SIDE_OPERATIONS]
@@ -31,8 +31,8 @@ def open_operation(pipeline: Pipeline) -> Operation | None:
 
 
 def live_run(pipeline: Pipeline) -> Run | None:
-    """The run that is not proven over."""
-    return Run.objects.exclude(state=RunState.ENDED).filter(pipeline=pipeline).order_by("-number").first()
+    """The ACTIVE run that is not proven over; a standby is not the pipeline's."""
+    return living_runs().filter(pipeline=pipeline).first()
 
 
 def situation(

@@ -13,15 +13,19 @@ from django.db.models import Exists, F, Max, OuterRef, Q, Sum
 
 from pipelines.domain.journal import Planned, SinkSwitched
 from pipelines.domain.ledger import COUNTERS, Books
+from pipelines.domain.lineage import Before
 from pipelines.domain.positions import PartitionPosition
 from pipelines.domain.protocol import QueryHead
 from pipelines.domain.sink_groups import Penalty
-from pipelines.domain.states import DesiredState, LedgerState, Phase, RunState
+from pipelines.domain.spec import Definition
+from pipelines.domain.states import DesiredState, LedgerState, Phase, RunRole, RunState
 from pipelines.models import Event, Host, LedgerBatch, Operation, Pipeline, Position, Reconciliation, Revision, Run
+from pipelines.selectors import positions
+from pipelines.selectors import runs as run_selectors
 from pipelines.selectors.situations import open_operations
 
 _UNUSED_OF_RUN = (
-    "observed", "identity", "in_hand", "dumps", "host", "role", "outcome", "rung", "keeper_pid", "started_at",
+    "observed", "identity", "in_hand", "dumps", "host", "outcome", "rung", "keeper_pid", "started_at",
     "ended_at", "start_requested_at", "stop_requested_at",
 )  # fmt: skip
 _UNUSED_OF_PIPELINE = (
@@ -33,11 +37,17 @@ SWITCH_EVENTS = ("sink.switched", "sink.recovered")
 
 @dataclass(frozen=True)
 class Row:
-    """A pipeline of the host with its run that is not over and its open operation."""
+    """A pipeline of the host with its run that is not over and its open operation; or a standby on the host, with its
+    pipeline, which may be another host's."""
 
     pipeline: Pipeline
     run: Run | None
     operation: Operation | None
+
+    @property
+    def is_standby(self) -> bool:
+        """Whether it is about a run that consumes nothing."""
+        return self.run is not None and self.run.role == RunRole.STANDBY
 
 
 def roster(host: str, busy: AbstractSet[UUID] | None) -> list[Row]:
@@ -46,7 +56,7 @@ def roster(host: str, busy: AbstractSet[UUID] | None) -> list[Row]:
     One that rests as it was asked to, without a run and without an operation, needs nothing, unless it is among `busy`;
     None: every pipeline is wanted.
     """
-    living = Run.objects.filter(pipeline__host_id=host).exclude(state=RunState.ENDED).defer(*_UNUSED_OF_RUN)
+    living = run_selectors.living_runs().filter(pipeline__host_id=host).defer(*_UNUSED_OF_RUN)
     runs = {run.pipeline_id: run for run in living}
     operations = {o.pipeline_id: o for o in open_operations().filter(pipeline__host_id=host)}
     resting = Q(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED, generation=F("observed_generation"))
@@ -54,6 +64,14 @@ def roster(host: str, busy: AbstractSet[UUID] | None) -> list[Row]:
     pipelines = Pipeline.objects.filter(wanted, host_id=host, archived_at__isnull=True).order_by("name")
     pipelines = pipelines.defer(*_UNUSED_OF_PIPELINE)
     return [Row(p, runs.get(p.id), operations.get(p.id)) for p in pipelines]
+
+
+def standbys(host: str) -> list[Row]:
+    """The standbys on a host that are not over; one query."""
+    found = Run.objects.filter(host_id=host, role=RunRole.STANDBY).exclude(state=RunState.ENDED)
+    unused = [*_UNUSED_OF_RUN, *(f"pipeline__{name}" for name in _UNUSED_OF_PIPELINE if name != "archived_at")]
+    rows = found.select_related("pipeline").defer(*unused).order_by("pipeline_name")
+    return [Row(run.pipeline, run, None) for run in rows]
 
 
 def homeless() -> list[Pipeline]:
@@ -68,14 +86,14 @@ def leases() -> list[Host]:
 
 
 def living_runs(host: str) -> list[Run]:
-    """Runs on a host that are not proven over, with their pipelines and revisions, oldest first."""
-    runs = Run.objects.filter(host_id=host).exclude(state=RunState.ENDED).defer("observed", "identity")
+    """ACTIVE runs on a host that are not proven over, with their pipelines and revisions, oldest first."""
+    runs = run_selectors.living_runs().filter(host_id=host).defer("observed", "identity")
     return list(runs.select_related("revision", "pipeline", "pipeline__current_revision").order_by("pk"))
 
 
 def waiting_without_run(host: str) -> list[Pipeline]:
     """Pipelines of a host that something is wanted of and that have no run, unless a person has to decide first."""
-    living = Run.objects.filter(pipeline=OuterRef("pk")).exclude(state=RunState.ENDED)
+    living = run_selectors.living_runs().filter(pipeline=OuterRef("pk"))
     decided = ~Q(phase__in=[Phase.BLOCKED, Phase.FAILED]) | Q(generation__gt=F("observed_generation"))
     wanted = Pipeline.objects.filter(decided, host_id=host, archived_at=None).exclude(
         desired_state=DesiredState.STOPPED
@@ -117,8 +135,25 @@ def reconciliation(pipeline_id: UUID) -> bool:
 
 
 def last_run(pipeline_id: UUID) -> Run | None:
-    """The newest run of a pipeline, with its revision."""
-    return Run.objects.filter(pipeline_id=pipeline_id).select_related("revision").order_by("-number").first()
+    """The last run of a pipeline that could consume, with its revision."""
+    active = run_selectors.active_runs().filter(pipeline_id=pipeline_id)
+    return active.select_related("revision").order_by("-epoch").first()
+
+
+def before(pipeline: Pipeline) -> Before | None:
+    """What the next run of a pipeline follows; None where nothing of it ever consumed."""
+    run = last_run(pipeline.id)
+    if run is None:
+        return None
+    return Before(
+        definition=Definition.model_validate(run.revision.definition),
+        lineage=run.lineage,
+        host=run.host_id,
+        has_read=has_positions(pipeline.id),
+        open_batches=open_batches(pipeline.id),
+        closed=run.lineage <= pipeline.closed_lineage,
+        identified=frozenset(each.source for each in positions.identities(pipeline.id)),
+    )
 
 
 def has_positions(pipeline_id: UUID) -> bool:

@@ -239,12 +239,13 @@ class ConditionView(View):
 
 class RunView(View):
     """One life of an agent. `rung`: how far its stop had to climb; `stuck`: the components that the stop found at work;
-    `dumps`: files of its stacks, at /runs/{id}/stacks."""
+    `dumps`: files of its stacks, at /runs/{id}/stacks. A standby has no epoch, and the lineage 0, until it is
+    promoted."""
 
     id: int
     number: int
     role: RunRole
-    epoch: int
+    epoch: int | None
     revision: int
     host: str
     lineage: int
@@ -258,6 +259,7 @@ class RunView(View):
     started_at: datetime
     first_record_at: datetime | None
     ended_at: datetime | None
+    promoted_at: datetime | None
     stop_requested_at: datetime | None
     start_requested_at: datetime | None
     driver_pid: int | None

@@ -8,6 +8,7 @@ from controlplane.shared import clock
 from controlplane.shared.errors import Conflict, Invalid
 from pipelines.domain.actions import Action, Outcome, judge
 from pipelines.models import Pipeline, Purged, Revision, Run, RunNumber
+from pipelines.selectors.runs import last_number
 from pipelines.selectors.situations import situation_of
 from pipelines.services import audit, events
 from pipelines.services.audit import Actor
@@ -62,8 +63,6 @@ def _storages(pipeline: Pipeline) -> list[str]:
 
 def _keep_last_number(pipeline: Pipeline) -> int:
     """Keep the number of its last run, and return it; 0 where there was none."""
-    last = Run.objects.filter(pipeline_name=pipeline.name).order_by("-number").values_list("number", flat=True).first()
-    kept, _ = RunNumber.objects.get_or_create(pipeline_name=pipeline.name, defaults={"last": last or 0})
-    if last is not None and last > kept.last:
-        RunNumber.objects.filter(pipeline_name=pipeline.name).update(last=last)
-    return last or 0
+    last = last_number(pipeline.name)
+    RunNumber.objects.update_or_create(pipeline_name=pipeline.name, defaults={"last": last})
+    return last

@@ -41,10 +41,13 @@ class Portion:
 
     @classmethod
     def of(cls, run: Run, entries: Sequence[Entry], offset: int) -> Portion:
-        """Check what was read. Raises JournalCorrupt for entries of another epoch, or that are not what they say."""
-        stale = next((entry for entry in entries if entry.epoch != run.number), None)
+        """Check what was read. Raises JournalCorrupt for entries of another epoch, or that are not what they say.
+
+        A standby has no epoch, and tells of its own life alone.
+        """
+        stale = next((entry for entry in entries if not _is_of(entry, run)), None)
         if stale is not None:
-            raise JournalCorrupt(f"entry {stale.n} is of epoch {stale.epoch}, not {run.number}")
+            raise JournalCorrupt(f"entry {stale.n} ({stale.kind}) is of epoch {stale.epoch}, not {run.epoch or 0}")
         known = [(e.kind, _payload(e), datetime.fromtimestamp(e.at, UTC)) for e in entries if e.kind in _HANDLERS]
         return cls(run, known, entries[-1].n, offset)
 
@@ -345,6 +348,10 @@ def _told(switched: journal.SinkSwitched) -> str:
     out = f" It is left alone for {switched.penalty_ms / 1000:g} s." if switched.penalty_ms else ""
     following = f"{switched.to} is tried next." if switched.to else "No other sink is left to try."
     return f"{sink} failed ({switched.failures} in a row): {switched.cause}. {following}{out}"
+
+
+def _is_of(entry: Entry, run: Run) -> bool:
+    return entry.epoch == run.epoch if entry.epoch else entry.kind in journal.OWN_LIFE
 
 
 def _payload(entry: Entry) -> Frozen:

@@ -11,6 +11,7 @@ from django.db import transaction
 
 from controlplane.shared import dispatch
 from pipelines.domain.protocol import Status
+from pipelines.domain.states import RunRole
 from pipelines.models import Event, Host, IdempotencyKey, Pipeline, Run, Sample
 from pipelines.selectors.live import live_frame
 from pipelines.services import bulk, dead_letters
@@ -80,22 +81,31 @@ class Report:
 
 @fenced
 def record_statuses(reports: Sequence[Report]) -> None:
-    """Store what agents report, a statement per table; open pages are told after the commit."""
+    """Store what agents report, a statement per table; open pages are told after the commit.
+
+    What a standby reports is not what its pipeline does: it is kept with its run alone.
+    """
     for each in reports:
         if each.run.first_record_at is None:
             each.run.first_record_at = _first_record(each.status)
-    frames = [live_frame(each.pipeline, each.status.queries, each.status.at) for each in reports]
-    observed = [
-        {
-            "id": each.run.pk,
-            "observed": {**each.status.model_dump(mode="json"), "live": frame["live"]},
-            "first_record_at": each.run.first_record_at,
-        }
-        for each, frame in zip(reports, frames, strict=True)
-    ]
-    bulk.update(Run, observed)
-    bulk.insert([_sample(each, frame) for each, frame in zip(reports, frames, strict=True) if each.sample])
-    transaction.on_commit(lambda: dispatch.publish_all("live", frames))
+    frames = {
+        each.run.pk: live_frame(each.pipeline, each.status.queries, each.status.at)
+        for each in reports
+        if each.run.role == RunRole.ACTIVE
+    }
+    bulk.update(Run, [_observed(each, frames.get(each.run.pk)) for each in reports])
+    moving = [each for each in reports if each.sample and each.run.pk in frames]
+    bulk.insert([_sample(each, frames[each.run.pk]) for each in moving])
+    transaction.on_commit(lambda: dispatch.publish_all("live", list(frames.values())))
+
+
+def _observed(report: Report, frame: dict[str, Any] | None) -> dict[str, Any]:
+    live = {"live": frame["live"]} if frame else {}
+    return {
+        "id": report.run.pk,
+        "observed": {**report.status.model_dump(mode="json"), **live},
+        "first_record_at": report.run.first_record_at,
+    }
 
 
 def _sample(report: Report, frame: dict[str, Any]) -> Sample:

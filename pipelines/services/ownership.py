@@ -28,6 +28,7 @@ from pipelines.domain.states import (
 from pipelines.models import Host, LedgerBatch, Operation, Pipeline, Run
 from pipelines.selectors.capacity import tied
 from pipelines.selectors.hosts import LOST_AFTER, seen_within
+from pipelines.selectors.runs import last_active
 from pipelines.selectors.situations import live_run
 from pipelines.services import alerts, audit, events, operations, placement, runs
 from pipelines.services.audit import Actor
@@ -139,7 +140,7 @@ def move(*, pipeline: Pipeline, living: Collection[str], reason: str, lapsed: La
     same = Pipeline.objects.filter(id=pipeline.id, host_id=pipeline.host_id, generation=pipeline.generation)
     if new is None or not same.update(host_id=new):
         return None
-    run = Run.objects.filter(pipeline=pipeline).order_by("-number").first()
+    run = last_active(pipeline.id)
     if run is not None:
         abandon_open_batches(pipeline=pipeline, run=run)
     _tell_move(pipeline, new, reason)

@@ -14,7 +14,7 @@ from pipelines.domain.capacity import Room, lacking, least_loaded
 from pipelines.domain.findings import Finding
 from pipelines.domain.spec import ANY_HOST
 from pipelines.models import Host, Pipeline
-from pipelines.selectors.capacity import need_of, rooms, takers, tied, wanted_host
+from pipelines.selectors.capacity import need_by, need_of, rooms, takers, tied, wanted_host
 from pipelines.selectors.situations import live_run
 from pipelines.services.fencing import fenced
 
@@ -37,6 +37,14 @@ def choose(pipeline: Pipeline) -> str | None:
     return _anywhere(pipeline, present)
 
 
+def room_for_standby(name: str, definition: dict[str, Any]) -> Host:
+    """The host, which has room for one more agent beside all that it has, those of the same pipeline included.
+
+    Raises Conflict where it never was, is being drained, or has no room.
+    """
+    return _with_room(_known(name), need_by(definition), None)
+
+
 def _anywhere(pipeline: Pipeline, present: Host | None) -> str | None:
     """The present host if it takes agents, for its checkpoints are there, else the one with the most room."""
     need, found = need_of(pipeline), rooms(_locked(takers()), beside=pipeline)
@@ -51,16 +59,20 @@ def _anywhere(pipeline: Pipeline, present: Host | None) -> str | None:
 
 def _on(host: Host, pipeline: Pipeline) -> str:
     """This host and no other. Raises Conflict where it takes no more agents."""
+    return _with_room(host, need_of(pipeline), pipeline).name
+
+
+def _with_room(host: Host, need: int, beside: Pipeline | None) -> Host:
     if host.drained_at is not None:
         raise Conflict(
             f"{host.name} is being drained and takes no new agents.",
             code="host_drained",
             hint=f"Take it back with `headgate hosts undrain {host.name}`, or change placement.host.",
         )
-    need, found = need_of(pipeline), rooms([host], beside=pipeline)
+    found = rooms([host], beside=beside)
     if least_loaded(found, need) is None:
         raise _no_room(found, need)
-    return host.name
+    return host
 
 
 def _no_room(found: list[Room], need: int) -> Conflict:

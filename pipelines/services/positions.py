@@ -22,6 +22,7 @@ from pipelines.domain.states import LedgerState, LookState, Phase
 from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionLook, Run
 from pipelines.selectors.hosts import supervised
 from pipelines.selectors.positions import basis
+from pipelines.selectors.runs import last_active
 from pipelines.selectors.situations import live_run
 from pipelines.services import alerts, audit, events
 from pipelines.services.audit import Actor
@@ -225,7 +226,7 @@ def _move(pipeline: Pipeline, moves: Sequence[PlannedMove], survey: Survey) -> N
 
 
 def _last_lineage(pipeline: Pipeline) -> int:
-    last = Run.objects.filter(pipeline=pipeline).order_by("-number").first()
+    last = last_active(pipeline.id)
     return last.lineage if last else 0
 
 

@@ -155,13 +155,13 @@ def order_of(operation: Operation) -> Order:
 
 @transaction.atomic
 def take_in(*, operation: Operation, journals: Sequence[tuple[int, Sequence[Entry]]]) -> None:
-    """Take in what the runs that took part have written: (run number, entries), oldest first. Ends the operation with
+    """Take in what the runs that took part have written: (epoch, entries), oldest first. Ends the operation with
     the journal's last word."""
     order = order_of(operation)
-    runs = Run.objects.filter(pipeline_id=operation.pipeline_id, number__in=[number for number, _ in journals])
-    by_number = {run.number: run for run in runs}
-    for number, entries in journals:
-        if (run := by_number.get(number)) is not None:
+    runs = Run.objects.filter(pipeline_id=operation.pipeline_id, epoch__in=[epoch for epoch, _ in journals])
+    by_epoch = {run.epoch: run for run in runs}
+    for epoch, entries in journals:
+        if (run := by_epoch.get(epoch)) is not None:
             _take_in(operation, order, run, entries)
     _report(operation, order)
     last = next((each for _, entries in reversed(journals) for each in entries if each.kind is EntryKind.EXIT), None)

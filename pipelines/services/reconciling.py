@@ -61,7 +61,7 @@ def notice(*, pipeline: Pipeline, finding: Finding) -> None:
 def adopt(
     *, pipeline: Pipeline, launch: Launch, run_dir: Path, exit_record: ExitRecord | None, alive: bool, now: datetime
 ) -> Run:
-    """A row for a run that only its host knows; its journal is the caller's to take in.
+    """A row for a run that only its host knows; the caller takes its journal in, in the same transaction.
 
     One whose agent lives is PENDING, and the next tick knows it by its token.
     """
@@ -70,6 +70,8 @@ def adopt(
         pipeline=pipeline,
         pipeline_name=pipeline.name,
         number=launch.run,
+        role=launch.role,
+        epoch=launch.epoch or None,
         revision=_revision(pipeline, launch),
         host_id=launch.host,
         lineage=launch.lineage,
@@ -81,6 +83,7 @@ def adopt(
         exit_code=exit_record.exit_code if exit_record else None,
         exit_reason="" if alive else reason,
         ended_at=None if alive else now,
+        journal_whole=not alive,
     )
     message = f"Run {run.number} was taken over from {launch.host}, which knew more than the database."
     events.record(kind="run.adopted", message=message, pipeline=pipeline, run=run, data={"lineage": run.lineage})

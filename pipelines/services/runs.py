@@ -28,12 +28,12 @@ from pipelines.services.transitions import set_phase
 
 MOST_DUMPS = 20
 """So many of a run are kept, the last ones, as the keeper does."""
-_STARTS = (OperationKind.START, OperationKind.RESTART)
+STARTS = (OperationKind.START, OperationKind.RESTART)
+NO_RESTART: dict[str, Any] = {"restart_boot_id": "", "restart_boottime": None, "restart_at": None}
 _LATE_HINTS = {
     OperationKind.PAUSE: "Try again when the sink is faster, make batches smaller, or raise lifecycle.drain_timeout.",
     OperationKind.STOP: "Try again when the sink is faster, raise lifecycle.drain_timeout, or stop without a way back.",
 }
-_NO_RESTART: dict[str, Any] = {"restart_boot_id": "", "restart_boottime": None, "restart_at": None}
 
 
 class Overtaken(Exception):
@@ -58,7 +58,7 @@ def create_run(*, pipeline: Pipeline, wanted: NextRun, now: datetime) -> Run:
 
     Raises Overtaken, also where a decision about positions has ended a lineage since this one was chosen.
     """
-    fields: dict[str, Any] = {"observed_generation": pipeline.generation, "findings": [], **_NO_RESTART}
+    fields: dict[str, Any] = {"observed_generation": pipeline.generation, "findings": [], **NO_RESTART}
     if wanted.fresh:
         fields["restart_count"] = 0
     same = Pipeline.objects.filter(
@@ -74,6 +74,7 @@ def create_run(*, pipeline: Pipeline, wanted: NextRun, now: datetime) -> Run:
         pipeline=pipeline,
         pipeline_name=pipeline.name,
         number=number,
+        epoch=number,
         revision=pipeline.current_revision,
         host_id=wanted.host,
         lineage=wanted.lineage or number,
@@ -84,7 +85,7 @@ def create_run(*, pipeline: Pipeline, wanted: NextRun, now: datetime) -> Run:
     )
     message = f"Run {number} starts on {wanted.host}."
     events.record(kind="run.started", message=message, pipeline=pipeline, run=run, data={"lineage": run.lineage})
-    _change_phase(pipeline, Phase.PREFLIGHT, "starting", message, run)
+    change_phase(pipeline, Phase.PREFLIGHT, "starting", message, run)
     return run
 
 
@@ -95,13 +96,14 @@ def _next_number(name: str, floor: int) -> int:
 
 def _start_requested(pipeline: Pipeline) -> datetime | None:
     """When a person asked for this start; None for one that the supervisor makes by itself."""
-    asked = Operation.objects.filter(pipeline=pipeline, kind__in=_STARTS, state__in=operations.OPEN)
+    asked = Operation.objects.filter(pipeline=pipeline, kind__in=STARTS, state__in=operations.OPEN)
     return asked.values_list("created_at", flat=True).first()
 
 
-def _change_phase(
+def change_phase(
     pipeline: Pipeline, new: Phase, reason: str, message: str, run: Run | None, stop: StopReason | None = None
 ) -> None:
+    """From the phase that was read, in the transaction of what causes it. Raises Overtaken."""
     changed = set_phase(
         pipeline_id=pipeline.id,
         expected=Phase(pipeline.phase),
@@ -119,13 +121,13 @@ def _change_phase(
 def refuse_start(*, pipeline: Pipeline, findings: Sequence[Mapping[str, Any]]) -> None:
     """A start that cannot be made as it is: BLOCKED with the findings, before any run exists. Raises Overtaken."""
     first = findings[0]
-    fields = {"observed_generation": pipeline.generation, "findings": list(findings), **_NO_RESTART}
+    fields = {"observed_generation": pipeline.generation, "findings": list(findings), **NO_RESTART}
     if not Pipeline.objects.filter(id=pipeline.id, generation=pipeline.generation).update(**fields):
         raise Overtaken(pipeline.name)
     where = f"{first['path']}: " if first["path"] else ""
     if pipeline.phase != Phase.BLOCKED:
         message = f"{where}{first['message']}"
-        _change_phase(pipeline, Phase.BLOCKED, str(first["code"]).lower(), message, None, StopReason.SYSTEM)
+        change_phase(pipeline, Phase.BLOCKED, str(first["code"]).lower(), message, None, StopReason.SYSTEM)
 
 
 @fenced
@@ -176,13 +178,19 @@ def _told(run: Run, dump: Dump) -> str:
 
 @dataclass(frozen=True)
 class RunEnd:
-    """How a run ended; `in_hand`: what it left, where it ended by itself."""
+    """How a run ended; `in_hand`: what it left, where it ended by itself; `journal_whole`: all of its journal was taken
+    in."""
 
     outcome: RunOutcome
     exit_code: int | None
     exit_reason: str
     rung: str
     in_hand: Crash = ()
+    journal_whole: bool = False
+
+    def fields(self) -> dict[str, Any]:
+        """As the run's row has it."""
+        return {name: getattr(self, name) for name in ("outcome", "exit_code", "exit_reason", "rung", "journal_whole")}
 
 
 @dataclass(frozen=True)
@@ -200,7 +208,7 @@ class Aftermath:
 @fenced
 def end_run(*, pipeline: Pipeline, run: Run, end: RunEnd, after: Aftermath, now: datetime) -> bool:
     """The run is proven over: its end and what follows, once. False where that is recorded. Raises Overtaken."""
-    fields = {"outcome": end.outcome, "exit_code": end.exit_code, "exit_reason": end.exit_reason, "rung": end.rung}
+    fields = end.fields()
     living = Run.objects.filter(pk=run.pk).exclude(state=RunState.ENDED)
     left = [batch.model_dump(mode="json") for batch in end.in_hand]
     if not living.update(state=RunState.ENDED, ended_at=now, in_hand=left, **fields):
@@ -208,12 +216,12 @@ def end_run(*, pipeline: Pipeline, run: Run, end: RunEnd, after: Aftermath, now:
     Pipeline.objects.filter(id=pipeline.id).update(**_consequences(pipeline, after, now))
     words = f"Run {run.number} ended ({end.outcome.lower()}): {end.exit_reason}"
     events.record(kind="run.ended", message=words, pipeline=pipeline, run=run, data=fields)
-    _change_phase(pipeline, after.phase, after.reason, after.message, run, after.stop_reason)
+    change_phase(pipeline, after.phase, after.reason, after.message, run, after.stop_reason)
     return True
 
 
 def _consequences(pipeline: Pipeline, after: Aftermath, now: datetime) -> dict[str, Any]:
-    fields: dict[str, Any] = {"findings": list(after.findings), **_NO_RESTART}
+    fields: dict[str, Any] = {"findings": list(after.findings), **NO_RESTART}
     if after.phase is Phase.STOPPED:
         fields["restart_count"] = 0
     if after.restart is not None:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,13 +25,14 @@ from pipelines.domain.protocol import (
     Handover,
     Identity,
     Launch,
+    Promotion,
     QueryHead,
     QueryStatus,
     SparkSettings,
     Status,
 )
 from pipelines.domain.spec import Definition
-from pipelines.domain.states import Command
+from pipelines.domain.states import Command, RunRole
 from tests.waiting import wait_for
 from workers import crash_points
 
@@ -234,6 +236,7 @@ class Pipeline:
     identities: dict[str, SourceIdentity] = field(default_factory=dict)
     current: Run | None = None
     interceptors: list[str] = field(default_factory=list)
+    standbys: list[Run] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -261,6 +264,41 @@ class Pipeline:
         ).store(directory / protocol.LAUNCH)  # fmt: skip
         self.current = Run(directory, token, handover)
         return self.current
+
+    def prepare_standby(self) -> Run:
+        """Write the launch.json of a standby beside the present run; it is told where the ledger of the test stands."""
+        self.run_number += 1
+        directory = protocol.run_dir(self.state_dir, self.name, self.run_number)
+        directory.mkdir(parents=True)
+        run = Run(directory, uuid.uuid4().hex)
+        definition = Definition.model_validate(self.definition)
+        Launch(
+            pipeline=self.name, pipeline_id="1", run=self.run_number, epoch=0, role=RunRole.STANDBY, token=run.token,
+            host="here", revision=2, revision_digest=definition.digest(), definition=definition.plain(), lineage=0,
+            checkpoint_root=str(protocol.checkpoint_root(self.state_dir, self.name, 0)),
+            heads=[self.books[query].head(*query) for query in definition.queries()], spark=self.spark,
+            interceptors=self.interceptors,
+        ).store(directory / protocol.LAUNCH)  # fmt: skip
+        self.standbys.append(run)
+        return run
+
+    def promote(self, standby: Run, *, same_lineage: bool = True) -> None:
+        """Do what a supervisor does when the run before is over: take its books in, then grant everything."""
+        self.ingest()
+        self.run_number += 1
+        if not same_lineage:
+            self.lineage = self.run_number
+            for book in self.books.values():
+                book.done = []
+        definition = Definition.model_validate(self.definition)
+        standby.order(Command.RUN)
+        Promotion(
+            token=standby.token, epoch=self.run_number, lineage=self.lineage,
+            checkpoint_root=str(protocol.checkpoint_root(self.state_dir, self.name, self.lineage)),
+            heads=[self.books[query].head(*query) for query in definition.queries()],
+            identities=list(self.identities.values()),
+        ).store(standby.dir / protocol.PROMOTE)  # fmt: skip
+        self.current = standby
 
     def start(self, crash_at: str | None = None) -> Run:
         """Prepare and start the next run."""
@@ -305,17 +343,17 @@ class Pipeline:
 
     def kill_all(self) -> None:
         """Leave no process behind, also none that was just being started."""
-        if (run := self.current) is not None:
-            wait_for(lambda: not _killed(run.token), "no process to be left", 30)
+        for run in (*self.standbys, *([self.current] if self.current else [])):
+            wait_for(partial(_all_dead, run.token), "no process to be left", 30)
 
 
-def _killed(token: str) -> list[int]:
+def _all_dead(token: str) -> bool:
     """Send SIGKILL to every process of a run; those that end by themselves meanwhile need none."""
     found = holders(token)
     for pid in found:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    return found
+    return not found
 
 
 __all__ = ["Books", "Pipeline", "Resolved", "Run", "alive", "holders"]

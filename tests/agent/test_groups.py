@@ -167,7 +167,7 @@ def test_abandoned_tasks_are_counted_and_end_the_run_where_they_hold_all_slots_o
     stuck = Uninterruptible(None, Place("orders", 1, "sinks.stuck"))
     clock = iter(range(1000)).__next__
     processor = Failover(["stuck"], {"stuck": 1}, 1, clock=clock, wall=clock)
-    group = SinkGroup("g", "failover", {"stuck": stuck}, processor, Gate(), share=2)
+    group = SinkGroup("g", "failover", {"stuck": stuck}, processor, Gate(1), share=2)
     batch = Batch(frame(session, numbered(10)).coalesce(1), planned(0, 10), Judge("lake", "", keeps_bad=True))
     failures: list[str] = []
     with silent_server() as port:

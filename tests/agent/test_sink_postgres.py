@@ -158,7 +158,7 @@ def test_a_batch_whose_key_stands_for_other_ranges_blocks_and_leaves_the_table_a
     assert made.write(numbered(5)).delivered == 5
     assert made.write(numbered(5)).delivered == 5
     processor = Default(["lake"], clock=time.monotonic, wall=time.time)
-    group = SinkGroup("", "default", {"lake": made.builder}, processor, Gate())
+    group = SinkGroup("", "default", {"lake": made.builder}, processor, Gate(1))
     batch = Batch(frame(session, numbered(6)), planned(0, 6), Judge("lake", "sources.shop.selector", keeps_bad=True))
     with pytest.raises(Blocked) as blocked:
         group.deliver(batch, Listener(lambda _: None, lambda _: None))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.protocol import JOURNAL, Control, Launch, SparkSettings, boot_id
+from pipelines.domain.protocol import ACTIVE_LOCK, JOURNAL, Control, Launch, Promotion, SparkSettings, boot_id
 from pipelines.domain.states import Command
 from tests.fakes.host import FakeHost
 from workers.adapters.rundirs import LocalRunDirs
@@ -59,9 +59,34 @@ def test_what_was_prepared_can_be_read(subject: Subject) -> None:
 def test_preparing_again_keeps_the_launch_and_gives_the_new_command(subject: Subject) -> None:
     path = subject.rundirs.path("orders", 1)
     subject.rundirs.prepare(path, _launch(), _control())
-    subject.rundirs.prepare(path, _launch(token="another"), _control(2))
+    subject.rundirs.prepare(path, _launch(host="another"), _control(2))
     assert subject.rundirs.launch(path) == _launch()
     assert subject.rundirs.control(path) == _control(2)
+
+
+def test_the_directory_of_another_run_is_not_taken_for_ours(subject: Subject) -> None:
+    path = subject.rundirs.path("orders", 1)
+    subject.rundirs.prepare(path, _launch(), _control())
+    with pytest.raises(FileExistsError):
+        subject.rundirs.prepare(path, _launch(token="another"), _control(2))
+    assert subject.rundirs.control(path) == _control()
+
+
+def test_a_promotion_is_replaced_and_read(subject: Subject) -> None:
+    path = subject.rundirs.path("orders", 2)
+    subject.rundirs.prepare(path, _launch(2), _control())
+    assert subject.rundirs.promotion(path) is None
+    for epoch in (3, 4):
+        promotion = Promotion(token="one", epoch=epoch, lineage=1, checkpoint_root="/c", heads=[])
+        subject.rundirs.promote(path, promotion)
+        assert subject.rundirs.promotion(path) == promotion
+
+
+def test_the_last_number_knows_the_epochs_of_promoted_runs(tmp_path: Path) -> None:
+    rundirs = LocalRunDirs(tmp_path)
+    rundirs.prepare(rundirs.path("orders", 2), _launch(2), _control())
+    (rundirs.path("orders", 2).parent / ACTIVE_LOCK).write_text("7")
+    assert rundirs.last_number("orders") == 7
 
 
 def test_the_last_number_is_that_of_the_highest_directory(subject: Subject) -> None:

@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 from pipelines.domain import journal
 from pipelines.domain.findings import Finding
 from pipelines.domain.journal import Entry, EntryKind
+from pipelines.domain.lineage import Lineage
 from pipelines.domain.positions import Frozen, SourceIdentity
 from pipelines.domain.protocol import SparkSettings
 from pipelines.domain.states import DesiredState, LedgerState, LookState, Phase, RunState
@@ -35,7 +36,6 @@ from tests.factories import LedgerBatchFactory, PipelineFactory, PositionFactory
 from tests.fakes.surveys import FakeSurveys
 from workers.ports import LookFailed
 from workers.supervisor.launch import Launcher
-from workers.supervisor.lineage import Lineage
 from workers.supervisor.references import References
 from workers.supervisor.surveyor import Sight
 

@@ -22,10 +22,11 @@ from pipelines.domain.protocol import (
     Identity,
     Launch,
     PauseProof,
+    Promotion,
     QueryStatus,
     Status,
 )
-from pipelines.domain.states import STOP_COMMANDS, AgentPhase, Command
+from pipelines.domain.states import STOP_COMMANDS, AgentPhase, Command, RunRole
 from tests.fakes.host import FakeHost, FakeProcess
 
 BATCH = 10
@@ -55,12 +56,19 @@ class Agent:
     in_hand: bool = False
     delivered: int = 0
     obeyed: Control | None = None
+    promoted: Promotion | None = None
 
     @property
     def launch(self) -> Launch:
+        """With its promotion, once that was obeyed."""
         launch = self.host.launch(self.run_dir)
         assert launch is not None
-        return launch
+        return launch.promoted(self.promoted) if self.promoted else launch
+
+    @property
+    def is_standby(self) -> bool:
+        """Whether it may not consume."""
+        return self.launch.role is RunRole.STANDBY
 
     @property
     def topic(self) -> str:
@@ -95,10 +103,29 @@ class Agent:
             self._record_exit()
         else:
             self._climb()
+            self._be_promoted()
+
+    def _be_promoted(self) -> None:
+        """Take the pipeline's lock, unless somebody has it; then the driver knows."""
+        promotion = self.host.promotion(self.run_dir) if self.is_standby else None
+        if promotion is None:
+            return
+        epoch, holder = self.host.last_holder.get(self.run_dir.parent, (0, None))
+        if holder is not None and (epoch >= promotion.epoch or self._holds(holder)):
+            self.fate = Exit.CLEAN
+            return
+        self.host.last_holder[self.run_dir.parent] = (promotion.epoch, self.keeper)
+        self.promoted = promotion
+        self._continue()
+
+    def _holds(self, keeper: FakeProcess) -> bool:
+        """The lock is held for as long as keeper or driver lives."""
+        return any(process.alive and process.run_dir == keeper.run_dir for process in self.host.processes.values())
 
     def _begun_before(self) -> bool:
-        """Whether the pipeline's lock names this run or a later one, and is not ours, or the run was ended already."""
-        directory, epoch = self.run_dir.parent, self.launch.epoch
+        """Whether the pipeline's lock, or a standby's own, names this run or a later one, and is not ours; or the run
+        was ended already."""
+        directory, epoch = (self.run_dir, 0) if self.is_standby else (self.run_dir.parent, self.launch.epoch)
         holder = self.host.last_holder.get(directory)
         if holder is not None and holder[1] is self.keeper:
             return False
@@ -119,6 +146,10 @@ class Agent:
         self.driver = self.host.start(token, self.run_dir)
         identity = Identity(token=token, keeper=self.keeper.identity, driver=self.driver.identity)
         self._write(protocol.IDENTITY, identity)
+        if not self.is_standby:
+            self._continue()
+
+    def _continue(self) -> None:
         (head,) = self.launch.heads
         self.position = head.positions[0].offset if head.positions else 0
         self.batch = 0 if head.done_batch is None else head.done_batch + 1
@@ -177,6 +208,10 @@ class Agent:
         if command in STOP_COMMANDS:
             self._finish_batch()
             self._exit(Exit.CLEAN)
+        elif self.is_standby:
+            self.phase = AgentPhase.STANDBY
+        elif command is Command.STANDBY:
+            pass
         elif command is Command.PAUSE:
             self._pause()
         else:
@@ -190,7 +225,7 @@ class Agent:
             self.phase = AgentPhase.PAUSED if self.phase is not AgentPhase.PREFLIGHT else AgentPhase.STARTING
 
     def _move(self) -> None:
-        if self.phase is AgentPhase.PREFLIGHT:
+        if self.phase in {AgentPhase.PREFLIGHT, AgentPhase.STANDBY}:
             self.phase = AgentPhase.STARTING
         elif self.in_hand:
             self._finish_batch()

@@ -27,6 +27,7 @@ from pipelines.domain.protocol import (
     Identity,
     Launch,
     ProcessIdentity,
+    Promotion,
     Status,
 )
 from workers.ports import JournalChunk, Now, TokenHolders
@@ -143,12 +144,15 @@ class FakeHost:
 
     def last_number(self, pipeline: str) -> int:
         parent = self.path(pipeline, 0).parent
-        return max((int(path.name) for path in self.directories if path.parent == parent), default=0)
+        locked = self.last_holder[parent][0] if parent in self.last_holder else 0
+        return max([locked, *(int(path.name) for path in self.directories if path.parent == parent)])
 
     def prepare(self, run_dir: Path, launch: Launch, control: Control) -> None:
         with self._at("prepare"):
             documents = self.directories[run_dir].documents
-            documents.setdefault(protocol.LAUNCH, launch)
+            found = documents.setdefault(protocol.LAUNCH, launch)
+            if isinstance(found, Launch) and found.token != launch.token:
+                raise FileExistsError(f"{run_dir} is that of another run")
             documents[protocol.CONTROL] = control
 
     def keep(self, run_dirs: Collection[str]) -> None:
@@ -175,6 +179,13 @@ class FakeHost:
     def ask_for_dump(self, run_dir: Path, order: DumpOrder) -> None:
         with self._at("ask_for_dump"):
             self.directories[run_dir].documents[protocol.DUMP_ORDER] = order
+
+    def promotion(self, run_dir: Path) -> Promotion | None:
+        return self._document(run_dir, protocol.PROMOTE, Promotion)
+
+    def promote(self, run_dir: Path, promotion: Promotion) -> None:
+        with self._at("promote"):
+            self.directories[run_dir].documents[protocol.PROMOTE] = promotion
 
     def traced(self, run_dir: Path) -> list[PartitionPosition]:
         return self.directories[run_dir].traced if run_dir in self.directories else []

@@ -128,13 +128,17 @@ class Supervision(RuleBasedStateMachine):
     def what_must_hold_holds(self) -> None:
         self.world.check()
 
-    def teardown(self) -> None:
-        world = self.world
-        for agent in world.agents.living:
+    def come_right(self) -> None:
+        """Whatever was wrong is over."""
+        for agent in self.world.agents.living:
             agent.deaf = agent.silent = agent.slow = False
             agent.fate = None
-        world.points_left = world.freeze_in = None
-        world.start_worker()
+        self.world.points_left = self.world.freeze_in = None
+        self.world.start_worker()
+
+    def teardown(self) -> None:
+        world = self.world
+        self.come_right()
         world.run_until(world.settled)
         world.check()
         world.ask(OperationKind.STOP)

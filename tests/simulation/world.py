@@ -11,7 +11,7 @@ from django.db.models import Sum
 
 from controlplane.shared.errors import Conflict
 from pipelines.domain.operations import OnTimeout
-from pipelines.domain.states import DesiredState, OperationKind, Phase, RunState
+from pipelines.domain.states import DesiredState, OperationKind, Phase, RunRole, RunState
 from pipelines.models import Event, LedgerBatch, Operation, Pipeline, Position, Run
 from pipelines.services import lifecycle
 from pipelines.services.audit import Actor
@@ -208,13 +208,21 @@ class World:
     def check(self) -> None:
         """What must hold at every instant."""
         tokens = self.host.holders()
-        assert len(tokens) <= 1, self.story()
+        may_consume = [agent for agent in self.agents.living if not agent.is_standby]
+        assert len(may_consume) <= 1, self.story()
+        promoted = {agent.launch.token for agent in may_consume}
+        assert len(promoted | (tokens.keys() - self._standby_tokens())) <= 1, self.story()
         assert not any(each.killed for each in self.bystanders)
         assert {token for _, token in self.host.signals} <= {agent.launch.token for agent in self.agents.all.values()}
         self._check_positions()
         assert not Event.objects.filter(kind__in=["supervisor.error", "journal.corrupt"]).exists(), self.story()
         runs = Run.objects.filter(pipeline_id=self.pipeline_id).exclude(state=RunState.ENDED)
         assert set(tokens) <= {run.token for run in runs}, "a process outlived its run's end"
+
+    def _standby_tokens(self) -> set[str]:
+        """Of runs that were begun as standbys."""
+        launches = (self.host.launch(run_dir) for run_dir in [*self.host.directories])
+        return {launch.token for launch in launches if launch is not None and launch.role is RunRole.STANDBY}
 
     def _check_positions(self) -> None:
         """No position goes back."""

@@ -70,7 +70,7 @@ def test_the_mirror_shows_the_slowest_cursor_of_partitions_that_all_have_met() -
 
 
 def test_a_cancelled_hold_is_no_failure_of_the_sink() -> None:
-    gate = Gate()
+    gate = Gate(1)
     gate.stop(cancel=True)
     with pytest.raises(Cancelled):
         gate.check()

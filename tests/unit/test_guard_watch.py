@@ -149,7 +149,7 @@ def test_a_log_that_left_the_position_behind_is_found_while_it_runs(
 def test_a_topic_made_again_blocks_the_batch_that_would_read_it(stage: Stage) -> None:
     stage.source.seen = KNOWN.model_copy(update={"topics": {"t": "two"}})
     with pytest.raises(Blocked, match="made again"):
-        before_batch(stage.guard, Gate())()
+        before_batch(stage.guard, Gate(1))()
 
 
 def test_a_topic_that_a_pattern_met_since_is_learnt_and_written_down(stage: Stage) -> None:
@@ -162,9 +162,9 @@ def test_a_topic_that_a_pattern_met_since_is_learnt_and_written_down(stage: Stag
 
 def test_a_source_that_is_away_holds_the_batch_until_it_answers(stage: Stage) -> None:
     stage.source.away = 1
-    before_batch(stage.guard, Gate())()
+    before_batch(stage.guard, Gate(1))()
     assert stage.source.away == 0
-    gate = Gate()
+    gate = Gate(1)
     gate.stop(cancel=False)
     stage.source.away = 1
     before_batch(stage.guard, gate)()
@@ -172,7 +172,7 @@ def test_a_source_that_is_away_holds_the_batch_until_it_answers(stage: Stage) ->
 
 
 def test_a_resume_waits_for_a_source_that_is_away_only_while_it_is_wanted(stage: Stage) -> None:
-    watch = GuardWatch([stage.guard], Gate(), 60)
+    watch = GuardWatch([stage.guard], Gate(1), 60)
     stage.source.away, stage.source.log = 1, LogRange(130, 300)
     assert [finding.code for finding in watch.check_patiently(lambda: True)] == ["BELOW_LOG_START"]
     assert watch.check_patiently(lambda: False) == []

@@ -10,11 +10,11 @@ import pytest
 
 from pipelines.domain.components.channel_file import FileChannel
 from pipelines.domain.findings import Finding
+from pipelines.domain.lineage import Before, Lineage, continue_from
 from pipelines.domain.references import substituted
 from pipelines.domain.spec import Definition
 from pipelines.domain.validate import validate_data
 from workers.ports import Unreadable
-from workers.supervisor.lineage import Before, Lineage, continue_from
 from workers.supervisor.references import References
 
 

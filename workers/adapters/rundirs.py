@@ -10,7 +10,17 @@ from typing import TypeVar
 
 from pipelines.domain import protocol
 from pipelines.domain.positions import PartitionPosition
-from pipelines.domain.protocol import Control, Document, DumpOrder, Dumps, ExitRecord, Identity, Launch, Status
+from pipelines.domain.protocol import (
+    Control,
+    Document,
+    DumpOrder,
+    Dumps,
+    ExitRecord,
+    Identity,
+    Launch,
+    Promotion,
+    Status,
+)
 from workers.ports import JournalChunk
 
 _PRIVATE = 0o700
@@ -35,12 +45,15 @@ class LocalRunDirs:
     def last_number(self, pipeline: str) -> int:
         parent = self.path(pipeline, 0).parent
         names = [entry.name for entry in parent.iterdir()] if parent.is_dir() else []
-        return max((int(name) for name in names if name.isdigit()), default=0)
+        numbers = [int(name) for name in names if name.isdigit()]
+        return max([_last_epoch(parent / protocol.ACTIVE_LOCK), *numbers])
 
     def prepare(self, run_dir: Path, launch: Launch, control: Control) -> None:
         run_dir.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         if not (run_dir / protocol.LAUNCH).exists():
             launch.store(run_dir / protocol.LAUNCH)
+        elif (found := self.launch(run_dir)) is not None and found.token != launch.token:
+            raise FileExistsError(f"{run_dir} is that of another run, which the database does not know")
         control.store(run_dir / protocol.CONTROL)
 
     def keep(self, run_dirs: Collection[str]) -> None:
@@ -67,6 +80,12 @@ class LocalRunDirs:
 
     def ask_for_dump(self, run_dir: Path, order: DumpOrder) -> None:
         order.store(run_dir / protocol.DUMP_ORDER)
+
+    def promotion(self, run_dir: Path) -> Promotion | None:
+        return self._document(run_dir, protocol.PROMOTE, Promotion)
+
+    def promote(self, run_dir: Path, promotion: Promotion) -> None:
+        promotion.store(run_dir / protocol.PROMOTE)
 
     def traced(self, run_dir: Path) -> list[PartitionPosition]:
         files = sorted((run_dir / protocol.TRACES).glob("*"))
@@ -107,6 +126,15 @@ class LocalRunDirs:
         if time.time_ns() - seen.st_mtime_ns > _YOUNG_NS:
             known[name] = (stamp, found)
         return found
+
+
+def _last_epoch(lock: Path) -> int:
+    """The epoch that the lock of a pipeline names; 0 where it names none."""
+    try:
+        text = lock.read_text()
+    except OSError:
+        return 0
+    return int(text) if text.isdigit() else 0
 
 
 def _record(file: Path) -> PartitionPosition | None:

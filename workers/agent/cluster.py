@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -113,14 +114,26 @@ class Cluster(Builder):
     def probe(self) -> None:
         """The master can be reached, and no executor of an earlier run can write any more. Raises Refused."""
         _reach(self.spec)
-        self._fence.wait()
+        if not self.place.standby:
+            self._fence.wait()
 
     def initialise(self, spark: SparkSession) -> None:
         """All executors are there, and their Python can run every component. Raises Refused."""
         context = spark.sparkContext
-        self._fence.note(context.applicationId or "", self._run, self.spec)
+        if not self.place.standby:
+            self._note(context)
         self._wait_for_executors(context)
         executors.check(spark, self.spec.cores, self._modules)
+
+    def promoted(self, context: SparkContext) -> None:
+        """What waited while the run was a standby: no executor of an earlier run can write any more, and later runs are
+        told of this one's."""
+        self.place = replace(self.place, standby=False)
+        self._fence.wait()
+        self._note(context)
+
+    def _note(self, context: SparkContext) -> None:
+        self._fence.note(context.applicationId or "", self._run, self.spec)
 
     def connect(self, jvm: Jvm, jars: Sequence[str], tmp: Path) -> SparkSession:
         """Open a session whose tasks run on the cluster. Raises any exception."""

@@ -11,6 +11,7 @@ from pipelines.domain.component import ComponentSpec
 from pipelines.domain.crashes import Quarantined
 from pipelines.domain.protocol import Launch
 from pipelines.domain.spec import BUFFER, Definition, Read
+from pipelines.domain.states import RunRole
 from workers.agent.batch import Judge
 from workers.agent.checkpoint import Offsets
 from workers.agent.component import (
@@ -54,6 +55,12 @@ class Graph:
             return {channel: self.inlets[channel]}
         return {name: self.sinks[name] for name in self.definition.processor_of(channel).members}
 
+    def promoted(self, lineage: int, quarantined: Sequence[Quarantined]) -> Graph:
+        """The same, with the same initialised builders, for a standby that is ACTIVE now."""
+        for part in {*self.parts.values(), *self.sources.values(), *self.inlets.values(), self.dead_letters}:
+            part.place = replace(part.place, lineage=lineage, standby=False)
+        return replace(self, quarantined=quarantined)
+
     def judge(self, source: str, channel: str) -> Judge:
         """Who says what becomes of an event; the first required channel of a source accounts for its bad events."""
         if source.startswith(BUFFER):
@@ -72,9 +79,10 @@ def build(
     classes: frozenset[str] = frozenset(),
     pipeline_id: str = "",
     quarantined: Sequence[Quarantined] = (),
+    standby: bool = False,
 ) -> Graph:
     """Make a builder for every component; nothing is contacted. The arguments are those of a component's `Place`."""
-    place = Place(definition.name, lineage, "", state, run, tuple(definition.channels), classes, pipeline_id)
+    place = Place(definition.name, lineage, "", state, run, tuple(definition.channels), classes, pipeline_id, standby)
     parts = {path: builder(spec, replace(place, path=path)) for path, spec in _components(definition)}
     channels = {name: part for name in definition.channels if isinstance(part := parts[f"channels.{name}"], Builder)}
     buffers = {name: part for name, part in channels.items() if isinstance(part, ChannelBuilder) and part.spec.buffers}
@@ -100,6 +108,7 @@ def of_run(launch: Launch, definition: Definition, run: Path | None = None) -> G
     return build(
         definition, lineage=launch.lineage, state=launch.data_root, run=run,
         classes=frozenset(launch.interceptors), pipeline_id=launch.pipeline_id, quarantined=launch.quarantined,
+        standby=launch.role is RunRole.STANDBY,
     )  # fmt: skip
 
 

@@ -30,7 +30,8 @@ class Place:
     """Where a component stands. `path` is its place in the definition, for findings; `state` a directory of the
     pipeline on this host that outlives its runs, `run` that of the run, if there is one. `channels`: all of the
     definition. `classes`: the interceptors that the administrator allows, as module:Class. `pipeline_id`: of the
-    pipeline, whose name others may have had."""
+    pipeline, whose name others may have had. `standby`: another run of the pipeline may be at work; what it holds is no
+    reason to refuse, and there is no lineage yet."""
 
     pipeline: str
     lineage: int
@@ -40,6 +41,7 @@ class Place:
     channels: tuple[str, ...] = ()
     classes: frozenset[str] = frozenset()
     pipeline_id: str = ""
+    standby: bool = False
 
     @property
     def source(self) -> str:
@@ -68,6 +70,9 @@ class Builder:
 
     def initialise(self, spark: SparkSession) -> None:
         """Whatever must exist before the first record is read. Raises Refused."""
+
+    def stay_ready(self, spark: SparkSession) -> None:
+        """A standby waits: renew what would be let go meanwhile. Called now and then. Raises Refused."""
 
 
 class SourceBuilder(Builder, ABC):

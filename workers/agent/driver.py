@@ -14,13 +14,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.domain import protocol
 from pipelines.domain.journal import CommandTaken, Exited, Interrupted, PhaseChanged
 from pipelines.domain.positions import FINDING_CODES
-from pipelines.domain.protocol import AgentFinding, Control, Dumps, Exit, Launch, PauseProof
+from pipelines.domain.protocol import AgentFinding, Control, Dumps, Exit, Launch, PauseProof, Promotion
 from pipelines.domain.spec import Definition
 from pipelines.domain.states import STOP_COMMANDS, AgentPhase, Command
 from workers import crash_points
@@ -72,13 +73,17 @@ class Driver:
     def __init__(self, run_dir: Path, launch: Launch, definition: Definition, jvm: Jvm) -> None:
         self._dir = run_dir
         self._jvm = jvm
-        self._gate = Gate()
+        self._launched = launch
+        self._gate = Gate(launch.epoch)
         self._journal = Journal(run_dir / protocol.JOURNAL, launch.epoch)
         self._cancel_timeout = definition.lifecycle.cancel_timeout
         self._control = ControlFile(run_dir / protocol.CONTROL, protocol.boot_id())
         self._status = StatusFile(run_dir / protocol.STATUS, launch.token, definition.lifecycle.heartbeat_interval)
         self._launcher = Launcher(launch, definition, jvm, self._gate, self._journal, run_dir / "tmp")
         self._launcher.on_blocked = self._blocked
+        self._launcher.on_unready = lambda findings: self._end(
+            Exit.INIT_FAILED, "a component of the standby is not ready any more", findings
+        )
         self._pause = PauseWatch(self._gate, self._queries)
         self._order: Control | None = None
         self._order_done = True
@@ -91,6 +96,7 @@ class Driver:
         self._interrupts = 0
         self._stuck: list[str] = []
         self._cancelling: threading.Thread | None = None
+        self._promoted: tuple[int, int] | None = None
         self._idle_since: float | None = None
         self._collected = False
 
@@ -101,7 +107,9 @@ class Driver:
     def run(self) -> int:
         """Live until there is a reason to end and nothing is in hand any more; then end in order."""
         self._handle_signals()
-        watch.keeper(lambda: self._end(Exit.KEEPER_LOST, "the keeper is gone", within=_FINISH_BATCH))
+        watch.keeper(
+            self._hear_promotion, lambda: self._end(Exit.KEEPER_LOST, "the keeper is gone", within=_FINISH_BATCH)
+        )
         watch.jvm(self._jvm, self._jvm_lost)
         for query in self._queries:
             query.on_change = self._wake.set
@@ -128,12 +136,35 @@ class Driver:
         self._wake.set()
 
     def _launch(self) -> None:
+        self._begin(self._launcher.prepare if self._gate.granted else self._launcher.prepare_standby)
+
+    def _hear_promotion(self, epoch: int, lock: int) -> None:
+        """The keeper has taken the pipeline's lock; this process holds it, too, for as long as it lives."""
+        self._promoted = epoch, lock
+        self._wake.set()
+
+    def _promote(self, epoch: int) -> None:
+        """The standby is the ACTIVE run now. Its gate has the token, and opens as the standing order says."""
+        promotion = Promotion.load(self._dir / protocol.PROMOTE)
+        if promotion is None or promotion.epoch != epoch or promotion.token != self._launched.token:
+            self._end(Exit.BAD_LAUNCH, "promote.json is not that of this run")
+            return
+        self._journal.grant(epoch)
+        self._gate.grant(epoch)
+        if self._order is not None and self._order.command is Command.RUN:
+            self._gate.open()
+        launch = self._launched.promoted(promotion)
+        begin = partial(self._begin, partial(self._launcher.promote, launch))
+        threading.Thread(target=begin, name="promotion", daemon=True).start()
+
+    def _begin(self, prepare: Callable[[], list[AgentFinding]]) -> None:
+        """Prepare the queries, and start them where nothing speaks against it and the run may consume."""
         try:
-            findings = self._launcher.prepare()
+            findings = prepare()
             if findings:
                 self._end(_code_for(findings), "preflight found reasons not to start", findings)
-            elif self._gate.position is not Position.STOPPED and (spark := self._launcher.spark):
-                self._launcher.start(spark, self._query_ended)
+            elif self._launcher.prepared and self._gate.position is not Position.STOPPED:
+                self._launcher.start(self._query_ended)
         except BaseException as error:
             if self._jvm.process.poll() is None:
                 finding = AgentFinding(
@@ -193,12 +224,14 @@ class Driver:
     def _tick(self) -> None:
         if order := self._control.poll():
             self._take(order)
+        if self._promoted is not None and not self._gate.granted and self._launcher.initialised_in is not None:
+            self._promote(self._promoted[0])
         if self._control.expired(protocol.boottime()):
             self._end(Exit.FENCED, "the supervisor's lease has ended")
         if self._terms:
             self._terms = 0
             self._interrupt()
-        proof = self._pause.look()
+        proof = self._pause.look() if self._gate.granted else None
         self._finish_order(proof)
         self._set_phase(self._phase_now(proof))
         self._report(proof)
@@ -215,6 +248,8 @@ class Driver:
                 self._gate.stop(cancel=True)
         elif order.command is Command.PAUSE:
             self._gate.close()
+        elif not self._gate.granted or order.command is Command.STANDBY:
+            pass  # a standby begins when it is promoted
         elif self._gate.position is Position.CLOSED and self._launcher.started:
             threading.Thread(target=self._resume, args=(order,), name="resume", daemon=True).start()
         else:
@@ -272,6 +307,7 @@ class Driver:
         if self._order is None or self._order_done:
             return
         done = {
+            Command.STANDBY: self._launcher.initialised_in is not None,
             Command.RUN: self._launcher.started and self._gate.position is Position.OPEN,
             Command.PAUSE: self._launcher.started and proof is not None and proof.holds,
         }
@@ -287,7 +323,7 @@ class Driver:
         if self._ending is not None:
             return AgentPhase.STOPPING
         if not self._launcher.prepared:
-            return AgentPhase.PREFLIGHT
+            return AgentPhase.PREFLIGHT if self._launcher.initialised_in is None else AgentPhase.STANDBY
         if proof is not None:
             return AgentPhase.PAUSED if proof.holds and self._launcher.started else AgentPhase.PAUSING
         if any(query.holding for query in self._queries):
@@ -308,6 +344,7 @@ class Driver:
             command_seq=self._order.seq if self._order else 0, command_done=self._order_done, proof=proof,
             queries=self._queries, components=self._launcher.components.states, intakes=self._launcher.intakes(),
             findings=self._ending.findings if self._ending else [], survey=self._launcher.survey,
+            initialised_in=self._launcher.initialised_in,
         )  # fmt: skip
 
     def _collect_when_idle(self) -> None:

@@ -26,12 +26,18 @@ class Cancelled(Exception):
     """A stop was asked for while a batch was held; it is not a failure of its sink."""
 
 
-class Gate:
-    """One gate for all queries of an agent."""
+class NotGranted(Exception):
+    """The agent is a standby: it has no epoch, without which nothing is consumed."""
 
-    def __init__(self) -> None:
+
+class Gate:
+    """One gate for all queries of an agent. `epoch` is the token that opens it; that of a standby has none, and stays
+    closed until one is granted."""
+
+    def __init__(self, epoch: int) -> None:
         self._changed = threading.Condition()
-        self._position = Position.OPEN
+        self._epoch = epoch
+        self._position = Position.OPEN if epoch else Position.CLOSED
         self._inside: set[str] = set()
         self._cancelled = threading.Event()
 
@@ -39,6 +45,17 @@ class Gate:
     def position(self) -> Position:
         """Where the gate is."""
         return self._position
+
+    @property
+    def granted(self) -> bool:
+        """Whether it has the token, so that it may be opened."""
+        return self._epoch > 0
+
+    def grant(self, epoch: int) -> None:
+        """The agent is ACTIVE now, under this epoch. The gate stays where it is."""
+        if epoch <= 0:
+            raise NotGranted(f"{epoch} is no epoch")
+        self._epoch = epoch
 
     @property
     def inside(self) -> frozenset[str]:
@@ -52,7 +69,9 @@ class Gate:
         return self._cancelled.is_set()
 
     def open(self) -> None:
-        """Let batches in again, unless the gate was stopped."""
+        """Let batches in again, unless the gate was stopped. Raises NotGranted where it has no token."""
+        if not self.granted:
+            raise NotGranted("a standby consumes nothing before it is promoted")
         self._move(Position.OPEN)
 
     def close(self) -> None:

@@ -19,7 +19,9 @@ from pipelines.domain.position_plan import Survey
 from pipelines.domain.positions import SourceIdentity
 from pipelines.domain.protocol import TRACES, AgentFinding, IntakeStatus, Launch, QueryHead
 from pipelines.domain.references import references
+from pipelines.domain.sink_groups import Penalty
 from pipelines.domain.spec import BUFFER, Definition, Read
+from pipelines.domain.states import RunRole
 from workers import crash_points
 from workers.agent import cluster as clusters
 from workers.agent import compile as compiler
@@ -31,22 +33,26 @@ from workers.agent.cluster import Cluster
 from workers.agent.component import Builder, Place
 from workers.agent.dead_letters import Office
 from workers.agent.delivery import SinkGroup, cause_of
-from workers.agent.gate import Gate
+from workers.agent.findings import Refused
+from workers.agent.gate import Gate, Position
 from workers.agent.guard_watch import GuardWatch, SourceGuard, before_batch
 from workers.agent.jvm import Jvm
 from workers.agent.ledger import Journal
 from workers.agent.mirror import Mirror, SourceWatch
-from workers.agent.preflight import Components, Found, check_all, check_positions, survey
+from workers.agent.preflight import Components, Found, check_all, check_positions, look, survey
 from workers.agent.query import ReadQuery
 from workers.agent.range_replay import RangeReplays
 from workers.agent.real_time import COUNTED, Flow, Query, RealTimeQuery
 from workers.agent.sink_processors import processor
+from workers.agent.warming import warm_up
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _IDLE_LOOK_MS = 250
 """How soon a source that had nothing new is looked at again; each look takes a few milliseconds of a core."""
+_STAY_READY_EVERY = 20.0
+"""Seconds; Spark lets an idle Python worker go after a minute."""
 OnEnd = Callable[[Any, BaseException | None], None]
 
 
@@ -85,7 +91,9 @@ class Slots:
 
 
 class Launcher:
-    """Prepares and starts the queries of one run. `prepared`: preflight found nothing; `started`: queries run."""
+    """Prepares and starts the queries of one run. `initialised_in`: seconds after which every component was ready;
+    `prepared`: preflight found nothing, positions included, which for a standby are those of its promotion; `started`:
+    queries run."""
 
     def __init__(
         self, launch: Launch, definition: Definition, jvm: Jvm, gate: Gate, journal: Journal, tmp: Path
@@ -97,10 +105,10 @@ class Launcher:
         self._journal = journal
         self._tmp = tmp
         self._graph = compiler.of_run(launch, definition, tmp.parent)
-        if launch.trace:
-            (tmp.parent / TRACES).mkdir(exist_ok=True)
+        self._make_traces()
         self._office = Office(self._graph.dead_letters, journal, definition.errors.max_rate)
         self._starts: dict[str, Offsets] = {}
+        self._ends: dict[Read, Offsets] = {}
         self._identities: dict[str, SourceIdentity] = {}
         self._notices: dict[str, list[Noticed]] = {}
         self.survey: Survey | None = None
@@ -114,6 +122,10 @@ class Launcher:
         self.spark: SparkSession | None = None
         self._session_failure: Exception | None = None
         self._watches: list[SourceWatch] = []
+        self._promoted = threading.Event()
+        self.on_unready: Callable[[list[AgentFinding]], None] = lambda _findings: None
+        self._began = time.monotonic()
+        self.initialised_in: float | None = None
         self.prepared = False
         self.started = False
 
@@ -156,13 +168,48 @@ class Launcher:
         declared = self._definition.processor_of(channel)
         name, spec = ("", DefaultProcessor(type="default")) if stored else (declared.group, declared.processor)
         made = processor(spec, list(sinks), time.monotonic, time.time)
-        head = next((h for h in self._launch.heads if (h.source, h.channel) == (source, channel)), None)
-        if head is not None:
-            made.restore(head.penalties)
+        made.restore(self._penalties(source, channel))
         return SinkGroup(name, spec.type, sinks, made, gate, self._slots.share)
+
+    def _penalties(self, source: str, channel: str) -> list[Penalty]:
+        return next((h.penalties for h in self._launch.heads if (h.source, h.channel) == (source, channel)), [])
 
     def prepare(self) -> list[AgentFinding]:
         """Probe, compare positions, open the session, initialise. Returns everything that speaks against a start."""
+        findings = self._initialise(self._compare)
+        self.prepared = not findings
+        self._note_time(findings)
+        return findings
+
+    def prepare_standby(self) -> list[AgentFinding]:
+        """The same for a run that only looks at positions. What else takes time before the first batch is done as
+        well, so that promotion is quick."""
+        findings = self._initialise(self._look)
+        if not findings and self.spark:
+            warm_up(self.spark, self._graph, self._ends, self._tmp)
+        self._note_time(findings)
+        if not findings:
+            threading.Thread(target=self._stay_ready, name="standby", daemon=True).start()
+        return findings
+
+    def _stay_ready(self) -> None:
+        """Until the promotion. A component that is not ready any more ends the standby, while that costs nothing."""
+        timeout = self._definition.lifecycle.init_timeout
+        while not (self._promoted.wait(_STAY_READY_EVERY) or self._gate.position is Position.STOPPED):
+            if (spark := self.spark) is None:
+                return
+            findings = check_all(
+                self._graph.parts, self.components, lambda part: part.stay_ready(spark), timeout, last=False
+            )
+            if findings and not self._promoted.is_set():
+                self.on_unready(findings)
+                return
+
+    def _note_time(self, findings: Sequence[AgentFinding]) -> None:
+        if not findings:
+            self.initialised_in = time.monotonic() - self._began
+
+    def _initialise(self, compare: Callable[[], list[AgentFinding]]) -> list[AgentFinding]:
         if unresolved := _unresolved(self._definition):
             return unresolved
         timeout = self._definition.lifecycle.init_timeout
@@ -173,13 +220,8 @@ class Launcher:
         session.start()
         findings = check_all(self._graph.parts, self.components, lambda part: part.probe(), timeout, last=False)
         findings, ready = self._without_those_away(findings)
-        if not findings:
-            starts = check_positions(self._launch, self._graph, self.queries, self._journal)
-            findings, self._starts, self.survey = starts.findings, starts.offsets, starts.survey
-            self._identities, self._notices = starts.identities, starts.notices
-        if findings := findings or self._too_few_slots():
+        if findings := findings or compare():
             return findings
-        crash_points.reach("agent.compared")
         session.join(min(timeout, self._cluster.spec.slots_timeout) if self._cluster else timeout)
         if (spark := self.spark) is None:
             return self._no_session()
@@ -187,8 +229,49 @@ class Launcher:
             findings = findings or check_all(
                 parts, self.components, lambda part: part.initialise(spark), timeout, last=True
             )
+        return findings
+
+    def _compare(self) -> list[AgentFinding]:
+        """Compare positions, and write down what is agreed."""
+        starts = check_positions(self._launch, self._graph, self.queries, self._journal)
+        self._starts, self.survey = starts.offsets, starts.survey
+        self._identities, self._notices = starts.identities, starts.notices
+        if findings := starts.findings or self._too_few_slots(sum(map(len, self._starts.values()))):
+            return findings
+        crash_points.reach("agent.compared")
+        return []
+
+    def _look(self) -> list[AgentFinding]:
+        """Look at positions without touching anything: what is seen is shown, and decided upon at the promotion."""
+        known = Found(self._launch, self._graph)
+        try:
+            self.survey = look(known, self.queries)
+        except Refused as refused:
+            return refused.findings
+        logs = {query.read: known.logs[query.read.source] for query in self.queries if query.read.source in known.logs}
+        self._ends = {read: {key: held.end for key, held in log.items()} for read, log in logs.items()}
+        return self._too_few_slots(sum(map(len, known.logs.values())))
+
+    def promote(self, launch: Launch) -> list[AgentFinding]:
+        """Take over what a standby has not: lineage, positions, quarantine, checkpoints. Returns everything that speaks
+        against a start."""
+        self._promoted.set()
+        self._launch = launch
+        self._graph = self._graph.promoted(launch.lineage, launch.quarantined)
+        self._make_traces()
+        for query in self.queries:
+            query.checkpoint = self._checkpoint(query.read)
+            for books in query.channels:
+                books.group.processor.restore(self._penalties(books.source, books.channel))
+        if self._cluster and self.spark:
+            self._cluster.promoted(self.spark.sparkContext)
+        findings = self._compare()
         self.prepared = not findings
         return findings
+
+    def _make_traces(self) -> None:
+        if self._launch.trace:
+            (self._tmp.parent / TRACES).mkdir(exist_ok=True)
 
     def _without_those_away(self, findings: list[AgentFinding]) -> tuple[list[AgentFinding], dict[str, Builder]]:
         """The findings that speak against a start, and the components that can be initialised now."""
@@ -199,11 +282,11 @@ class Launcher:
         ready = {path: part for path, part in self._graph.parts.items() if _sink_at(path) not in away}
         return [finding for finding in findings if _sink_at(finding.path) not in away], ready
 
-    def _too_few_slots(self) -> list[AgentFinding]:
+    def _too_few_slots(self, needed: int) -> list[AgentFinding]:
         """In real-time mode every partition keeps a task busy, all at once."""
         if self._definition.delivery.mode != "real_time":
             return []
-        needed, cores = sum(map(len, self._starts.values())), self._definition.placement.launcher.cores
+        cores = self._definition.placement.launcher.cores
         if needed <= cores:
             return []
         return [
@@ -247,8 +330,10 @@ class Launcher:
         if self._cluster and self.spark:
             self._cluster.leave(self.spark.sparkContext)
 
-    def start(self, spark: SparkSession, on_end: OnEnd) -> None:
+    def start(self, on_end: OnEnd) -> None:
         """Start all queries side by side, then the watches. Raises whatever keeps one from starting."""
+        if (spark := self.spark) is None:
+            return
         hurry = self._definition.delivery.trigger_interval_ms == 0
         spark.conf.set("spark.sql.streaming.pollingDelay", "10ms" if hurry else f"{_IDLE_LOOK_MS}ms")
         crash_points.reach("agent.ready")
@@ -348,5 +433,6 @@ def cluster_of(launch: Launch, definition: Definition, graph: compiler.Graph) ->
     parts = graph.parts.values()
     modules = sorted({type(part).__module__ for part in parts})
     code = sorted({part.spec.class_name.split(".")[0].split(":")[0] for part in parts if part.spec.type == "python"})
-    place = Place(definition.name, launch.lineage, clusters.PATH, launch.data_root)
+    standby = launch.role is RunRole.STANDBY
+    place = Place(definition.name, launch.lineage, clusters.PATH, launch.data_root, standby=standby)
     return Cluster(spec, place, launch.run, modules, code)

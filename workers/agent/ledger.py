@@ -25,8 +25,13 @@ class JournalUnwritable(Exception):
     """An entry could not be written whole; nothing of it is left in the file."""
 
 
+class NotGranted(Exception):
+    """A standby, which has no epoch, would have written to the pipeline's ledger."""
+
+
 class Journal:
-    """journal.jsonl of one run; safe to use from several threads.
+    """journal.jsonl of one run; safe to use from several threads. `epoch` 0 is that of a standby, which tells of its
+    own life alone until one is granted.
 
     An entry that could not be written whole is cut off again, so that the next one does not continue a torn line.
     """
@@ -39,15 +44,25 @@ class Journal:
         self._lock = threading.Lock()
 
     def append(self, payload: Frozen) -> None:
-        """Write one entry; what recovery depends on is on disk when this returns. Raises JournalUnwritable."""
+        """Write one entry; what recovery depends on is on disk when this returns.
+
+        Raises JournalUnwritable, or NotGranted where a standby writes of records.
+        """
         kind = _KINDS[type(payload)]
         with self._lock:
+            if not self._epoch and kind not in journal.OWN_LIFE:
+                raise NotGranted(f"a standby has nothing to write down of {kind}")
             entry = journal.Entry(
                 n=self._number + 1, epoch=self._epoch, at=time.time(), kind=kind,
                 data=masking.prose(payload.model_dump(mode="json")),
             )  # fmt: skip
             self._write(journal.encode(entry), durable=kind in _DURABLE)
             self._number += 1
+
+    def grant(self, epoch: int) -> None:
+        """The run is ACTIVE now; entries are of this epoch from here on."""
+        with self._lock:
+            self._epoch = epoch
 
     def close(self) -> None:
         """Let the file go; nothing may be appended any more."""

@@ -265,6 +265,24 @@ def check_positions(launch: Launch, graph: Graph, queries: list[Query], journal:
     return starts
 
 
+def look(known: Found, queries: Sequence[Query]) -> Survey | None:
+    """What log and group have against the ledger, as a standby sees it: nothing is written down, and checkpoints and
+    sources whose data is in the hands of another run are left alone. None where no source can be looked at so.
+
+    Raises Refused where one is away.
+    """
+    shared = [query for query in queries if known.identity(query.read.source) is not None]
+    seen: list[AgentFinding] = []
+    for query in shared:
+        source = query.read.source
+        if found := known.against_source(source):
+            seen += found
+            continue
+        for channel in query.read.channels:
+            seen += known.outside(query.read, known.head(query.read, channel).positions, known.log(source))
+    return survey(known, {query.read: query.checkpoint for query in shared}, seen) if shared else None
+
+
 def _check_sources(known: Found, queries: list[Query], starts: Starts) -> None:
     for source in dict.fromkeys(query.read.source for query in queries):
         try:

@@ -27,7 +27,7 @@ from workers.agent.real_time import Query
 
 _BETWEEN_LOOKS = 0.15
 _BETWEEN_BATCH_WRITES = 0.5
-_RESTING = frozenset({AgentPhase.PREFLIGHT, AgentPhase.PAUSED})
+_RESTING = frozenset({AgentPhase.PREFLIGHT, AgentPhase.STANDBY, AgentPhase.PAUSED})
 
 
 class PauseWatch:
@@ -83,6 +83,7 @@ class StatusFile:
         self, *, phase: AgentPhase, detail: str, stuck: list[str], command_seq: int, command_done: bool,
         proof: PauseProof | None, queries: Sequence[Query], components: Callable[[], list[ComponentStatus]],
         intakes: list[IntakeStatus], findings: list[AgentFinding], survey: Survey | None,
+        initialised_in: float | None,
     ) -> None:  # fmt: skip
         """Write the file if it is time. A disk that is full is no reason to stop moving records."""
         self._note_progress(queries, phase)
@@ -100,6 +101,7 @@ class StatusFile:
             command_state=state, pause_proof=proof,
             queries=[self._with_beat(query, status) for query in queries for status in query.statuses()],
             components=components(), intakes=intakes, findings=findings, survey=survey,
+            initialised_in=initialised_in,
         )  # fmt: skip
         try:
             masking.masked(status).store(self._path)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import socket
 import struct
 import threading
 from collections.abc import Callable
 
 from pipelines.domain.protocol import KEEPER_FD_VARIABLE, Handover
 from workers.agent.jvm import Jvm
+
+_LARGEST_EPOCH = 32
+"""Bytes of a promotion."""
 
 
 def handover() -> Handover:
@@ -33,16 +37,21 @@ def _exactly(pipe: io.FileIO, length: int) -> bytes:
     return bytes(found)
 
 
-def keeper(lost: Callable[[], None]) -> None:
-    """Call `lost` when the pipe, from which the frame was read, closes: then the keeper is gone."""
+def keeper(promoted: Callable[[int, int], None], lost: Callable[[], None]) -> None:
+    """Listen to the keeper on the socket from which the frame was read: `promoted` hears the epoch under which it has
+    taken the pipeline's lock, and the descriptor of that; `lost` hears of the socket's end, when the keeper is gone."""
     descriptor = os.environ.get(KEEPER_FD_VARIABLE)
     if descriptor is not None:
-        threading.Thread(target=_await_end, args=(int(descriptor), lost), name="keeper", daemon=True).start()
+        threading.Thread(target=_listen, args=(int(descriptor), promoted, lost), name="keeper", daemon=True).start()
 
 
-def _await_end(descriptor: int, lost: Callable[[], None]) -> None:
-    with contextlib.suppress(OSError):
-        os.read(descriptor, 1)
+def _listen(descriptor: int, promoted: Callable[[int, int], None], lost: Callable[[], None]) -> None:
+    with contextlib.suppress(OSError), socket.socket(fileno=descriptor) as channel:
+        while (message := socket.recv_fds(channel, _LARGEST_EPOCH, 1))[0]:
+            epoch, locks, *_ = message
+            if locks:
+                os.set_inheritable(locks[0], False)
+                promoted(int(epoch), locks[0])
     lost()
 
 

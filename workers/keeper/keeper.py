@@ -2,10 +2,11 @@
 
 1. Detach: clean environment with the run's token, secrets from standard input, double fork, own session, orphans
    adopted, no core dumps.
-2. Take the pipeline's lock, write its own half of identity.json, start the driver in a process group of its own, hand
-   it the secrets over a pipe that stays open (its end of file tells the driver that the keeper is gone), write the
-   other half.
-3. Until the driver has ended: pump its output, carry out the ladder of control.json, take dumps of the stacks.
+2. Take the pipeline's lock, or, for a standby, one of its own; write its own half of identity.json, start the driver in
+   a process group of its own, hand it the secrets over a socket that stays open (its end of file tells the driver that
+   the keeper is gone), write the other half.
+3. Until the driver has ended: pump its output, carry out the ladder of control.json, take dumps of the stacks. When a
+   standby is promoted, take the pipeline's lock and hand it to the driver over that socket.
 4. Kill what is left of the run, write exit.json, end.
 """
 
@@ -18,6 +19,7 @@ import resource
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -30,10 +32,15 @@ from workers.keeper import files, handover, processes
 from workers.keeper.dumps import Dumper
 from workers.keeper.ladder import ControlFile, Due, DumpFile, Rung
 from workers.keeper.log import LogPump
+from workers.keeper.promotion import PromotionFile
 
 _POLL = 0.2
+_STANDBY_POLL = 0.03
+"""Seconds between two looks for a promotion: all that it takes is a pause of the pipeline."""
 _LEFTOVERS_TIMEOUT = 30.0
 _STARTER_TIMEOUT = 5.0
+_PROMOTION_TIMEOUT = 10.0
+"""Seconds that the pipeline's lock may still be taken after a promotion."""
 _LOCK_TIMEOUT = 1.0
 _EXIT_RECORD_TIMEOUT = 60.0
 _DUMP_TIMEOUT = 2.0
@@ -112,6 +119,16 @@ def _last_epoch(descriptor: int) -> int:
     return int(text) if text.isdigit() else 0
 
 
+def _lock_name(standby: bool) -> str:
+    return "keeper.lock" if standby else "active.lock"
+
+
+def _name_epoch(descriptor: int, epoch: int) -> None:
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, str(epoch).encode(), 0)
+    os.fsync(descriptor)
+
+
 class AlreadyBegun(Exception):
     """The run has, or had, another keeper, or was ended before it began."""
 
@@ -126,8 +143,13 @@ class Keeper:
         self._dir = run_dir
         self._starter = starter
         self._token: str = launch["token"]
-        self._active = launch.get("role", "ACTIVE") == "ACTIVE"
+        self._standby = launch.get("role", "ACTIVE") == "STANDBY"
         self._epoch = int(launch.get("epoch", 0))
+        self._promotion = PromotionFile(run_dir / "promote.json", self._token)
+        self._to_driver: socket.socket | None = None
+        self._lock_held: int | None = None
+        self._promoting_since: float | None = None
+        self._refused = ""
         self._argv = driver
         self._frame = frame
         self._boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -166,23 +188,22 @@ class Keeper:
         except OSError as error:
             return self._record(1 << 8, f"the driver could not be started: {error}")
         self._kill_leftovers()
-        return self._record(status, self._control.order.reason if self._rung else "")
+        return self._record(status, self._refused or (self._control.order.reason if self._rung else ""))
 
     def _lock(self) -> int | None:
-        """One ACTIVE agent per pipeline and host, each run at most once: the lock names the last epoch that held it.
+        """One ACTIVE agent per pipeline and host, each run at most once: the lock names the last epoch that held it. A
+        standby has a lock in its own directory, so that it is begun once, too.
 
-        The driver inherits the lock, so it outlives a killed keeper. Raises AlreadyBegun for a run that was begun
+        The driver has the lock as well, so it outlives a killed keeper. Raises AlreadyBegun for a run that was begun
         before, by a supervisor that another has taken the lease from: it is that keeper's, and nothing is recorded.
         """
-        name = "active.lock" if self._active else f"{self._dir.name}.lock"
-        descriptor = os.open(self._dir.parent / name, os.O_RDWR | os.O_CREAT, 0o600)
+        directory = self._dir if self._standby else self._dir.parent
+        descriptor = os.open(directory / _lock_name(self._standby), os.O_RDWR | os.O_CREAT, 0o600)
         if not self._taken(descriptor):
             return None
         if self._begun_before(descriptor) or (self._dir / "exit.json").exists():
-            raise AlreadyBegun(f"run {self._epoch} was begun or ended before; this keeper leaves it alone")
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(self._epoch).encode(), 0)
-        os.fsync(descriptor)
+            raise AlreadyBegun(f"run {self._dir.name} was begun or ended before; this keeper leaves it alone")
+        _name_epoch(descriptor, self._epoch)
         return descriptor
 
     def _taken(self, descriptor: int) -> bool:
@@ -193,8 +214,8 @@ class Keeper:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                if self._epoch and _last_epoch(descriptor) == self._epoch:
-                    raise AlreadyBegun(f"run {self._epoch} has its keeper") from None
+                if self._standby or (self._epoch and _last_epoch(descriptor) == self._epoch):
+                    raise AlreadyBegun(f"run {self._dir.name} has its keeper") from None
                 if time.monotonic() >= deadline:
                     return False
                 time.sleep(0.05)
@@ -202,22 +223,25 @@ class Keeper:
                 return True
 
     def _begun_before(self, descriptor: int) -> bool:
+        if self._standby:
+            return os.fstat(descriptor).st_size > 0
         return bool(self._epoch) and _last_epoch(descriptor) >= self._epoch
 
     def _keep(self, lock: int) -> int:
         identity = {"token": self._token, "keeper": _identity(os.getpid(), self._boot_id), "driver": None}
         files.write_atomically(self._dir / "identity.json", identity)
-        secrets, ours = os.pipe()
-        environment = {**os.environ, processes.KEEPER_FD_VARIABLE: str(secrets), "PYTHONUNBUFFERED": "1"}
+        ours, theirs = socket.socketpair()
+        environment = {**os.environ, processes.KEEPER_FD_VARIABLE: str(theirs.fileno()), "PYTHONUNBUFFERED": "1"}
         environment["MALLOC_ARENA_MAX"] = "2"
         child = subprocess.Popen(
             self._argv, stdin=subprocess.DEVNULL, stdout=self._log.sink, stderr=self._log.sink,
-            pass_fds=(secrets, lock), process_group=0, env=environment, cwd=self._dir,
+            pass_fds=(theirs.fileno(), lock), process_group=0, env=environment, cwd=self._dir,
         )  # fmt: skip
         self._pid = self._group = self._dumper.driver = child.pid
         child.returncode = 0  # reaped by processes.reap
-        os.close(secrets)
-        handover.pass_on(ours, self._frame)  # the pipe stays open while the keeper lives
+        theirs.close()
+        self._to_driver = ours  # it stays open while the keeper lives
+        handover.pass_on(ours.fileno(), self._frame)
         files.write_atomically(self._dir / "identity.json", {**identity, "driver": _identity(child.pid, self._boot_id)})
         return self._watch()
 
@@ -230,6 +254,7 @@ class Keeper:
                 self._log.say(self._control.complaint)
             self._climb(time.clock_gettime(time.CLOCK_BOOTTIME))
             self._dump_as_asked()
+            self._promote()
             poll.poll(self._until_next_look() * 1000)
         self._group = 0  # it is reaped, so its number may become another's
         os.close(handle)
@@ -238,7 +263,49 @@ class Keeper:
 
     def _until_next_look(self) -> float:
         left = self._control.order.kill_at - time.clock_gettime(time.CLOCK_BOOTTIME)
-        return min(_POLL, left) if left > 0 else _POLL
+        pause = _STANDBY_POLL if self._standby else _POLL
+        return min(pause, left) if left > 0 else pause
+
+    def _promote(self) -> None:
+        """Once promote.json is there: take the pipeline's lock, and hand it to the driver, which begins when it has it.
+
+        What is ending may still hold the lock for a moment. Where it stays taken, or has been another's since the
+        promotion, the run ends.
+        """
+        if not self._standby or self._refused or (epoch := self._promotion.epoch()) is None:
+            return
+        now = time.monotonic()
+        if self._promoting_since is None:
+            self._promoting_since = now
+        lock = os.open(self._dir.parent / _lock_name(standby=False), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            if now == self._promoting_since:
+                self._log.say(f"to be promoted under epoch {epoch}; waiting for the pipeline's lock")
+            elif now - self._promoting_since > _PROMOTION_TIMEOUT:
+                self._refuse("another agent of this pipeline is alive and holds its lock")
+            return
+        if (last := _last_epoch(lock)) < epoch:
+            self._hand_over(lock, epoch)
+        else:
+            self._refuse(f"it was promoted under epoch {epoch}, and epoch {last} has begun since")
+        os.close(lock)
+
+    def _hand_over(self, lock: int, epoch: int) -> None:
+        """The driver keeps the lock from here on. One that has ended is noticed by itself."""
+        _name_epoch(lock, epoch)
+        self._standby, self._epoch, self._lock_held = False, epoch, os.dup(lock)
+        self._log.say(f"promoted under epoch {epoch}")
+        with contextlib.suppress(OSError):
+            if self._to_driver is not None:
+                socket.send_fds(self._to_driver, [str(epoch).encode()], [lock])
+
+    def _refuse(self, reason: str) -> None:
+        self._refused = reason
+        self._log.say(f"not promoted: {reason}")
+        self._signal_group(signal.SIGTERM)
 
     def _climb(self, now: float) -> None:
         """Do what is due, once. An interrupt takes its time in a thread of its own, so that nothing holds the kill up;

@@ -19,7 +19,7 @@ from pipelines.domain.reconciling import Ahead
 from pipelines.domain.states import STOP_COMMANDS, Phase
 from pipelines.models import Pipeline, Run
 from pipelines.selectors.supervision import Row
-from pipelines.services import events, fencing, operations, reconciling, runs
+from pipelines.services import events, fencing, operations, reconciling, runs, standby
 from pipelines.services.fencing import fenced
 from pipelines.services.runs import Aftermath, NextRun, Overtaken, RunEnd
 from pipelines.services.transitions import set_phase
@@ -122,7 +122,10 @@ class _Deed:
 
     @do.register
     def _(self, _action: actions.Spawn) -> None:
-        self._spawn(self.living_run)
+        if self.view.standby and (found := self.actor.launcher.against(self.living_run.revision.definition)):
+            standby.refuse(run=self.living_run, findings=found, now=self.now.wall)
+        else:
+            self._spawn(self.living_run)
 
     def _spawn(self, run: Run) -> None:
         """A keeper that cannot be started counts as one that ended at once, so the restart budget bounds it."""
@@ -199,7 +202,9 @@ class _Deed:
         runs.end_run(
             pipeline=self.pipeline,
             run=self.living_run,
-            end=RunEnd(action.outcome, action.exit_code, action.exit_reason, action.rung, action.in_hand),
+            end=RunEnd(
+                action.outcome, action.exit_code, action.exit_reason, action.rung, action.in_hand, action.journal_whole
+            ),
             after=Aftermath(
                 phase=action.phase,
                 reason=action.reason,
@@ -211,6 +216,18 @@ class _Deed:
             now=self.now.wall,
         )
         crash_points.reach("worker.ended")
+
+    @do.register
+    def _(self, action: actions.EndStandby) -> None:
+        how = RunEnd(action.outcome, action.exit_code, action.exit_reason, action.rung, journal_whole=True)
+        standby.end(run=self.living_run, how=how, now=self.now.wall)
+        crash_points.reach("worker.ended")
+
+    @do.register
+    def _(self, _action: actions.WritePromotion) -> None:
+        promotion = self.actor.launcher.promotion(self.living_run)
+        fencing.require_time()
+        self.actor.rundirs.promote(Path(self.living_run.run_dir), promotion)
 
     @do.register
     def _(self, action: actions.GiveUpDrain) -> None:

@@ -86,6 +86,22 @@ class EndRun:
     findings: tuple[Mapping[str, Any], ...] = ()
     restart: Restart | None = None
     in_hand: Crash = ()
+    journal_whole: bool = False
+
+
+@dataclass(frozen=True)
+class EndStandby:
+    """The standby is proven over; nothing follows from that."""
+
+    outcome: RunOutcome
+    exit_code: int | None
+    exit_reason: str
+    rung: str
+
+
+@dataclass(frozen=True)
+class WritePromotion:
+    """Tell the keeper of a run that was a standby that it is ACTIVE now."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +172,8 @@ Action = (
     | WriteControl
     | SetPhase
     | EndRun
+    | EndStandby
+    | WritePromotion
     | GiveUpDrain
     | KillProcesses
     | Reconcile

@@ -51,7 +51,7 @@ def _given_up(view: PipelineView) -> GiveUpDrain:
 
 def first_control(view: PipelineView, now: Now) -> Control:
     """The command that a new run finds when it starts."""
-    command = Command.PAUSE if view.desired is DesiredState.PAUSED else Command.RUN
+    command = _standing(view).command
     return Control(
         seq=1, command=command, boot_id=now.boot_id, issued_at=now.boottime, reason="start", generation=view.generation
     )
@@ -80,6 +80,13 @@ def _wanted(view: PipelineView, run: RunView, now: Now) -> _Wanted:
         return _Wanted(Command.DRAIN_AND_STOP if view.drain_on_stop else Command.STOP, reason)
     if init_expired(view.lifecycle, run, now):
         return _Wanted(Command.STOP, INIT_TIMEOUT)
+    return _standing(view)
+
+
+def _standing(view: PipelineView) -> _Wanted:
+    """What is wanted of a run that is not to end."""
+    if view.standby:
+        return _Wanted(Command.STANDBY, "standby")
     if view.desired is DesiredState.PAUSED:
         return _Wanted(Command.PAUSE, "pause")
     return _Wanted(Command.RUN, "run")
@@ -114,7 +121,7 @@ def _deadlines(view: PipelineView, run: RunView, wanted: _Wanted, now: Now) -> d
     if wanted.command is Command.PAUSE:
         timed = _initialised(run) and (wanted.reason == DRAIN or _person_waits(view))
         return {"deadline": now.boottime + life.drain_timeout if timed else None}
-    if wanted.command is Command.RUN:
+    if wanted.command in {Command.RUN, Command.STANDBY}:
         return {}
     start = now.boottime + (life.drain_timeout if wanted.command is Command.DRAIN_AND_STOP else 0.0)
     kill_at = start + life.cancel_timeout if life.cancel_timeout > 0 else None

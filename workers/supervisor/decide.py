@@ -3,6 +3,9 @@
 1. No run: start one if it is wanted and its time has come, else rest.
 2. A run without processes: start its keeper if none was started yet; else judge how it ended.
 3. A run with processes: record them, give the command that is wanted, climb where the keeper could not, tell the phase.
+   One that was promoted from standby is told so.
+
+Of a standby only 2 and 3 hold, and nothing follows from its end; see `standby`.
 
 Doing the same actions twice is harmless, and nothing is lost with the memory of a crashed supervisor but some waiting.
 """
@@ -10,19 +13,18 @@ Doing the same actions twice is harmless, and nothing is lost with the memory of
 from __future__ import annotations
 
 from pipelines.domain.reconciling import REASON
-from pipelines.domain.states import RESTING_PHASES, DesiredState, Phase, RunState, can
+from pipelines.domain.states import RESTING_PHASES, DesiredState, Phase, can
 from workers.ports import Now
 from workers.supervisor.actions import (
     Action,
     CreateRun,
     ObserveGeneration,
     Reconcile,
-    RecordDumps,
-    RecordProcesses,
     ResetRestarts,
     Revoke,
     SetPhase,
     Spawn,
+    WritePromotion,
 )
 from workers.supervisor.command import command_actions, kill_actions
 from workers.supervisor.conditions import condition_actions
@@ -30,6 +32,8 @@ from workers.supervisor.ending import ending, never_started
 from workers.supervisor.leading import led
 from workers.supervisor.operations import operation_actions
 from workers.supervisor.phase import phase_actions
+from workers.supervisor.processes import dumped, never_spawned, record
+from workers.supervisor.standby import is_changing, standby_actions
 from workers.supervisor.view import PipelineView, RunView
 
 HEALTHY_PHASES = frozenset({Phase.RUNNING, Phase.PAUSED})
@@ -38,11 +42,15 @@ TRANSITIONAL_PHASES = frozenset({Phase.PREFLIGHT, Phase.STARTING, Phase.PAUSING,
 
 def decide(view: PipelineView, now: Now) -> list[Action]:
     """Everything that is to be done now, in this order: an operation ends even where the rest cannot be done."""
+    if view.standby:
+        return standby_actions(view, now)
     return [*operation_actions(view, now), *condition_actions(view, now), *_life(view, now)]
 
 
 def hurried(view: PipelineView) -> bool:
     """Whether something is expected to change within a second."""
+    if view.standby:
+        return is_changing(view)
     waiting = view.operation is not None and view.phase is not Phase.BACKOFF
     return waiting or view.asked_anew or view.phase in TRANSITIONAL_PHASES
 
@@ -91,33 +99,33 @@ def _backoff_over(view: PipelineView, now: Now) -> bool:
 def _without_process(view: PipelineView, run: RunView, now: Now) -> list[Action]:
     if not run.journal_drained:
         return []
-    if _never_spawned(run):
+    if never_spawned(run):
         if not view.end_wanted:
             return [Spawn()]
         reason = "It was stopped before its process was started."
         return [Revoke(reason)] if run.exit is None else [never_started(run, reason)]
-    return [*_dumped(run), ending(view, run, now)]
-
-
-def _never_spawned(run: RunView) -> bool:
-    """The intent is recorded, and neither a process nor a trace of one exists."""
-    untouched = run.exit is None or run.exit.revoked
-    return run.state is RunState.PENDING and run.identity is None and untouched and not run.spawned_here
+    return [*dumped(run), ending(view, run, now)]
 
 
 def _with_process(view: PipelineView, run: RunView, now: Now) -> list[Action]:
     if view.behind:
-        return [Reconcile()] if view.reconcile else [*_record(run), *_behind(view)]
+        return [Reconcile()] if view.reconcile else [*record(run), *_behind(view)]
     commands = command_actions(view, run, now)
     return [
-        *_record(run),
-        *_dumped(run),
+        *record(run),
+        *dumped(run),
         *led(view, run, commands, now),
+        *_promotion(run),
         *kill_actions(run, now),
         *phase_actions(view, run, now),
         *_forgive(view, run, now),
         *([] if commands else _observe(view)),
     ]
+
+
+def _promotion(run: RunView) -> list[Action]:
+    """After the command, which the driver obeys as soon as it is promoted. A file that was lost is written again."""
+    return [WritePromotion()] if run.promoted and run.told != run.epoch else []
 
 
 def _behind(view: PipelineView) -> list[Action]:
@@ -126,20 +134,6 @@ def _behind(view: PipelineView) -> list[Action]:
         return []
     words = "The host was told what a later request asked for than the database knows: was a backup restored?"
     return [SetPhase(Phase.UNKNOWN, REASON, words)]
-
-
-def _dumped(run: RunView) -> list[Action]:
-    return [RecordDumps(run.new_dumps)] if run.new_dumps else []
-
-
-def _record(run: RunView) -> list[Action]:
-    identity = run.identity
-    if identity is None or identity.token != run.token:
-        return []
-    driver = identity.driver.pid if identity.driver else None
-    if run.state is RunState.PENDING or driver != run.known_driver:
-        return [RecordProcesses(identity)]
-    return []
 
 
 def _forgive(view: PipelineView, run: RunView, now: Now) -> list[Action]:

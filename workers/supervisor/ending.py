@@ -42,7 +42,7 @@ Findings = tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True)
-class _Ended:
+class Ended:
     """How the process ended, whatever was wanted."""
 
     outcome: RunOutcome
@@ -53,12 +53,13 @@ class _Ended:
 
 def ending(view: PipelineView, run: RunView, now: Now) -> EndRun:
     """Judge a run that is proven over: asked for, in need of a person, or to be started again."""
-    ended = _how(run, now)
+    ended = how_it_ended(run, now)
     left = run.crashes[0] if run.crashes else ()
-    return replace(_judged(view, run, ended, now), in_hand=left)
+    whole = run.journal_drained and run.journal_fault is None
+    return replace(_judged(view, run, ended, now), in_hand=left, journal_whole=whole)
 
 
-def _judged(view: PipelineView, run: RunView, ended: _Ended, now: Now) -> EndRun:
+def _judged(view: PipelineView, run: RunView, ended: Ended, now: Now) -> EndRun:
     faults = (journal_finding(run.journal_fault),) if run.journal_fault is not None else ()
     if view.desired is DesiredState.STOPPED:
         return replace(_stopped(view, run, ended), findings=faults)
@@ -76,20 +77,21 @@ def _judged(view: PipelineView, run: RunView, ended: _Ended, now: Now) -> EndRun
 
 def never_started(run: RunView, reason: str) -> EndRun:
     """A run whose intent was recorded and that is no longer wanted before any process existed."""
-    return _end(_Ended(RunOutcome.CLEAN, None, reason), Phase.STOPPED, "stopped", reason, StopReason.USER)
+    end = _end(Ended(RunOutcome.CLEAN, None, reason), Phase.STOPPED, "stopped", reason, StopReason.USER)
+    return replace(end, journal_whole=True)
 
 
-def _how(run: RunView, now: Now) -> _Ended:
+def how_it_ended(run: RunView, now: Now) -> Ended:
     """From the keeper's exit record; without one from the driver's own last word; without that it is lost."""
     record = run.exit
     if record is None:
         return _without_record(run, now)
     rung = record.rung or ""
     if record.killed_by is not None:
-        return _Ended(RunOutcome.KILLED, None, _killed(run, record), rung)
+        return Ended(RunOutcome.KILLED, None, _killed(run, record), rung)
     if record.signal is not None:
         words = record.reason or f"The driver was ended by signal {record.signal}."
-        return _Ended(RunOutcome.CRASHED, None, words, rung)
+        return Ended(RunOutcome.CRASHED, None, words, rung)
     code = record.exit_code if record.exit_code is not None else -1
     said = run.last_word[1] if run.last_word and run.last_word[0] == code else ""
     return _by_code(run, code, record.reason or said, rung)
@@ -105,34 +107,34 @@ def _killed(run: RunView, record: ExitRecord) -> str:
     return f"it had not ended {seconds:.1f} s after the order ({run.control.reason}){at_work}"
 
 
-def _without_record(run: RunView, now: Now) -> _Ended:
+def _without_record(run: RunView, now: Now) -> Ended:
     if run.last_word is not None:
         return _by_code(run, *run.last_word, rung="")
     control = run.control
     kill_at = control.kill_at if run.stopping and control and control.boot_id == now.boot_id else None
     if kill_at is not None and now.boottime >= kill_at:
-        return _Ended(RunOutcome.KILLED, None, "it had not ended at the stop's deadline", "sigkill")
+        return Ended(RunOutcome.KILLED, None, "it had not ended at the stop's deadline", "sigkill")
     if run.identity is not None and run.identity.keeper.boot_id != now.boot_id:
-        return _Ended(RunOutcome.LOST, None, "The host was started anew.")
+        return Ended(RunOutcome.LOST, None, "The host was started anew.")
     if run.spawned_here and run.identity is None:
-        return _Ended(RunOutcome.FAILED, None, "The keeper ended at once; keeper.log in the run directory says why.")
-    return _Ended(RunOutcome.LOST, None, "The run ended without an exit record.")
+        return Ended(RunOutcome.FAILED, None, "The keeper ended at once; keeper.log in the run directory says why.")
+    return Ended(RunOutcome.LOST, None, "The run ended without an exit record.")
 
 
-def _by_code(run: RunView, code: int, reason: str, rung: str) -> _Ended:
+def _by_code(run: RunView, code: int, reason: str, rung: str) -> Ended:
     if code == Exit.CLEAN and run.stopping:
-        return _Ended(RunOutcome.CLEAN, code, reason or "Stopped as asked.", rung)
+        return Ended(RunOutcome.CLEAN, code, reason or "Stopped as asked.", rung)
     known = Exit(code) if code in set(Exit) else None
     words = _FAILED_CODES[known] if known is not None else f"The agent crashed with exit code {code}."
     outcome = _OUTCOMES.get(known, RunOutcome.CRASHED) if known is not None else RunOutcome.CRASHED
-    return _Ended(outcome, code, reason or words, rung)
+    return Ended(outcome, code, reason or words, rung)
 
 
 def _gave_up_initialising(run: RunView) -> bool:
     return run.control is not None and run.control.reason == INIT_TIMEOUT
 
 
-def _findings(run: RunView, ended: _Ended) -> Findings:
+def _findings(run: RunView, ended: Ended) -> Findings:
     """Why a person is needed; empty where a restart may help."""
     if _gave_up_initialising(run):
         return (_init_finding(run),)
@@ -155,7 +157,7 @@ def _init_finding(run: RunView) -> Mapping[str, Any]:
     return {**finding, "retryable": True}
 
 
-def _looping(run: RunView, ended: _Ended) -> Findings:
+def _looping(run: RunView, ended: Ended) -> Findings:
     """The records that runs in a row have crashed at, where there are any: another restart would only repeat it."""
     suspects = recognised(run.crashes) if ended.outcome in _CRASHES and not run.stopping else []
     if not suspects:
@@ -185,7 +187,7 @@ def _finding(path: str, code: str, message: str, suggestion: str = "") -> Mappin
     return {"path": path, "code": code, "message": message, "suggestion": suggestion, "retryable": False}
 
 
-def _stopped(view: PipelineView, run: RunView, ended: _Ended) -> EndRun:
+def _stopped(view: PipelineView, run: RunView, ended: Ended) -> EndRun:
     killed = ended.outcome is RunOutcome.KILLED
     reason = StopReason.WATCHDOG if killed and not view.force_stop else StopReason.USER
     if view.desired is not DesiredState.STOPPED:
@@ -194,7 +196,7 @@ def _stopped(view: PipelineView, run: RunView, ended: _Ended) -> EndRun:
     return _end(ended, Phase.STOPPED, "killed" if killed else "stopped", words, reason)
 
 
-def _blocked(ended: _Ended, findings: Findings) -> EndRun:
+def _blocked(ended: Ended, findings: Findings) -> EndRun:
     first = findings[0]
     where = f"{first['path']}: " if first.get("path") else ""
     outcome = ended if ended.outcome is not RunOutcome.CLEAN else replace(ended, outcome=RunOutcome.BLOCKED)
@@ -202,7 +204,7 @@ def _blocked(ended: _Ended, findings: Findings) -> EndRun:
     return replace(end, findings=findings)
 
 
-def _restarted(view: PipelineView, ended: _Ended, findings: Findings, now: Now) -> EndRun:
+def _restarted(view: PipelineView, ended: Ended, findings: Findings, now: Now) -> EndRun:
     """BACKOFF with a delay that doubles, or FAILED when the budget of restarts in a row is spent."""
     if view.restart_count >= view.lifecycle.max_restarts:
         words = f"{ended.reason} {view.restart_count} restarts in a row did not help."
@@ -219,7 +221,7 @@ def backoff(first: float, longest: float, restarts: int) -> float:
     return float(min(longest, first * 2 ** min(restarts, 40)))
 
 
-def _end(ended: _Ended, phase: Phase, reason: str, message: str, stop_reason: StopReason) -> EndRun:
+def _end(ended: Ended, phase: Phase, reason: str, message: str, stop_reason: StopReason) -> EndRun:
     return EndRun(
         outcome=ended.outcome,
         exit_code=ended.code,

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
-from uuid import UUID
 
 from django.db import InterfaceError, OperationalError
 
 from pipelines.domain.journal import JournalCorrupt, read_entries
 from pipelines.domain.ledger import Books
 from pipelines.domain.protocol import Status
+from pipelines.domain.states import RunRole
 from pipelines.models import Pipeline, Run
 from pipelines.selectors.supervision import Row
 from pipelines.services import events, journals, observations, runs
@@ -43,12 +43,12 @@ tell = fenced(events.record)
 
 @dataclass
 class Intake:
-    """One tick's reading. `errors`: what was wrong with a pipeline, by its id."""
+    """One tick's reading. `errors`: what was wrong with what a run has written, by its token."""
 
     rundirs: RunDirs
     memory: Memory
     now: Now
-    errors: dict[UUID, Exception] = field(default_factory=dict)
+    errors: dict[str, Exception] = field(default_factory=dict)
     _portions: list[Portion] = field(default_factory=list)
     _reports: list[Report] = field(default_factory=list)
     _left: int = JOURNAL_BYTES
@@ -64,14 +64,14 @@ class Intake:
         except ENDS_THE_TICK:
             raise
         except Exception as error:
-            self.errors[row.pipeline.id] = error
+            self.errors[row.run.token] = error
 
     def store(self) -> None:
         """Write what was read. Raises what ends the tick."""
         self._each_if_not_all(self._ingest, self._portions)
         self._each_if_not_all(observations.record_statuses, self._reports)
         for report in self._reports:
-            if report.pipeline.id not in self.errors:
+            if report.run.token not in self.errors:
                 _remember(report, self.memory.run(report.run), self.now)
 
     def _each_if_not_all(self, write: Callable[[Sequence[T]], Any], found: Sequence[T]) -> None:
@@ -91,7 +91,7 @@ class Intake:
         except ENDS_THE_TICK:
             raise
         except Exception as error:
-            self.errors[each.run.pipeline_id] = error
+            self.errors[each.run.token] = error
 
     def _ingest(self, portions: Sequence[Portion]) -> None:
         taken = journals.ingest_all(portions)
@@ -116,7 +116,8 @@ class Intake:
             memory.journal_fault = str(error)
             message = f"The journal of run {run.number} cannot be read: {error}"
             tell(kind="journal.corrupt", message=message, pipeline=pipeline, run=run)
-            runs.add_findings(pipeline=pipeline, findings=[journal_finding(str(error))])
+            if run.role == RunRole.ACTIVE:
+                runs.add_findings(pipeline=pipeline, findings=[journal_finding(str(error))])
             return True
 
     def _read_chunk(self, run: Run, memory: RunMemory) -> bool:

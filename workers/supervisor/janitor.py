@@ -11,7 +11,7 @@ import structlog
 from django.db import close_old_connections, connections
 
 from pipelines.selectors import files
-from pipelines.services import events
+from pipelines.services import events, standby
 from workers.ports import Clock, Exclusive, RunDir, Storeroom
 from workers.supervisor.pruning import (
     Known,
@@ -47,6 +47,7 @@ def _known(host: str) -> Known:
             ended_at=run.ended_at,
             taken_in=run.journal_offset,
             archived=run.pipeline.archived_at is not None,
+            epoch=run.epoch or 0,
         )
         for run in files.runs_of(host)
     }
@@ -122,6 +123,7 @@ class Janitor(threading.Thread):
                 self._remove(path, purged.storages, removed)
         self._tell(removed)
         self._notice(self._host)
+        standby.discard_orphans(host=self._host)
         return removed.paths
 
     def _tidy(self, run: RunDir, over: bool, removed: _Removed) -> None:

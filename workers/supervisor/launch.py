@@ -10,12 +10,13 @@ from uuid import UUID
 
 from pipelines.domain.findings import Finding
 from pipelines.domain.interceptors import interceptors_not_allowed
-from pipelines.domain.protocol import Handover, Launch, QueryHead, SparkSettings, checkpoint_root
+from pipelines.domain.lineage import Lineage, continue_from
+from pipelines.domain.protocol import Handover, Launch, Promotion, QueryHead, SparkSettings, checkpoint_root
 from pipelines.domain.spec import Definition
+from pipelines.domain.states import RunRole
 from pipelines.domain.validate import validate_data
 from pipelines.models import Pipeline, Run
 from pipelines.selectors import crashes, positions, supervision
-from workers.supervisor.lineage import Before, Lineage, continue_from
 from workers.supervisor.references import References, Unresolved
 
 
@@ -43,17 +44,24 @@ class Launcher:
         if revision is None:
             return [_finding("", "NO_REVISION", "The pipeline has no definition.", "Publish a revision.")]
         validation = validate_data(revision.definition)
+        findings = self.against(revision.definition)
         if validation.definition is None:
-            return [finding for finding in validation.findings if finding.is_error]
-        findings = [
-            *self.references.resolve(revision.definition).findings,
-            *interceptors_not_allowed(validation.definition, self.interceptors),
-            *self._provision(),
-        ]
-        lineage = continue_from(_before(pipeline), validation.definition, self.host)
+            return findings
+        lineage = continue_from(supervision.before(pipeline), validation.definition, self.host)
         if isinstance(lineage, list):
             return [*findings, *lineage]
         return findings or lineage
+
+    def against(self, data: dict[str, Any]) -> list[Finding]:
+        """Everything that keeps an agent with this definition from being started on this host."""
+        validation = validate_data(data)
+        if validation.definition is None:
+            return [finding for finding in validation.findings if finding.is_error]
+        return [
+            *self.references.resolve(data).findings,
+            *interceptors_not_allowed(validation.definition, self.interceptors),
+            *self._provision(),
+        ]
 
     def _storage(self, definition: Definition) -> Path:
         """Where checkpoints and stores lie: on this host's disk, or where a cluster's executors see them, too."""
@@ -81,7 +89,7 @@ class Launcher:
             raise Unresolved(resolved.findings[0].message)
         before = supervision.last_run(pipeline.id)
         number = before.number if before else 0
-        found = continue_from(_before(pipeline), validation.definition, self.host)
+        found = continue_from(supervision.before(pipeline), validation.definition, self.host)
         lineage = found.number if isinstance(found, Lineage) else before.lineage if before else None
         lineage = lineage or number + 1
         launch = Launch(
@@ -103,12 +111,12 @@ class Launcher:
         return launch, resolved.handover()
 
     def launch(self, run: Run) -> tuple[Launch, Handover]:
-        """launch.json of a run whose intent is recorded, and the values of its references, which no file may hold.
+        """launch.json of a run whose intent is recorded, and the values of its references, which no file may hold. A
+        standby is told where the ledger stands now, only to look at it.
 
         Raises Unresolved or NotProvisioned.
         """
         data: dict[str, Any] = run.revision.definition
-        definition = Definition.model_validate(data)
         resolved = self.references.resolve(data)
         if resolved.findings:
             raise Unresolved(resolved.findings[0].message)
@@ -116,23 +124,35 @@ class Launcher:
             pipeline=run.pipeline_name,
             pipeline_id=str(run.pipeline_id),
             run=run.number,
-            epoch=run.number,
+            role=RunRole(run.role),
             token=run.token,
             host=self.host,
             revision=run.revision.number,
             revision_digest=run.revision.digest,
             definition=data,
-            lineage=run.lineage,
-            checkpoint_root=str(checkpoint_root(self._storage(definition), run.pipeline_name, run.lineage)),
-            heads=_heads(run.pipeline_id, run.lineage, definition),
-            identities=positions.identities(run.pipeline_id),
             spark=self.spark(),
             handover=bool(resolved.values),
             interceptors=sorted(self.interceptors),
-            quarantined=crashes.quarantined(run.pipeline_id),
-            trace=crashes.crashed_in_hand(run.pipeline_id),
+            **self._granted(run),
         )
         return launch, resolved.handover()
+
+    def promotion(self, run: Run) -> Promotion:
+        """promote.json of a run that was a standby and is ACTIVE now."""
+        return Promotion(token=run.token, **self._granted(run))
+
+    def _granted(self, run: Run) -> dict[str, Any]:
+        """What only a run that consumes has; of a standby, epoch and lineage are 0."""
+        definition = Definition.model_validate(run.revision.definition)
+        return {
+            "epoch": run.epoch or 0,
+            "lineage": run.lineage,
+            "checkpoint_root": str(checkpoint_root(self._storage(definition), run.pipeline_name, run.lineage)),
+            "heads": _heads(run.pipeline_id, run.lineage, definition),
+            "identities": positions.identities(run.pipeline_id),
+            "quarantined": crashes.quarantined(run.pipeline_id),
+            "trace": crashes.crashed_in_hand(run.pipeline_id),
+        }
 
 
 def _heads(pipeline_id: UUID, lineage: int, definition: Definition) -> list[QueryHead]:
@@ -145,21 +165,6 @@ def _of_present_topics(head: QueryHead, definition: Definition) -> QueryHead:
     topics = getattr(definition.source_spec(head.source), "topics", None)
     known = [position for position in head.positions if topics is None or position.topic in topics]
     return head.model_copy(update={"positions": known})
-
-
-def _before(pipeline: Pipeline) -> Before | None:
-    run = supervision.last_run(pipeline.id)
-    if run is None:
-        return None
-    return Before(
-        definition=Definition.model_validate(run.revision.definition),
-        lineage=run.lineage,
-        host=run.host_id,
-        has_read=supervision.has_positions(pipeline.id),
-        open_batches=supervision.open_batches(pipeline.id),
-        closed=run.lineage <= pipeline.closed_lineage,
-        identified=frozenset(each.source for each in positions.identities(pipeline.id)),
-    )
 
 
 def _finding(path: str, code: str, message: str, suggestion: str) -> Finding:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import UUID
 
 from pipelines.domain.crashes import Crash
 from pipelines.domain.leases import fence_of
@@ -38,10 +37,10 @@ def living(processes: Processes, rows: Sequence[Row]) -> TokenHolders:
 
 @dataclass(frozen=True)
 class Recorded:
-    """`reached`: so many rows were read; `errors`: what was wrong with a pipeline, by its id."""
+    """`reached`: so many rows were read; `errors`: what was wrong with what a run has written, by its token."""
 
     reached: int
-    errors: Mapping[UUID, Exception]
+    errors: Mapping[str, Exception]
 
 
 @dataclass(frozen=True)
@@ -72,18 +71,20 @@ class Observer:
             id=pipeline.id,
             name=pipeline.name,
             owner=fencing.epoch(),
-            desired=DesiredState(pipeline.desired_state),
+            desired=_wanted_of_standby(row) if row.is_standby else DesiredState(pipeline.desired_state),
             generation=pipeline.generation,
             observed_generation=pipeline.observed_generation,
             phase=Phase(pipeline.phase),
             phase_reason=pipeline.phase_reason,
             phase_message=pipeline.phase_message,
             lifecycle=self._lifecycle(row),
-            fence=self.memory.fences.get(_revision(row) or 0),
-            drain_on_stop=pipeline.drain_on_stop,
-            after_timeout=DesiredState(pipeline.after_timeout) if pipeline.after_timeout else None,
-            force_stop=pipeline.force_stop,
-            restart_run=pipeline.restart_run,
+            fence=None if row.is_standby else self.memory.fences.get(_revision(row) or 0),
+            drain_on_stop=pipeline.drain_on_stop and not row.is_standby,
+            after_timeout=None
+            if row.is_standby or not pipeline.after_timeout
+            else DesiredState(pipeline.after_timeout),
+            force_stop=pipeline.force_stop and not row.is_standby,
+            restart_run=None if row.is_standby else pipeline.restart_run,
             restart_count=pipeline.restart_count,
             restart_deadline=_restart_deadline(pipeline),
             findings=tuple(pipeline.findings),
@@ -92,6 +93,7 @@ class Observer:
             books=self.memory.books.get(pipeline.id, Books()),
             operation=self._operation(row.operation, now) if row.operation else None,
             run=run,
+            standby=row.is_standby,
         )
 
     def _control(self, run_dir: Path, memory: RunMemory) -> Control | None:
@@ -120,13 +122,17 @@ class Observer:
         memory = self.memory.run(run)
         run_dir = memory.directory
         identity, control = self.rundirs.identity(run_dir), self._control(run_dir, memory)
-        _note_health(memory, pipeline, identity, holders, now)
+        well = bool(run.epoch and holders) and pipeline.phase in HEALTHY_PHASES
+        _note_health(memory, well, identity, holders, now)
         stopping = control is not None and control.command in STOP_COMMANDS
         return RunView(
             number=run.number,
             generation=run.generation,
             state=RunState(run.state),
             token=run.token,
+            epoch=run.epoch or 0,
+            promoted=run.promoted_at is not None,
+            told=self._told(run, run_dir),
             holders=holders,
             known_driver=run.driver_pid,
             identity=identity,
@@ -139,7 +145,7 @@ class Observer:
             spawned_here=memory.spawned,
             half_dead_since=memory.half_dead_since,
             healthy_since=memory.healthy_since,
-            crashes=() if holders or not memory.drained else self._crashes(run, run_dir),
+            crashes=self._crashes(run, run_dir) if run.epoch and memory.drained and not holders else (),
             dumps=self._dumps(run, run_dir) if stopping or not holders or pipeline.phase == Phase.STALLED else (),
             dumped_at=run.dumped_at,
         )
@@ -148,9 +154,19 @@ class Observer:
         found = self.rundirs.dumps(run_dir)
         return tuple(found.taken) if found is not None and found.token == run.token else ()
 
+    def _told(self, run: Run, run_dir: Path) -> int | None:
+        """The epoch that its keeper was told, where it was a standby."""
+        promotion = self.rundirs.promotion(run_dir) if run.promoted_at is not None else None
+        return promotion.epoch if promotion and promotion.token == run.token else None
+
     def _crashes(self, run: Run, run_dir: Path) -> tuple[Crash, ...]:
         """Asked once, when a run is about to be judged."""
         return crashes.left_in_hand(run, self.rundirs.traced(run_dir)), *crashes.crashes_before(run)
+
+
+def _wanted_of_standby(row: Row) -> DesiredState:
+    discarded = row.run is not None and row.run.discarded_at is not None
+    return DesiredState.STOPPED if discarded or row.pipeline.archived_at else DesiredState.RUNNING
 
 
 def _revision(row: Row) -> int | None:
@@ -165,13 +181,12 @@ def _restart_deadline(pipeline: Pipeline) -> tuple[str, float] | None:
 
 
 def _note_health(
-    memory: RunMemory, pipeline: Pipeline, identity: Identity | None, holders: Collection[ProcessIdentity], now: Now
+    memory: RunMemory, well: bool, identity: Identity | None, holders: Collection[ProcessIdentity], now: Now
 ) -> None:
     """Since when the run has been half dead (keeper or driver has ended while other processes live on), or well."""
     named = [] if identity is None else [identity.keeper, identity.driver]
     half_dead = bool(holders) and any(each is not None and each not in holders for each in named)
     memory.half_dead_since = (memory.half_dead_since or now.boottime) if half_dead else None
-    well = pipeline.phase in HEALTHY_PHASES and bool(holders)
     memory.healthy_since = (memory.healthy_since or now.boottime) if well else None
 
 

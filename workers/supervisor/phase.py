@@ -60,6 +60,10 @@ def observed(view: PipelineView, run: RunView, now: Now) -> Seen | None:
     return _REPORTED[status.phase](view, run, status, now)
 
 
+def _promoted(_view: PipelineView, _run: RunView, _status: Status, _now: Now) -> Seen:
+    return Seen(Phase.PREFLIGHT, "promoted", "It was a standby; its positions are being compared.")
+
+
 _Reported = Callable[[PipelineView, RunView, Status, Now], Seen | None]
 
 
@@ -125,6 +129,7 @@ def _ending(_view: PipelineView, _run: RunView, _status: Status, _now: Now) -> N
 
 _REPORTED: dict[AgentPhase, _Reported] = {
     AgentPhase.PREFLIGHT: _preflight,
+    AgentPhase.STANDBY: _promoted,
     AgentPhase.STARTING: _moving,
     AgentPhase.RUNNING: _moving,
     AgentPhase.DEGRADED: _moving,

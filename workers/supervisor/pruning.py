@@ -30,7 +30,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class KnownRun:
-    """What the database says of a run. `taken_in`: bytes of its journal. `archived`: its pipeline was deleted."""
+    """What the database says of a run. `taken_in`: bytes of its journal. `archived`: its pipeline was deleted.
+    `epoch`: 0 of one that never was ACTIVE."""
 
     name: str
     number: int
@@ -39,6 +40,7 @@ class KnownRun:
     ended_at: datetime | None
     taken_in: int
     archived: bool = False
+    epoch: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,16 +54,24 @@ class Known:
 
     @cached_property
     def newest(self) -> dict[str, KnownRun]:
-        """The last run of each name."""
+        """The run of each name that consumed last."""
         found: dict[str, KnownRun] = {}
         for run in self.runs.values():
-            if run.name not in found or run.number > found[run.name].number:
+            if run.name not in found or _order(run) > _order(found[run.name]):
                 found[run.name] = run
+        return found
+
+    @cached_property
+    def highest(self) -> dict[str, int]:
+        """The highest run number of each name."""
+        found: dict[str, int] = {}
+        for run in self.runs.values():
+            found[run.name] = max(run.number, found.get(run.name, 0))
         return found
 
     def forgotten(self, name: str, number: int) -> bool:
         """Whether a run that is not known was known once: it was purged, or later runs of its name are known."""
-        return self.gone(name, number) or (name in self.newest and number < self.newest[name].number)
+        return self.gone(name, number) or number < self.highest.get(name, 0)
 
     def gone(self, name: str, number: int) -> bool:
         """Whether it is not known because its pipeline was purged."""
@@ -74,6 +84,11 @@ class Known:
         for run in self.runs.values():
             found.setdefault((run.name, run.lineage), []).append(run)
         return found
+
+
+def _order(run: KnownRun) -> tuple[int, int]:
+    """Runs that consumed by their epochs, after those that never did."""
+    return run.epoch, run.number
 
 
 def expendable_runs(found: Sequence[RunDir], known: Known, limits: Limits, now: datetime) -> list[Path]:

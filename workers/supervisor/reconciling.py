@@ -10,6 +10,7 @@ from django.db import transaction
 from pipelines.domain.journal import Entry, read_entries
 from pipelines.domain.protocol import Launch
 from pipelines.domain.reconciling import Ahead, Believe
+from pipelines.domain.states import RunRole
 from pipelines.models import Pipeline, Reconciliation, Run
 from pipelines.selectors import files, supervision
 from pipelines.selectors.runs import next_number
@@ -35,8 +36,16 @@ class Reconciler:
     def _unknown(self, pipeline: Pipeline) -> list[Launch]:
         known = next_number(pipeline.name) - 1
         numbers = range(known + 1, self.rundirs.last_number(pipeline.name) + 1)
-        launches = (self.rundirs.launch(self.rundirs.path(pipeline.name, number)) for number in numbers)
+        launches = (self._launch(self.rundirs.path(pipeline.name, number)) for number in numbers)
         return [launch for launch in launches if launch is not None and launch.pipeline_id == str(pipeline.id)]
+
+    def _launch(self, run_dir: Path) -> Launch | None:
+        """What a run was told, its promotion included; None of one that never was ACTIVE: it has read nothing."""
+        launch = self.rundirs.launch(run_dir)
+        if launch is None or launch.role is RunRole.ACTIVE:
+            return launch
+        promotion = self.rundirs.promotion(run_dir)
+        return launch.promoted(promotion) if promotion else None
 
     def _later_generation(self, pipeline: Pipeline) -> int | None:
         last = supervision.last_run(pipeline.id)

@@ -92,7 +92,7 @@ class Supervisor:
     def _look_after(self, now: Now) -> Ticked:
         self._claim_homeless()
         self._look_around()
-        rows = supervision.roster(self._host, self._memory.busy)
+        rows = [*supervision.roster(self._host, self._memory.busy), *supervision.standbys(self._host)]
         self._memory.keep({r.run.token for r in rows if r.run}, {r.operation.id for r in rows if r.operation})
         learn(self._memory, rows)
         holders = living(self._processes, rows)
@@ -130,7 +130,8 @@ class Supervisor:
         recorded = self._observer.record(rows, now, lambda: self._spent(now) > BUDGET / 2)
         for row, following in zip(rows[: recorded.reached], [*rows[1:], None], strict=False):
             self._first = following.pipeline.name if following else None
-            hurry |= self._attend(row, recorded.errors.get(row.pipeline.id), holders, now, busy)
+            failure = recorded.errors.get(row.run.token) if row.run else None
+            hurry |= self._attend(row, failure, holders, now, busy)
             if self._first is not None and self._spent(now) > BUDGET:
                 return True
         if recorded.reached < len(rows):

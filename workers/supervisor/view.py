@@ -38,13 +38,16 @@ class RunView:
     `healthy_since`: CLOCK_BOOTTIME at which it first saw that, None where it is not so. `crashes`, of a run without
     processes: what it left in hand, and the runs directly before it where they crashed, newest first. `dumps`: of the
     stacks, of a run that is to end, has ended or is stalled, oldest first; those up to `dumped_at` (wall time) are
-    recorded.
+    recorded. `epoch`: 0 of a standby; `promoted`: it was one, and `told`: the epoch that its promote.json names.
     """
 
     number: int
     generation: int
     state: RunState
     token: str
+    epoch: int = 0
+    promoted: bool = False
+    told: int | None = None
     holders: tuple[ProcessIdentity, ...] = ()
     known_driver: int | None = None
     identity: Identity | None = None
@@ -107,7 +110,8 @@ class PipelineView:
     """One pipeline. `restart_deadline` is (boot id, CLOCK_BOOTTIME) at which the back-off ends. `owner`: the epoch of
     the host's lease, under which this is seen; `fence`: how long its run may go on without a supervisor, None for ever.
     `after_timeout`: what is wanted again where the batch in hand of a pause or of a drain does not end in time; None: a
-    drain becomes a stop. `reconcile`: a person has said whom to believe, the database or the host.
+    drain becomes a stop. `reconcile`: a person has said whom to believe, the database or the host. `standby`: it is
+    looked at only for the sake of `run`, a standby on this host, and `desired` is what is wanted of that.
     """
 
     id: UUID
@@ -133,6 +137,7 @@ class PipelineView:
     owner: int = 0
     fence: Fence | None = None
     run: RunView | None = None
+    standby: bool = False
 
     @property
     def behind(self) -> bool:

@@ -3305,7 +3305,8 @@ export interface components {
         /**
          * Run
          * @description One life of an agent. `rung`: how far its stop had to climb; `stuck`: the components that the stop found at work;
-         *     `dumps`: files of its stacks, at /runs/{id}/stacks.
+         *     `dumps`: files of its stacks, at /runs/{id}/stacks. A standby has no epoch, and the lineage 0, until it is
+         *     promoted.
          */
         Run: {
             /** Id */
@@ -3314,7 +3315,7 @@ export interface components {
             number: number;
             role: components["schemas"]["RunRole"];
             /** Epoch */
-            epoch: number;
+            epoch: number | null;
             /** Revision */
             revision: number;
             /** Host */
@@ -3342,6 +3343,8 @@ export interface components {
             first_record_at: string | null;
             /** Ended At */
             ended_at: string | null;
+            /** Promoted At */
+            promoted_at: string | null;
             /** Stop Requested At */
             stop_requested_at: string | null;
             /** Start Requested At */
@@ -3368,7 +3371,7 @@ export interface components {
         };
         /**
          * RunRole
-         * @description ACTIVE consumes; STANDBY is initialised and probed, and consumes nothing.
+         * @description ACTIVE consumes; STANDBY is initialised and probed, and consumes nothing until it is promoted to ACTIVE.
          * @enum {string}
          */
         RunRole: "ACTIVE" | "STANDBY";

@@ -62,6 +62,10 @@ class Builder(InterceptorBuilder):
             finally:
                 pool.shutdown(wait=False)
 
+    def stay_ready(self, spark: SparkSession) -> None:
+        """Spark lets a Python worker go that was idle for a minute; those that are there need no initialisation."""
+        self.initialise(spark)
+
     def _everywhere(self, spark: SparkSession) -> None:
         slots = spark.sparkContext.defaultParallelism
         settings = self._settings

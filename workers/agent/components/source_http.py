@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from pathlib import Path
 
@@ -22,6 +23,9 @@ class Builder(IntakeSource):
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind((self.spec.bind, self.spec.port))
         except OSError as error:
+            if self.place.standby and error.errno == errno.EADDRINUSE:
+                self.notices = ["The port is taken, perhaps by the run whose place this one takes."]
+                return
             message = f"{self.spec.bind}:{self.spec.port} cannot be listened on: {error.strerror or error}."
             suggestion = "Choose a free port and an address of this host."
             raise refuse(f"{self.place.path}.port", "PORT_NOT_FREE", message, suggestion, retryable=True) from error

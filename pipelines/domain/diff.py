@@ -95,3 +95,8 @@ def _masked(value: Any, key: str) -> Any:
     if isinstance(value, str) and _SECRET_KEY.search(key) and not REFERENCE.fullmatch(value):
         return HIDDEN
     return value
+
+
+def masked(value: Any) -> Any:
+    """Data with the values under keys that name secrets hidden; references stay."""
+    return _masked(value, "")

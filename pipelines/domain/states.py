@@ -1,4 +1,4 @@
-"""States of pipelines, runs and operations, and the one table of allowed phase changes.
+"""States of pipelines, runs, operations and migrations, and the tables of allowed changes.
 
 Desired state is what a person asked for; phase is what the supervisor observed. This module imports nothing of the
 project, so that every layer (agent, supervisor, services, docs generator) reads the same words.
@@ -6,6 +6,7 @@ project, so that every layer (agent, supervisor, services, docs generator) reads
 
 from __future__ import annotations
 
+import itertools
 from enum import StrEnum
 
 
@@ -210,3 +211,100 @@ class LookState(StrEnum):
     ANSWERED = "ANSWERED"
     FAILED = "FAILED"
     APPLIED = "APPLIED"
+
+
+class MigrationKind(StrEnum):
+    """What a migration changes: components, the host, a Kafka cluster, positions, or the agent's own software."""
+
+    REVISION = "revision"
+    HOST = "host"
+    CLUSTER = "cluster"
+    POSITION = "position"
+    SOFTWARE = "software"
+
+
+class MigrationStage(StrEnum):
+    """How far a migration has come."""
+
+    DRAFT = "DRAFT"
+    PLANNED = "PLANNED"
+    APPROVED = "APPROVED"
+    PREFLIGHT = "PREFLIGHT"
+    PAUSING = "PAUSING"
+    PAUSE_PROVEN = "PAUSE_PROVEN"
+    SNAPSHOT = "SNAPSHOT"
+    APPLYING = "APPLYING"
+    READY_TO_CUT_OVER = "READY_TO_CUT_OVER"
+    RESUMING = "RESUMING"
+    VERIFYING = "VERIFYING"
+    COMMITTED = "COMMITTED"
+    ROLLING_BACK = "ROLLING_BACK"
+    ROLLED_BACK = "ROLLED_BACK"
+    NEEDS_ATTENTION = "NEEDS_ATTENTION"
+    ABORTED = "ABORTED"
+
+
+MIGRATION_DESCRIPTIONS: dict[MigrationStage, str] = {
+    MigrationStage.DRAFT: "It is written down; something blocks it, or its plan is not made yet.",
+    MigrationStage.PLANNED: "The plan is made: differences, steps, counts, expected pause. Nothing was touched.",
+    MigrationStage.APPROVED: "Enough people have approved this very plan; it waits to be begun.",
+    MigrationStage.PREFLIGHT: "The new agent is initialised on its host, in standby; the old one goes on working.",
+    MigrationStage.PAUSING: "Consumption is being stopped; the batch in hand is finished.",
+    MigrationStage.PAUSE_PROVEN: "It is being proven that nothing is read, in flight or unaccounted for.",
+    MigrationStage.SNAPSHOT: "Positions, revision, checkpoint and books are written down with a digest.",
+    MigrationStage.APPLYING: "The old run is ended and proven over; positions are handed over.",
+    MigrationStage.READY_TO_CUT_OVER: "Nothing runs the pipeline; the new agent is ready to take over.",
+    MigrationStage.RESUMING: "The new agent has the pipeline and delivers its first records.",
+    MigrationStage.VERIFYING: "Books, lag, rate and errors are compared with those of before.",
+    MigrationStage.COMMITTED: "It is done, and stays.",
+    MigrationStage.ROLLING_BACK: "It is being taken back.",
+    MigrationStage.ROLLED_BACK: "It was taken back after something had changed; the pipeline is as before.",
+    MigrationStage.NEEDS_ATTENTION: "The engine does not go on by itself; a person chooses among what is possible.",
+    MigrationStage.ABORTED: "It ended before anything had changed.",
+}
+
+WAITING_STAGES = frozenset({MigrationStage.DRAFT, MigrationStage.PLANNED, MigrationStage.APPROVED})
+"""Stages in which nothing was touched and nothing happens by itself."""
+
+FINAL_STAGES = frozenset({MigrationStage.COMMITTED, MigrationStage.ROLLED_BACK, MigrationStage.ABORTED})
+"""Stages that nothing follows."""
+
+FORWARD_STAGES = (
+    MigrationStage.PREFLIGHT, MigrationStage.PAUSING, MigrationStage.PAUSE_PROVEN, MigrationStage.SNAPSHOT,
+    MigrationStage.APPLYING, MigrationStage.READY_TO_CUT_OVER, MigrationStage.RESUMING, MigrationStage.VERIFYING,
+)  # fmt: skip
+"""The stages of the work itself, in order."""
+
+STEERING_STAGES = frozenset({*FORWARD_STAGES, MigrationStage.ROLLING_BACK})
+"""Stages in which the engine holds the pipeline: nobody else changes what it does."""
+
+CHANGING_STAGES = frozenset(FORWARD_STAGES[FORWARD_STAGES.index(MigrationStage.APPLYING) :])
+"""Stages in which components change; all of them come after the proof of the pause."""
+
+OPEN_STAGES = frozenset(MigrationStage) - FINAL_STAGES
+"""Of a pipeline, at most one migration is in one of these."""
+
+_LEAVING = {MigrationStage.ROLLING_BACK, MigrationStage.NEEDS_ATTENTION}
+
+MIGRATION_TRANSITIONS: dict[MigrationStage, frozenset[MigrationStage]] = {
+    MigrationStage.DRAFT: frozenset({MigrationStage.PLANNED, MigrationStage.ABORTED}),
+    MigrationStage.PLANNED: frozenset({MigrationStage.DRAFT, MigrationStage.APPROVED, MigrationStage.ABORTED}),
+    MigrationStage.APPROVED: frozenset({
+        MigrationStage.DRAFT, MigrationStage.PLANNED, MigrationStage.PREFLIGHT, MigrationStage.ABORTED,
+    }),
+    **{old: frozenset({new, *_LEAVING}) for old, new in itertools.pairwise(FORWARD_STAGES)},
+    MigrationStage.VERIFYING: frozenset({MigrationStage.COMMITTED, *_LEAVING}),
+    MigrationStage.ROLLING_BACK: frozenset({
+        MigrationStage.ROLLED_BACK, MigrationStage.ABORTED, MigrationStage.NEEDS_ATTENTION,
+    }),
+    MigrationStage.NEEDS_ATTENTION: frozenset({
+        *FORWARD_STAGES, MigrationStage.ROLLING_BACK, MigrationStage.COMMITTED, MigrationStage.ROLLED_BACK,
+        MigrationStage.ABORTED,
+    }),
+    **dict.fromkeys(FINAL_STAGES, frozenset()),
+}  # fmt: skip
+
+
+def may_follow(old: MigrationStage, new: MigrationStage) -> bool:
+    """Say whether the table allows a migration to go from `old` to `new`."""
+    return new in MIGRATION_TRANSITIONS[old]

@@ -5,10 +5,13 @@ from __future__ import annotations
 from controlplane.management.rendered import RenderCommand
 from pipelines.domain.states import (
     ATTENTION_PHASES,
+    MIGRATION_DESCRIPTIONS,
+    MIGRATION_TRANSITIONS,
     PHASE_DESCRIPTIONS,
     RESTING_PHASES,
     TRANSITIONS,
     DesiredState,
+    MigrationStage,
     Phase,
 )
 
@@ -33,6 +36,21 @@ From UNKNOWN every phase can follow: what is heard again is what it is.
 {rows}
 
 At rest are {resting}: no process exists, and none is started without a person. {attention} are shown to people first.
+
+# Stages of a migration
+
+A pipeline that is not stopped is changed by a migration. Its stage changes in `pipelines/services/migration_steps.py`
+and `migrations.py`, by compare-and-swap, with one event, and only along an arrow of this diagram.
+
+```mermaid
+stateDiagram-v2
+    [*] --> DRAFT
+{stage_arrows}
+```
+
+| stage | what it means | may be followed by |
+|---|---|---|
+{stage_rows}
 """
 
 
@@ -50,11 +68,22 @@ class Command(RenderCommand):
             rows="\n".join(_row(phase) for phase in Phase),
             resting=_listed(RESTING_PHASES),
             attention=_listed(ATTENTION_PHASES),
+            stage_arrows="\n".join(f"    {old} --> {new}" for old in MigrationStage for new in _next_stages(old)),
+            stage_rows="\n".join(_stage_row(stage) for stage in MigrationStage),
         )
 
 
 def _after(phase: Phase) -> list[Phase]:
     return [new for new in Phase if new in TRANSITIONS[phase]]
+
+
+def _next_stages(stage: MigrationStage) -> list[MigrationStage]:
+    return [new for new in MigrationStage if new in MIGRATION_TRANSITIONS[stage]]
+
+
+def _stage_row(stage: MigrationStage) -> str:
+    following = ", ".join(_next_stages(stage)) or "nothing"
+    return f"| {stage} | {MIGRATION_DESCRIPTIONS[stage]} | {following} |"
 
 
 def _row(phase: Phase) -> str:

@@ -1,0 +1,94 @@
+"""The evidence of a migration: one document, and a digest over its content that anybody can check."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+FORMAT = "headgate/migration-evidence/v1"
+
+
+def canonical(content: Any) -> str:
+    """One JSON text for the same content: sorted keys, no spaces."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The document: format, content, and the SHA-256 of both as canonical JSON."""
+    plain = json.loads(json.dumps({"format": FORMAT, "content": content}, default=str))
+    return {**plain, "sha256": _digest(plain)}
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    body = {"format": document.get("format"), "content": document.get("content")}
+    return hashlib.sha256(canonical(body).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Verified:
+    """Whether a file is evidence that nobody has touched; `reason` why it is not."""
+
+    holds: bool
+    reason: str
+    sha256: str = ""
+
+
+def verify(text: str) -> Verified:
+    """Check a file. A digest proves that the content was not changed; it does not say who wrote it."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return Verified(False, "It is no JSON.")
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        return Verified(False, f"It is no evidence of a migration: its format is not {FORMAT}.")
+    named, found = document.get("sha256"), _digest(document)
+    if named != found:
+        return Verified(False, f"Its content was changed: it says {named}, and it is {found}.", found)
+    return Verified(True, "", found)
+
+
+def between(stopped: Sequence[Mapping[str, Any]], started: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Per partition: where the old side stopped, where the new one began, and what lies between or doubly.
+
+    Rows have source, channel, topic, partition and offset; a partition that only one side knows has None for the other.
+    """
+    ends, starts = _by_place(stopped), _by_place(started)
+    return [_gap(place, ends.get(place), starts.get(place)) for place in sorted({*ends, *starts})]
+
+
+Place = tuple[str, str, str, int]
+
+
+def _by_place(rows: Sequence[Mapping[str, Any]]) -> dict[Place, int]:
+    return {(row["source"], row["channel"], row["topic"], row["partition"]): row["offset"] for row in rows}
+
+
+def _gap(place: Place, end: int | None, start: int | None) -> dict[str, Any]:
+    known = end is not None and start is not None
+    return {
+        "source": place[0], "channel": place[1], "topic": place[2], "partition": place[3], "stopped_at": end,
+        "started_at": start, "gap": max(0, start - end) if known else None,  # type: ignore[operator]
+        "overlap": max(0, end - start) if known else None,  # type: ignore[operator]
+    }  # fmt: skip
+
+
+def durations(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """How long each step took, in seconds."""
+    return [
+        {
+            "step": row["name"], "stage": row["stage"], "state": row["state"], "began_at": row["intent_at"],
+            "ended_at": row["done_at"], "seconds": _seconds(row["intent_at"], row["done_at"]), "tried": row["tried"],
+            "message": row["message"],
+        }
+        for row in log
+    ]  # fmt: skip
+
+
+def _seconds(began: str | None, ended: str | None) -> float | None:
+    if began is None or ended is None:
+        return None
+    return round((datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds(), 3)

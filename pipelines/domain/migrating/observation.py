@@ -1,0 +1,132 @@
+"""Judging the new configuration by what is seen of it, against what was seen of the old one."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from pipelines.domain.positions import Frozen
+
+DEFAULT_WINDOW = 60.0
+
+
+class Conclusion(StrEnum):
+    """What the rules say."""
+
+    WAIT = "wait"
+    COMMIT = "commit"
+    ASK = "ask"
+    ROLL_BACK = "roll_back"
+
+
+class ObservationRules(Frozen):
+    """`window`: seconds of observation. `then`: what follows when all is well at its end, `otherwise`: when something
+    is not. `band`: the least share of the rate of before, while there is lag. `dead_letters`: so many more than in the
+    same time before are no fault. `lag_slack`: records by which the lag may be larger than before at the end.
+    `crashes`: so many restarts of the new run are no fault."""
+
+    window: float = Field(default=DEFAULT_WINDOW, ge=0, le=86_400)
+    then: Conclusion = Conclusion.COMMIT
+    otherwise: Conclusion = Conclusion.ROLL_BACK
+    band: float = Field(default=0.5, ge=0, le=1)
+    dead_letters: int = Field(default=0, ge=0)
+    lag_slack: int = Field(default=1000, ge=0)
+    crashes: int = Field(default=1, ge=0)
+
+
+class Sample(Frozen):
+    """What was seen at one moment. `rate`: records per second; `dead_letters`, `gaps`, `overlaps`, `difference`: of the
+    new run since it began, of the old one in the same length of time before. `ended`: why no run goes on, in words."""
+
+    rate: float | None = None
+    lag: int | None = None
+    dead_letters: int = 0
+    gaps: int = 0
+    overlaps: int = 0
+    difference: int = 0
+    held: str = ""
+    restarts: int = 0
+    ended: str = ""
+
+
+class Check(Frozen):
+    """One rule and what it found. `fatal`: a breach does not wait for the end of the window."""
+
+    name: str
+    holds: bool
+    before: float | int | str | None
+    after: float | int | str | None
+    words: str
+    fatal: bool = False
+
+
+class Observed(Frozen):
+    """What follows, and why."""
+
+    conclusion: Conclusion
+    checks: list[Check]
+    seconds: float
+    left: float
+
+    @property
+    def breaches(self) -> list[Check]:
+        """The rules that do not hold."""
+        return [check for check in self.checks if not check.holds]
+
+
+def judge(
+    rules: ObservationRules, before: Sample, now: Sample, *, seconds: float, repeats: int = 0, skips: int = 0
+) -> Observed:
+    """Compare. `seconds`: since the new run delivered first; `repeats`, `skips`: records that the plan announced."""
+    checks = [*_fatal(rules, now, repeats, skips), *_settled(rules, before, now)]
+    left = max(0.0, rules.window - seconds)
+    breached = [check for check in checks if not check.holds]
+    if any(check.fatal for check in breached):
+        conclusion = rules.otherwise
+    elif left > 0:
+        conclusion = Conclusion.WAIT
+    else:
+        conclusion = rules.otherwise if breached else rules.then
+    return Observed(conclusion=conclusion, checks=checks, seconds=seconds, left=left)
+
+
+def _fatal(rules: ObservationRules, now: Sample, repeats: int, skips: int) -> list[Check]:
+    balanced = now.difference == 0 and now.gaps <= skips and now.overlaps <= repeats
+    books = f"{now.difference} without a verdict, {now.gaps} skipped, {now.overlaps} read twice"
+    return [
+        Check(
+            name="books", holds=balanced, fatal=True, before=f"{skips} to skip, {repeats} to read twice", after=books,
+            words="The books balance, and each range begins where the last one ended, as planned.",
+        ),
+        Check(
+            name="alive", holds=not now.ended and now.restarts <= rules.crashes, fatal=True, before="",
+            after=now.ended or f"{now.restarts} restarts",
+            words=f"The new run lives; at most {rules.crashes} restarts.",
+        ),
+    ]  # fmt: skip
+
+
+def _settled(rules: ObservationRules, before: Sample, now: Sample) -> list[Check]:
+    limit = (before.lag or 0) + rules.lag_slack
+    behind = (now.lag or 0) > 0
+    floor = (before.rate or 0.0) * rules.band
+    return [
+        Check(
+            name="lag", holds=(now.lag or 0) <= limit, before=before.lag, after=now.lag,
+            words=f"The lag is at most {limit} records.",
+        ),
+        Check(
+            name="rate", holds=not behind or now.rate is None or now.rate >= floor, before=before.rate, after=now.rate,
+            words=f"While there is lag, at least {floor:.0f} records/s.",
+        ),
+        Check(
+            name="dead_letters", holds=now.dead_letters <= before.dead_letters + rules.dead_letters,
+            before=before.dead_letters, after=now.dead_letters,
+            words=f"At most {rules.dead_letters} dead letters more than in the same time before.",
+        ),
+        Check(
+            name="held", holds=not now.held or bool(before.held), before=before.held, after=now.held,
+            words="No batch is held that was not held before.",
+        ),
+    ]  # fmt: skip

@@ -1,0 +1,103 @@
+"""What a migration is asked for, per kind. Unknown keys are errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from pipelines.domain.diff import masked
+from pipelines.domain.migrating.observation import Conclusion, ObservationRules
+from pipelines.domain.migrating.steps import GATES
+from pipelines.domain.position_plan import Target
+from pipelines.domain.position_target import target
+from pipelines.domain.positions import Frozen
+from pipelines.domain.states import MigrationKind, MigrationStage
+from pipelines.domain.text import load
+from pipelines.domain.values import HostName
+
+
+class Spec(Frozen):
+    """What every kind takes. `rules`: of the observation; `gates`: stages before which a person is asked."""
+
+    rules: ObservationRules = ObservationRules()
+    gates: list[MigrationStage] = Field(default=[], max_length=len(GATES))
+
+    @model_validator(mode="after")
+    def _gates_exist(self) -> Self:
+        wrong = sorted({gate.value for gate in self.gates} - {gate.value for gate in GATES})
+        if wrong:
+            raise ValueError(f"no gate stands before {', '.join(wrong)}; gates: {', '.join(GATES)}")
+        return self
+
+    @model_validator(mode="after")
+    def _rules_end(self) -> Self:
+        if self.rules.then not in (Conclusion.COMMIT, Conclusion.ASK):
+            raise ValueError("rules.then is commit or ask")
+        if self.rules.otherwise not in (Conclusion.ROLL_BACK, Conclusion.ASK):
+            raise ValueError("rules.otherwise is roll_back or ask")
+        return self
+
+
+class RevisionSpec(Spec):
+    """Another definition, as an object or as YAML or JSON text; or the number of a stored `revision`."""
+
+    definition: dict[str, Any] | str | None = None
+    revision: int | None = Field(default=None, ge=1, lt=2**31)
+
+    @model_validator(mode="after")
+    def _says_one(self) -> Self:
+        if (self.definition is None) == (self.revision is None):
+            raise ValueError("give exactly one of definition and revision")
+        return self
+
+
+class HostSpec(Spec):
+    """Another host."""
+
+    host: HostName
+
+
+class SoftwareSpec(Spec):
+    """The agent's software as it is installed on the host now."""
+
+
+class PositionSpec(Spec):
+    """Where to go on, as people write it (`to`, see positions/plan), of all sources or of one. `target` is the same as
+    it was understood when it was asked for: a relative time counts from then."""
+
+    to: str | dict[str, Any] | None = None
+    source: str | None = Field(default=None, max_length=100)
+    target: Target | None = None
+
+    @model_validator(mode="after")
+    def _says_where(self) -> Self:
+        if self.to is None and self.target is None:
+            raise ValueError("say where to go on: to")
+        return self
+
+    def resolved(self, now: datetime) -> PositionSpec:
+        """The same, with its target. Raises ValueError for what is no position."""
+        if self.target is not None:
+            return self
+        return self.model_copy(update={"target": target(self.to, now=now, source=self.source)})
+
+
+def shown(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A spec as people see it: a definition that was sent as text as the data that it holds, and no secrets. What
+    cannot be read is not shown."""
+    sent = spec.get("definition")
+    found = {**spec, "definition": load(sent).data} if isinstance(sent, str) else spec
+    hidden: dict[str, Any] = masked(found)
+    return hidden
+
+
+SPECS: dict[MigrationKind, type[Spec]] = {
+    MigrationKind.REVISION: RevisionSpec,
+    MigrationKind.HOST: HostSpec,
+    MigrationKind.SOFTWARE: SoftwareSpec,
+    MigrationKind.POSITION: PositionSpec,
+}
+"""Kinds that work; any other is refused."""

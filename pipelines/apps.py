@@ -13,7 +13,10 @@ class PipelinesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """See to it that the groups of the roles exist after every migration, in test databases too."""
+        """See to it that the groups of the roles and the database's own guards exist after every schema migration, in
+        test databases too."""
+        from pipelines.models import guards
         from pipelines.services.access import create_role_groups
 
         post_migrate.connect(create_role_groups, sender=self)
+        post_migrate.connect(guards.install, sender=self)

@@ -6,6 +6,7 @@ from pipelines.models.dead_letter import DeadLetter
 from pipelines.models.definition import Pipeline
 from pipelines.models.event import AuditRow, Event, IdempotencyKey
 from pipelines.models.ledger import LedgerBatch, Position, Sample
+from pipelines.models.migration import ApprovalPolicy, Evacuation, FreezeWindow, Migration, MigrationApproval
 from pipelines.models.positions import LogIdentity, PositionLook
 from pipelines.models.purged import Purged
 from pipelines.models.quarantine import Quarantine
@@ -21,15 +22,20 @@ __all__ = [
     "AccessToken",
     "Alert",
     "AlertSetting",
+    "ApprovalPolicy",
     "AuditRow",
     "DeadLetter",
+    "Evacuation",
     "Event",
+    "FreezeWindow",
     "GroupSnapshot",
     "Host",
     "IdempotencyKey",
     "LagPoint",
     "LedgerBatch",
     "LogIdentity",
+    "Migration",
+    "MigrationApproval",
     "Operation",
     "Pipeline",
     "Position",

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from pipelines.models import Alert, Event, Host, LedgerBatch, Operation, Pipeline, Position, Run
+from pipelines.models import (
+    Alert,
+    Event,
+    Host,
+    LedgerBatch,
+    Migration,
+    Operation,
+    Pipeline,
+    Position,
+    PositionLook,
+    Run,
+)
 
 
 def clean() -> None:
     """Remove what an example may have left."""
-    for model in (Alert, Event, LedgerBatch, Position, Operation, Run):
+    for model in (Alert, Event, LedgerBatch, Position, PositionLook, Operation, Migration, Run):
         model.objects.all().delete()
     Pipeline.objects.update(current_revision=None)
     Pipeline.objects.all().delete()

@@ -41,13 +41,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Situation:
-    """What the verdict depends on. `starter`: the lowest role that may start what the definition runs."""
+    """What the verdict depends on. `starter`: the lowest role that may start what the definition runs. `migrating`: the
+    stage of the migration that holds the pipeline."""
 
     desired: DesiredState
     phase: Phase
     operation: OperationKind | None = None
     has_live_run: bool = False
     starter: Role = Role.OPERATOR
+    migrating: str = ""
 
     @property
     def stopped(self) -> bool:
@@ -137,7 +139,13 @@ def _restart(now: Situation) -> Verdict:
 
 
 def _edit(now: Situation) -> Verdict:
-    return DO if now.stopped else _refuse("A new revision is taken only while it is stopped; stop it first.")
+    return (
+        DO
+        if now.stopped
+        else _refuse(
+            "A new revision is taken only while it is stopped; ask for a migration of the kind revision, or stop it."
+        )
+    )
 
 
 def _delete(now: Situation) -> Verdict:
@@ -160,6 +168,8 @@ _VERDICTS = {
 
 def judge(action: Action, now: Situation) -> Verdict:
     """Say what would come of the action, whoever asks."""
+    if now.migrating:
+        return _refuse(f"A migration holds it ({now.migrating}); abort it or take it back first.")
     return _VERDICTS[action](now)
 
 

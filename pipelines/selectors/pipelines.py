@@ -23,7 +23,7 @@ from pipelines.selectors.live import component_views, intake_views, live_view, q
 from pipelines.selectors.operations import short_view
 from pipelines.selectors.positions import choice_views
 from pipelines.selectors.runs import living_runs, run_view, runs
-from pipelines.selectors.situations import open_operations, situation
+from pipelines.selectors.situations import migrating, open_operations, situation
 from pipelines.selectors.views import (
     AllowedActionView,
     ArchivedPipelineView,
@@ -46,7 +46,9 @@ def pipelines() -> QuerySet[Pipeline]:
     """Every pipeline that was not deleted."""
     present = Pipeline.objects.filter(archived_at=None)
     return present.annotate(
-        revision_number=F("current_revision__number"), revision_role=F("current_revision__required_role")
+        revision_number=F("current_revision__number"),
+        revision_role=F("current_revision__required_role"),
+        migrating=migrating(),
     )
 
 
@@ -137,7 +139,7 @@ def _fields(pipeline: Pipeline, operation: Operation | None, figures: LiveView |
     """`figures`: those of its living run; None without one."""
     live, known = figures or LiveView(), _known(pipeline)
     starter = Role(pipeline.revision_role or Role.OPERATOR)  # type: ignore[attr-defined]
-    now = situation(pipeline, operation, figures is not None, starter)
+    now = situation(pipeline, operation, figures is not None, starter, pipeline.migrating)  # type: ignore[attr-defined]
     return {
         "name": pipeline.name,
         "description": pipeline.description,

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from uuid import UUID
+
+from django.db.models import OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 
 from pipelines.domain.actions import Situation
 from pipelines.domain.roles import Role
 from pipelines.domain.states import (
     OPEN_OPERATION_STATES,
     SIDE_OPERATIONS,
+    STEERING_STAGES,
     DesiredState,
     OperationKind,
     Phase,
 )
-from pipelines.models import Operation, Pipeline, Run
+from pipelines.models import Migration, Operation, Pipeline, Run
 from pipelines.selectors.runs import living_runs
 
 OPEN_STATES = [state.value for state in OPEN_OPERATION_STATES]
+STEERING = [stage.value for stage in STEERING_STAGES]
 SIDE_KINDS = [kind.value for kind in SIDE_OPERATIONS]
 
 
@@ -36,20 +41,44 @@ def live_run(pipeline: Pipeline) -> Run | None:
 
 
 def situation(
-    pipeline: Pipeline, operation: Operation | None, has_live_run: bool, starter: Role = Role.OPERATOR
+    pipeline: Pipeline,
+    operation: Operation | None,
+    has_live_run: bool,
+    starter: Role = Role.OPERATOR,
+    migrating: str = "",
 ) -> Situation:
-    """The situation, from rows that were read already. `starter`: the role that its revision asks for."""
+    """The situation, from rows that were read already. `starter`: the role that its revision asks for; `migrating`: the
+    stage of the migration that holds it."""
     return Situation(
         desired=DesiredState(pipeline.desired_state),
         phase=Phase(pipeline.phase),
         operation=OperationKind(operation.kind) if operation else None,
         has_live_run=has_live_run,
         starter=starter,
+        migrating=migrating,
     )
+
+
+def steering(pipeline_id: UUID) -> Migration | None:
+    """The migration that holds the pipeline, so that nobody else may change what it does."""
+    return holding().filter(pipeline_id=pipeline_id).first()
+
+
+def holding() -> QuerySet[Migration]:
+    """Migrations that hold their pipelines; at most one of each."""
+    return Migration.objects.filter(stage__in=STEERING)
+
+
+def migrating() -> Coalesce:
+    """In a query of pipelines: the stage of the migration that holds each; empty without one."""
+    return Coalesce(Subquery(holding().filter(pipeline=OuterRef("pk")).values("stage")[:1]), Value(""))
 
 
 def situation_of(pipeline: Pipeline) -> Situation:
     """The situation, read from the database."""
     revision = pipeline.current_revision
     starter = Role(revision.required_role) if revision else Role.OPERATOR
-    return situation(pipeline, open_operation(pipeline), live_run(pipeline) is not None, starter)
+    held = steering(pipeline.id)
+    return situation(
+        pipeline, open_operation(pipeline), live_run(pipeline) is not None, starter, held.stage if held else ""
+    )

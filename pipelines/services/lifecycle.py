@@ -19,9 +19,10 @@ from pipelines.domain.operations import OnTimeout, seconds_allowed, steps_of
 from pipelines.domain.spec import Lifecycle
 from pipelines.domain.states import ENDING_OPERATIONS, SIDE_OPERATIONS, DesiredState, OperationKind, OperationState
 from pipelines.models import Operation, Pipeline
-from pipelines.selectors.situations import live_run, open_operation, situation
+from pipelines.selectors.situations import live_run, open_operation, situation, steering
 from pipelines.services import audit, events, operations, placement
 from pipelines.services.audit import Actor
+from pipelines.services.holding import held_by
 
 ATTEMPTS = 3
 TARGETS = {
@@ -76,6 +77,8 @@ def request(
 
 def _attempt(stale: Pipeline, kind: OperationKind, actor: Actor, how: _How) -> Operation | None:
     pipeline = Pipeline.objects.select_related("current_revision").get(id=stale.id)
+    if (held := steering(pipeline.id)) is not None:
+        raise held_by(held, f"{kind.capitalize()} of {pipeline.name}")
     now_open = open_operation(pipeline)
     verdict = _judge(pipeline, kind, now_open, how)
     if verdict.outcome == Outcome.REFUSE:

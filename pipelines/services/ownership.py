@@ -29,7 +29,7 @@ from pipelines.models import Host, LedgerBatch, Operation, Pipeline, Run
 from pipelines.selectors.capacity import tied
 from pipelines.selectors.hosts import LOST_AFTER, seen_within
 from pipelines.selectors.runs import last_active
-from pipelines.selectors.situations import live_run
+from pipelines.selectors.situations import live_run, steering
 from pipelines.services import alerts, audit, events, operations, placement, runs
 from pipelines.services.audit import Actor
 from pipelines.services.fencing import fenced
@@ -157,7 +157,9 @@ def evacuate(*, run: Run, living: Collection[str]) -> bool:
     """Let a run end after its batch in hand, because its host is being drained; False where the pipeline cannot go
     anywhere, or where something else is wanted of it."""
     pipeline = run.pipeline
-    if pipeline.desired_state == DesiredState.STOPPED or placement.elsewhere(pipeline, living) is None:
+    if steering(pipeline.id) is not None or pipeline.desired_state == DesiredState.STOPPED:
+        return False
+    if placement.elsewhere(pipeline, living) is None:
         return False
     same = Pipeline.objects.filter(id=pipeline.id, generation=pipeline.generation, desired_state=pipeline.desired_state)
     if not same.update(restart_run=run.number, drain_on_stop=True):

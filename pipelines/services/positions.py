@@ -26,6 +26,7 @@ from pipelines.selectors.runs import last_active
 from pipelines.selectors.situations import live_run
 from pipelines.services import alerts, audit, events
 from pipelines.services.audit import Actor
+from pipelines.services.holding import require_free
 
 ANSWER_SECONDS = 60.0
 """How long the worker of the host may take."""
@@ -159,6 +160,7 @@ def apply(*, pipeline: Pipeline, named: str, actor: Actor) -> PositionLook:
     there now; `pipeline_not_stopped` unless it is STOPPED or BLOCKED.
     """
     current = Pipeline.objects.select_for_update().get(id=pipeline.id)
+    require_free(current, f"A decision about positions of {current.name}")
     _require_rest(current)
     found = PositionLook.objects.filter(pipeline=current, hash=named, state=LookState.ANSWERED).first()
     if found is None or _is_stale(current, found):
@@ -167,16 +169,46 @@ def apply(*, pipeline: Pipeline, named: str, actor: Actor) -> PositionLook:
             code="plan_stale",
             hint=f"Plan again and review it: headgate positions plan {pipeline.name} --to …",
         )
+    return carry_out(pipeline=current, found=found, actor=actor)
+
+
+def carry_out(*, pipeline: Pipeline, found: PositionLook, actor: Actor) -> PositionLook:
+    """Do what an answered plan says. Call it in a transaction, for a pipeline at rest whose basis was compared."""
     moves = [PlannedMove.model_validate(move) for move in found.moves]
     survey = Survey.model_validate(found.survey)
-    _move(current, moves, survey)
-    identify(current.id, survey.identities)
-    abandoned = _abandon(current)
-    _begin_anew(current)
+    _move(pipeline, moves, survey)
+    identify(pipeline.id, survey.identities)
+    abandoned = _abandon(pipeline)
+    _begin_anew(pipeline)
     PositionLook.objects.filter(pk=found.pk).update(state=LookState.APPLIED)
-    _record(current, found, moves, abandoned, actor)
+    _record(pipeline, found, moves, abandoned, actor)
     found.state = LookState.APPLIED
     return found
+
+
+def put_back(*, pipeline: Pipeline, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Set the positions that were written down (source, channel, topic, partition, offset), and begin a new lineage
+    from them. What the group tells of those that are given up is no news. Call it in a transaction, for a pipeline at
+    rest."""
+    lineage = _last_lineage(pipeline)
+    given_up = Position.objects.filter(pipeline=pipeline)
+    told = {_place(each): max(each.next_offset, each.told_at_decision or 0) for each in given_up}
+    given_up.delete()
+    back = [
+        Position(
+            pipeline=pipeline, source=row["source"], channel=row["channel"], topic=row["topic"],
+            partition=row["partition"], next_offset=row["offset"], lineage=lineage,
+        )
+        for row in rows
+    ]  # fmt: skip
+    for position in back:
+        position.told_at_decision = told.get(_place(position))
+    Position.objects.bulk_create(back)
+    _begin_anew(pipeline)
+
+
+def _place(position: Position) -> tuple[str, str, str, int]:
+    return position.source, position.channel, position.topic, position.partition
 
 
 def _require_rest(pipeline: Pipeline) -> None:

@@ -13,6 +13,7 @@ from pipelines.models import Pipeline, Revision
 from pipelines.services import audit, events
 from pipelines.services.audit import Actor
 from pipelines.services.definitions import add_revision, changed_meanwhile, invalid
+from pipelines.services.holding import require_free
 
 
 @transaction.atomic
@@ -28,6 +29,7 @@ def publish(
     current = Pipeline.objects.select_related("current_revision").get(id=pipeline.id)
     if current.current_revision is not None and current.current_revision.digest == definition.digest():
         return current.current_revision, False
+    require_free(current, f"A revision of {current.name}")
     _require_stopped(current)
     if version is not None and version != current.version:
         raise changed_meanwhile(current)
@@ -67,7 +69,8 @@ def _require_stopped(pipeline: Pipeline) -> None:
         raise Conflict(
             f"{pipeline.name} is {pipeline.phase}, wanted {pipeline.desired_state}; it takes a revision only stopped.",
             code="pipeline_not_stopped",
-            hint=f"Stop it first: POST /api/v1/pipelines/{pipeline.name}/stop.",
+            hint=f"Change it while it runs by a migration of the kind `revision` (POST /api/v1/migrations), or stop it "
+            f"first: POST /api/v1/pipelines/{pipeline.name}/stop.",
         )
 
 

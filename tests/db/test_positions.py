@@ -30,6 +30,7 @@ from pipelines.models import (
 )
 from pipelines.selectors.positions import pending_looks
 from pipelines.selectors.supervision import ledger_heads, open_batches
+from pipelines.services import positions
 from pipelines.services.journals import ingest
 from pipelines.services.runs import NextRun, Overtaken, create_run
 from tests.factories import LedgerBatchFactory, PipelineFactory, PositionFactory, RunFactory, now
@@ -163,6 +164,20 @@ def test_a_plan_is_applied_to_the_record_and_begins_a_new_lineage(
     )
     assert Event.objects.get(kind="position.changed").data["changes"][0]["old"] == 100
     assert LogIdentity.objects.get().topic_id == "one"
+
+
+def test_positions_that_are_put_back_agree_with_a_group_that_tells_of_those_given_up(
+    operator: APIClient, stopped: Pipeline, surveys: FakeSurveys
+) -> None:
+    written = [{"source": "shop", "channel": "main", "topic": "orders-in", "partition": 0, "offset": 100}]
+    made = plan(operator, "latest")
+    assert apply(operator, made["hash"])[0] == 200
+    (given_up,) = next_offsets().values()
+    assert given_up > 100
+    positions.put_back(pipeline=stopped, rows=written)
+    assert next_offsets() == {0: 100}
+    (head,) = ledger_heads(stopped.id, 2, [("shop", "main")])
+    assert [at.offset for at in head.decided] == [given_up]
 
 
 def test_a_plan_is_applied_once_and_only_to_what_it_was_made_against(

@@ -1,0 +1,117 @@
+"""The evidence of a migration, from what its steps wrote down and what the ledger says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipelines.domain.migrating import evidence
+from pipelines.domain.migrating.specs import shown
+from pipelines.domain.migrating.steps import StepName
+from pipelines.domain.states import LedgerState
+from pipelines.models import LedgerBatch, Migration, Run
+from pipelines.selectors import migrations as selecting
+
+
+def document(migration: Migration) -> dict[str, Any]:
+    """Who, when, what, where it stopped and began, the books, the durations; with a digest over all of it."""
+    taken: dict[str, Any] = migration.snapshot or {}
+    positions = _positions(migration, taken)
+    plan = migration.plan
+    return evidence.sealed(
+        {
+            "id": str(migration.pk),
+            "pipeline": migration.pipeline.name,
+            "kind": migration.kind,
+            "stage": migration.stage,
+            "message": migration.message,
+            "reason": migration.reason,
+            "created_by": migration.created_by,
+            "created_at": migration.created_at,
+            "begun_at": migration.begun_at,
+            "ended_at": migration.ended_at,
+            "spec": shown(migration.spec),
+            "plan": plan,
+            "plan_hash": migration.plan_hash,
+            "approvals": [{"by": row.by, "at": row.at, "hash": row.hash} for row in migration.approvals.all()],
+            "gates": migration.passed,
+            "before": {
+                "revision": migration.old_revision.number if migration.old_revision else None,
+                "host": migration.old_host_id,
+                "run": migration.old_run.number if migration.old_run else None,
+            },
+            "after": {
+                "revision": migration.new_revision.number if migration.new_revision else None,
+                "host": migration.new_host_id,
+                "run": migration.new_run.number if migration.new_run else None,
+            },
+            "snapshot": taken,
+            "positions": positions,
+            "gap": sum(row["gap"] or 0 for row in positions),
+            "overlap": sum(row["overlap"] or 0 for row in positions),
+            "books": {
+                "before": taken.get("books", {}),
+                "after": taken.get("books_after") or selecting.books(migration.pipeline_id),
+            },
+            "pause": {"expected": (plan.get("pause") or {}).get("expected"), "seen": pause_seen(migration)},
+            "steps": evidence.durations(migration.steps),
+            "proof": _evidence_of(migration, StepName.PROVE_PAUSE),
+            "preflight": _evidence_of(migration, StepName.PREPARE_STANDBY),
+            "observed": (migration.observed or {}).get("checks", []),
+            "findings": migration.findings,
+        }
+    )
+
+
+def _evidence_of(migration: Migration, step: StepName) -> Any:
+    return next((row["evidence"] for row in migration.steps if row["name"] == step), None)
+
+
+def _positions(migration: Migration, taken: dict[str, Any]) -> list[dict[str, Any]]:
+    """Per partition: where the old side stopped, the snapshot, where the side that followed began."""
+    stopped = (taken.get("stopped") or {}).get("positions", [])
+    follower = following(migration)
+    rows = evidence.between(stopped, _starts(follower) if follower else [])
+    kept = {(r["source"], r["channel"], r["topic"], r["partition"]): r["offset"] for r in taken.get("positions", [])}
+    return [
+        {**row, "snapshot": kept.get((row["source"], row["channel"], row["topic"], row["partition"]))} for row in rows
+    ]
+
+
+def following(migration: Migration) -> Run | None:
+    """The run that delivered first after the snapshot: of the new side, or of the old one after the way back."""
+    taken: dict[str, Any] = migration.snapshot or {}
+    if not taken.get("digest"):
+        return None
+    if selecting.is_promoted(migration) and selecting.planned_by(migration.new_run):
+        return migration.new_run
+    ours = Run.objects.filter(pipeline_id=migration.pipeline_id, epoch__isnull=False)
+    last = ours.filter(number=taken["run"]).first()
+    later = ours.filter(epoch__gt=last.epoch if last else 0)
+    return next((run for run in later.order_by("epoch") if selecting.planned_by(run)), None)
+
+
+def _starts(run: Run) -> list[dict[str, Any]]:
+    """Where a run began to read, per partition, by its first batches."""
+    found: dict[tuple[str, str, str, int], int] = {}
+    rows = LedgerBatch.objects.filter(run=run).exclude(state=LedgerState.REPLAYED).order_by("first_batch")
+    for batch in rows.only("source", "channel", "ranges")[:MOST_BATCHES]:
+        for each in batch.ranges:
+            found.setdefault((batch.source, batch.channel, each["topic"], each["partition"]), each["start"])
+    return [
+        {"source": place[0], "channel": place[1], "topic": place[2], "partition": place[3], "offset": offset}
+        for place, offset in found.items()
+    ]
+
+
+MOST_BATCHES = 1000
+"""Rows of the ledger in which every partition is looked for."""
+
+
+def pause_seen(migration: Migration) -> float | None:
+    """Seconds between the old side's last delivery and the first one that followed; None where either is missing."""
+    last = ((migration.snapshot or {}).get("stopped") or {}).get("last_delivered_at")
+    follower = following(migration)
+    if last is None or follower is None or follower.first_record_at is None:
+        return None
+    seconds: float = follower.first_record_at.timestamp() - float(last)
+    return round(max(0.0, seconds), 3)

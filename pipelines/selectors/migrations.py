@@ -1,0 +1,273 @@
+"""Reading migrations: what a plan is made from, what a runner has to do, and how far each has come."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet, Sum
+
+from controlplane.shared import clock
+from controlplane.shared.errors import NotFound
+from pipelines.domain.ledger import COUNTERS
+from pipelines.domain.migrating import policy, progress
+from pipelines.domain.migrating.choices import Standing
+from pipelines.domain.migrating.observation import Sample as Seen
+from pipelines.domain.migrating.plan import MigrationPlan
+from pipelines.domain.migrating.steps import StepName
+from pipelines.domain.spec import Lifecycle
+from pipelines.domain.states import (
+    OPEN_STAGES,
+    LedgerState,
+    MigrationStage,
+    Phase,
+    RunRole,
+    RunState,
+)
+from pipelines.models import (
+    ApprovalPolicy,
+    DeadLetter,
+    FreezeWindow,
+    LedgerBatch,
+    Migration,
+    Pipeline,
+    Position,
+    Run,
+    Sample,
+)
+from pipelines.selectors.situations import STEERING
+
+OPEN = [stage.value for stage in OPEN_STAGES]
+_RELATED = (
+    "pipeline", "pipeline__current_revision", "pipeline__host", "old_revision", "new_revision", "old_run", "new_run",
+)  # fmt: skip
+
+
+def migrations(*, pipeline: str | None = None, stages: Collection[str] | None = None) -> QuerySet[Migration]:
+    """Migrations, of one pipeline's name or all, with what their views need."""
+    found = Migration.objects.select_related(*_RELATED).prefetch_related("approvals")
+    if pipeline is not None:
+        found = found.filter(pipeline__name=pipeline)
+    return found if stages is None else found.filter(stage__in=list(stages))
+
+
+def get_migration(migration_id: UUID) -> Migration:
+    """One migration; raises NotFound."""
+    found = migrations().filter(pk=migration_id).first()
+    if found is None:
+        raise NotFound(
+            "There is no such migration.", code="migration_not_found", hint="GET /api/v1/migrations lists them."
+        )
+    return found
+
+
+def open_migration(pipeline_id: UUID) -> Migration | None:
+    """The migration that is not over."""
+    return Migration.objects.filter(pipeline_id=pipeline_id, stage__in=OPEN).first()
+
+
+def concerning(host: str, silent: Collection[str]) -> list[Migration]:
+    """Migrations under way that begin or end on a host, that its supervisor carries out, or that a silent one does; one
+    query."""
+    mine = Q(old_host_id=host) | Q(new_host_id=host) | Q(runner_host__in=[host, *silent])
+    found = Migration.objects.filter(mine, stage__in=STEERING).select_related(*_RELATED)
+    return list(found.order_by("created_at"))
+
+
+def plan_of(migration: Migration) -> MigrationPlan | None:
+    """The plan as it was made."""
+    return MigrationPlan.model_validate(migration.plan) if migration.plan else None
+
+
+def basis(pipeline: Pipeline) -> dict[str, Any]:
+    """What of the database a plan is made against: while this is the same, so is the plan."""
+    return {
+        "pipeline": str(pipeline.id),
+        "revision": pipeline.current_revision_id,
+        "host": pipeline.host_id,
+        "closed_lineage": pipeline.closed_lineage,
+    }
+
+
+def approval_rule(pipeline: Pipeline) -> policy.ApprovalRule:
+    """The strictest rule that concerns the pipeline."""
+    rules = [
+        policy.ApprovalRule(row.approvers, timedelta(seconds=row.expiry_seconds), row.pipeline_name, row.label)
+        for row in ApprovalPolicy.objects.all()
+    ]
+    return policy.rule_for(rules, pipeline=pipeline.name, labels=pipeline.labels)
+
+
+def approvals(migration: Migration) -> list[policy.Approval]:
+    """Everybody's word, for this plan and for earlier ones."""
+    return [policy.Approval(row.by, row.hash, row.at) for row in migration.approvals.all()]
+
+
+def frozen(pipeline: Pipeline) -> list[str]:
+    """Why no migration of the pipeline begins now."""
+    now = clock.now()
+    freezes = [
+        policy.Freeze(row.starts_at, row.ends_at, row.reason, row.pipeline_name, row.label)
+        for row in FreezeWindow.objects.filter(starts_at__lte=now, ends_at__gt=now)
+    ]
+    return policy.frozen(freezes, pipeline=pipeline.name, labels=pipeline.labels, now=now)
+
+
+def active_run(pipeline_id: UUID) -> Run | None:
+    """The run that consumes, or may."""
+    living = Run.objects.exclude(state=RunState.ENDED).filter(pipeline_id=pipeline_id, role=RunRole.ACTIVE)
+    return living.select_related("revision").order_by("-number").first()
+
+
+def waits(migration: Migration) -> MigrationStage | None:
+    """The gate at which it waits for a person."""
+    if migration.stage not in STEERING or migration.stage == MigrationStage.ROLLING_BACK:
+        return None
+    index = progress.current(migration.steps)
+    passed = {each["stage"] for each in migration.passed}
+    if index is None:
+        return MigrationStage.COMMITTED if MigrationStage.COMMITTED not in passed else None
+    row = migration.steps[index]
+    due = row["gate"] and row["state"] == progress.MigrationStepState.PENDING and row["stage"] not in passed
+    return MigrationStage(row["stage"]) if due else None
+
+
+def planned_by(run: Run | None) -> bool:
+    """Whether a run has begun to deliver: from then on going back is not exact any more."""
+    return run is not None and LedgerBatch.objects.filter(run=run).exists()
+
+
+def standing(migration: Migration) -> Standing:
+    """How far it has come, as far as choices depend on it."""
+    rule, given, now = approval_rule(migration.pipeline), approvals(migration), clock.now()
+    counted = policy.valid(rule, given, author=migration.created_by, named=migration.plan_hash, now=now)
+    missing = max(1, rule.approvers) - len(counted)
+    words = frozen(migration.pipeline) if migration.stage == MigrationStage.APPROVED else []
+    promoted = is_promoted(migration)
+    new = migration.new_run if promoted else None
+    return Standing(
+        stage=MigrationStage(migration.stage),
+        waits=waits(migration) is not None,
+        approved=missing <= 0,
+        missing=f"{missing} more must approve it." if missing > 0 else "",
+        old_ended=progress.intended(migration.steps, StepName.END_OLD_RUN),
+        paused=progress.intended(migration.steps, StepName.PAUSE),
+        promoted=promoted,
+        planned=planned_by(new),
+        delivered=_delivered(new),
+        open_records=_open_records(new),
+        restart=_restart_seconds(migration),
+        frozen="; ".join(words),
+    )
+
+
+def is_promoted(migration: Migration) -> bool:
+    """Whether the new side has the pipeline, or had it."""
+    return migration.new_run is not None and migration.new_run.role == RunRole.ACTIVE
+
+
+def _delivered(run: Run | None) -> int:
+    if run is None:
+        return 0
+    return int(LedgerBatch.objects.filter(run=run).aggregate(total=Sum("delivered"))["total"] or 0)
+
+
+def _open_records(run: Run | None) -> int:
+    if run is None:
+        return 0
+    rows = LedgerBatch.objects.filter(pipeline_id=run.pipeline_id, state=LedgerState.PLANNED)
+    return sum(row.duplicates_max or sum(each["end"] - each["start"] for each in row.ranges) for row in rows)
+
+
+def _restart_seconds(migration: Migration) -> float:
+    """What the start of the old run has taken."""
+    run = migration.old_run
+    if run is None or run.first_record_at is None or run.start_requested_at is None:
+        return 20.0
+    return round(max(1.0, (run.first_record_at - run.start_requested_at).total_seconds()), 1)
+
+
+def lifecycle_of(migration: Migration) -> Lifecycle:
+    """The deadlines of the old definition."""
+    definition = migration.old_revision.definition if migration.old_revision else {}
+    return Lifecycle.model_validate(definition.get("lifecycle", {}))
+
+
+def positions(pipeline_id: UUID) -> list[dict[str, Any]]:
+    """Where the ledger stands, as evidence has it."""
+    rows = Position.objects.filter(pipeline_id=pipeline_id).order_by("source", "channel", "topic", "partition")
+    return [
+        {
+            "source": row.source, "channel": row.channel, "topic": row.topic, "partition": row.partition,
+            "offset": row.next_offset,
+        }
+        for row in rows
+    ]  # fmt: skip
+
+
+def books(pipeline_id: UUID, run: Run | None = None) -> dict[str, int]:
+    """The sums of finished batches, of one run or of all."""
+    rows = LedgerBatch.objects.filter(pipeline_id=pipeline_id, state=LedgerState.DONE)
+    if run is not None:
+        rows = rows.filter(run=run)
+    found = rows.aggregate(**{name: Sum(name, default=0) for name in (*COUNTERS, "gaps", "overlaps", "duplicates_max")})
+    return {name: int(value) for name, value in found.items()}
+
+
+def batch_seconds(run: Run | None) -> float | None:
+    """How long the batches of a run have taken of late; None where it has none."""
+    if run is None:
+        return None
+    rows = LedgerBatch.objects.filter(run=run, state=LedgerState.DONE, planned_at__isnull=False, done_at__isnull=False)
+    spans = [
+        (row.done_at - row.planned_at).total_seconds() / max(1, row.last_batch - row.first_batch + 1)
+        for row in rows.order_by("-pk")[:20]
+        if row.done_at and row.planned_at
+    ]
+    return round(max(spans), 2) if spans else None
+
+
+def seen_before(pipeline: Pipeline, run: Run | None, seconds: float) -> Seen:
+    """What the old side was like in the last `seconds`."""
+    since = clock.now() - timedelta(seconds=max(60.0, seconds))
+    rates = list(
+        Sample.objects.filter(pipeline=pipeline, at__gte=since).values_list("records_per_second", "lag_records")
+    )
+    known = [rate for rate, _ in rates if rate is not None]
+    lags = [lag for _, lag in rates if lag is not None]
+    letters = DeadLetter.objects.filter(pipeline=pipeline, at__gte=clock.now() - timedelta(seconds=seconds)).count()
+    return Seen(
+        rate=sum(known) / len(known) if known else None, lag=max(lags, default=None), dead_letters=letters,
+        held=_held(run),
+    )  # fmt: skip
+
+
+def seen_now(pipeline: Pipeline, new: Run) -> Seen:
+    """What the new side is like. `new`: the run that was promoted; the supervisor may have restarted it since."""
+    mine = LedgerBatch.objects.filter(pipeline=pipeline, run__epoch__gte=new.epoch)
+    run = active_run(pipeline.id)
+    sums = mine.filter(state=LedgerState.DONE).aggregate(
+        **{name: Sum(name, default=0) for name in (*COUNTERS, "gaps", "overlaps")}
+    )
+    live = (run.observed or {}).get("live", {}) if run else {}
+    restarts = Run.objects.filter(pipeline=pipeline, epoch__gt=new.epoch).count()
+    resting = pipeline.phase in {Phase.BLOCKED, Phase.FAILED}
+    return Seen(
+        rate=live.get("records_per_second"),
+        lag=live.get("lag_records"),
+        dead_letters=DeadLetter.objects.filter(pipeline=pipeline, run__epoch__gte=new.epoch).count(),
+        gaps=sums["gaps"],
+        overlaps=sums["overlaps"],
+        difference=sums["read"] + sums["added"] - sum(sums[name] for name in COUNTERS[2:]),
+        held=_held(run),
+        restarts=restarts,
+        ended=f"{pipeline.phase}: {pipeline.phase_message}" if resting else "",
+    )
+
+
+def _held(run: Run | None) -> str:
+    """The components that hold a batch up."""
+    queries = (run.observed or {}).get("queries", []) if run else []
+    return ", ".join(sorted({each["holding"]["component"] for each in queries if each.get("holding")}))

@@ -1,0 +1,208 @@
+"""From what is asked for to a plan: nothing is written here, and nothing about the pipeline is touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from controlplane.shared.errors import Conflict, Invalid
+from pipelines.domain.diff import diff
+from pipelines.domain.findings import Finding, dotted
+from pipelines.domain.migrating import blockers as blocking
+from pipelines.domain.migrating.blockers import Facts, Place
+from pipelines.domain.migrating.consequences import Consequence, JudgedChange, heaviest, judge
+from pipelines.domain.migrating.plan import MigrationPlan, MigrationTarget, expected_pause
+from pipelines.domain.migrating.specs import SPECS, HostSpec, RevisionSpec, Spec
+from pipelines.domain.migrating.steps import forward
+from pipelines.domain.position_plan import PlannedMove
+from pipelines.domain.spec import ANY_HOST, Definition
+from pipelines.domain.states import DesiredState, LookState, MigrationKind, Phase
+from pipelines.domain.validate import validate_data, validate_text
+from pipelines.models import Host, Pipeline, PositionLook, Revision
+from pipelines.selectors import migrations as selecting
+from pipelines.selectors.capacity import need_of, rooms
+from pipelines.selectors.hosts import LOST_AFTER, seen_within, supervised
+from pipelines.selectors.situations import open_operation
+
+_LEAST = {
+    MigrationKind.HOST: Consequence.NEW_LINEAGE,
+    MigrationKind.POSITION: Consequence.POSITION_DECISION,
+}
+
+
+def read_spec(kind: MigrationKind, data: dict[str, Any]) -> Spec:
+    """Check what is asked for. Raises Conflict for a kind that does not work here, Invalid with every problem."""
+    shape = SPECS.get(kind)
+    if shape is None:
+        raise Conflict(
+            f"Migrations of the kind {kind} do not work in this version.",
+            code="kind_unavailable",
+            hint=f"Kinds that work: {', '.join(SPECS)}. Stop the pipeline, change it, and start it.",
+        )
+    try:
+        return shape.model_validate(data)
+    except ValidationError as error:
+        findings = [
+            Finding(path=dotted(("spec", *each["loc"])), code=each["type"], message=f"{each['msg']}.")
+            for each in error.errors(include_url=False)
+        ]
+        raise Invalid("The spec of the migration is not valid.", code="spec_invalid", findings=findings) from None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the pipeline is to become. `stored`: its revision, where there is one; `findings` of a definition."""
+
+    definition: Definition | None
+    stored: Revision | None
+    host: str
+    findings: tuple[Finding, ...] = ()
+
+
+def wanted_by(kind: MigrationKind, spec: Spec, pipeline: Pipeline) -> Wanted:
+    """The target of a spec. A definition that names the old host follows the pipeline to its new one."""
+    present = pipeline.current_revision
+    host = pipeline.host_id or ""
+    if isinstance(spec, RevisionSpec):
+        return _revised(spec, pipeline, host)
+    definition = _valid(present)
+    if isinstance(spec, HostSpec):
+        host = spec.host
+        if definition is not None and definition.placement.host not in (ANY_HOST, host):
+            placement = definition.placement.model_copy(update={"host": host})
+            return Wanted(definition.model_copy(update={"placement": placement}), None, host)
+    return Wanted(definition, present, host)
+
+
+def _revised(spec: RevisionSpec, pipeline: Pipeline, host: str) -> Wanted:
+    if spec.revision is not None:
+        stored = Revision.objects.filter(pipeline=pipeline, number=spec.revision).first()
+        if stored is None:
+            words = f"{pipeline.name} has no revision {spec.revision}."
+            return Wanted(None, None, host, (Finding(path="revision", code="REVISION_UNKNOWN", message=words),))
+        validation = validate_data(stored.definition)
+        return Wanted(validation.definition, stored, host, tuple(validation.findings))
+    sent = spec.definition
+    validation = validate_text(sent) if isinstance(sent, str) else validate_data(sent or {})
+    return Wanted(validation.definition, None, host, tuple(validation.findings))
+
+
+def _valid(revision: Revision | None) -> Definition | None:
+    return validate_data(revision.definition).definition if revision else None
+
+
+def make(*, pipeline: Pipeline, kind: MigrationKind, spec: Spec, look: PositionLook | None = None) -> MigrationPlan:
+    """The plan, with everything that stands in its way. `look`: where positions are decided, what the host found of it.
+    Raises Conflict for a pipeline without a valid definition."""
+    old = _valid(pipeline.current_revision)
+    if old is None:
+        raise Conflict(
+            f"The present definition of {pipeline.name} is not valid any more; it cannot be taken over.",
+            code="definition_invalid",
+            hint="Stop it and publish one that is valid.",
+        )
+    wanted = wanted_by(kind, spec, pipeline)
+    new = wanted.definition
+    changes = judge(diff(old, new), old, new) if new else []
+    facts = _facts(pipeline, kind, old, wanted, changes)
+    longest = old.delivery.batch_duration if old.delivery.mode == "real_time" else 0.0
+    steps = forward(kind, old.lifecycle, gates=spec.gates, window=spec.rules.window, longest_batch=longest)
+    run = selecting.active_run(pipeline.id)
+    moves = [PlannedMove.model_validate(move) for move in look.moves] if look else []
+    return MigrationPlan(
+        kind=kind,
+        pipeline=pipeline.name,
+        basis=selecting.basis(pipeline),
+        target=MigrationTarget(
+            host=wanted.host,
+            revision=wanted.stored.number if wanted.stored else None,
+            digest=new.digest() if new else "",
+        ),
+        changes=changes,
+        consequence=_consequence(kind, changes),
+        steps=steps,
+        pause=expected_pause(
+            batch_seconds=longest or selecting.batch_seconds(run), drain_timeout=old.lifecycle.drain_timeout,
+            steps=len(steps),
+        ),
+        rules=spec.rules,
+        gates=list(spec.gates),
+        moves=moves,
+        skip=sum(move.skip for move in moves),
+        replay=sum(move.replay for move in moves),
+        blockers=[
+            *(finding for finding in blocking.blockers(facts) if finding.is_error),
+            *(_uncounted(look) if kind is MigrationKind.POSITION else ()),
+        ],
+        warnings=[
+            *(finding for finding in wanted.findings if not finding.is_error),
+            *blocking.warnings(changes, old, new),
+        ],
+    )  # fmt: skip
+
+
+def _uncounted(look: PositionLook | None) -> list[Finding]:
+    """Why nobody knows yet what a decision about positions would do."""
+    if look is None or look.state == LookState.PENDING:
+        words = "The host of the pipeline is being asked how many records are skipped and how many come again."
+        return [Finding(path="to", code="COUNTING", message=words, suggestion="Plan again in a moment.")]
+    if look.state == LookState.FAILED:
+        error = look.error or {}
+        return [
+            Finding(
+                path="to", code=str(error.get("code", "look_failed")).upper(), message=str(error.get("message", "")),
+                suggestion=str(error.get("hint", "")),
+            )
+        ]  # fmt: skip
+    return [
+        Finding(
+            path=f"{each['source']}.{each['channel']} {each['topic']}/{each['partition']}",
+            code="POSITION_IMPOSSIBLE", message=each["reason"], suggestion="Choose another position.",
+        )
+        for each in look.impossible
+    ]  # fmt: skip
+
+
+def _consequence(kind: MigrationKind, changes: list[JudgedChange]) -> Consequence:
+    least = _LEAST.get(kind, Consequence.RESTART)
+    return heaviest([*(each.consequence for each in changes), *([] if kind is MigrationKind.REVISION else [least])])
+
+
+def _facts(
+    pipeline: Pipeline, kind: MigrationKind, old: Definition, wanted: Wanted, changes: list[JudgedChange]
+) -> Facts:
+    operation = open_operation(pipeline)
+    run = selecting.active_run(pipeline.id)
+    restarting = pipeline.restart_run is not None and run is not None and run.number <= pipeline.restart_run
+    return Facts(
+        kind=kind,
+        pipeline=pipeline.name,
+        phase=Phase(pipeline.phase),
+        desired=DesiredState(pipeline.desired_state),
+        old=old,
+        new=wanted.definition,
+        host=pipeline.host_id,
+        host_heard=supervised(pipeline.host),
+        target=_place(wanted.host, pipeline),
+        judged=changes,
+        findings=wanted.findings,
+        operation=operation.kind if operation else None,
+        frozen=selecting.frozen(pipeline),
+        restart_under_way=restarting,
+    )
+
+
+def _place(name: str, pipeline: Pipeline) -> Place:
+    """Old and new agent need room beside each other where it is the same host."""
+    host = Host.objects.filter(name=name).first()
+    if host is None:
+        return Place(name, known=False)
+    (room,) = rooms([host])
+    return Place(
+        name,
+        heard=seen_within(host.seen_at, LOST_AFTER),
+        drained=host.drained_at is not None and name != pipeline.host_id,
+        lacks=room.lacks(need_of(pipeline)),
+    )

@@ -1,0 +1,118 @@
+"""Emptying a host: so many at once, what cannot move stays and is named, a failure stops the rest."""
+
+from __future__ import annotations
+
+import pytest
+from rest_framework.test import APIClient
+
+from pipelines.domain.roles import Role
+from pipelines.domain.states import DesiredState, MigrationStage, Phase
+from pipelines.models import Evacuation, Migration, Pipeline
+from pipelines.selectors.migrations import OPEN
+from pipelines.services import evacuations
+from pipelines.services.audit import Actor
+from tests.factories import HostFactory, PipelineFactory, RevisionFactory, RunFactory, UserFactory, definition
+
+pytestmark = pytest.mark.django_db
+EVA = Actor("eva")
+
+
+@pytest.fixture
+def five() -> list[Pipeline]:
+    """Five pipelines that run on alpha; beta has room for all of them."""
+    HostFactory.create(name="beta")
+    rows = []
+    for number in range(5):
+        row = PipelineFactory.create(name=f"p{number}", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
+        RunFactory.create(pipeline=row)
+        rows.append(row)
+    return rows
+
+
+def begin(**more: bool | int) -> Evacuation:
+    given = {"at_once": 2, "go_on": False, **more}
+    return evacuations.begin(host="alpha", reason="kernel", actor=EVA, **given)  # type: ignore[arg-type]
+
+
+def under_way() -> list[str]:
+    return sorted(Migration.objects.filter(stage__in=OPEN).values_list("pipeline__name", flat=True))
+
+
+def end(name: str, stage: MigrationStage, message: str = "") -> None:
+    Migration.objects.filter(pipeline__name=name).update(stage=stage, message=message)
+
+
+def test_so_many_move_at_once_and_the_next_when_one_has_come_through(five: list[Pipeline]) -> None:
+    row = begin()
+    assert evacuations.turn(host="alpha") == 2
+    assert evacuations.turn(host="alpha") == 0
+    assert under_way() == ["p0", "p1"]
+    end("p0", MigrationStage.COMMITTED)
+    assert evacuations.turn(host="alpha") == 1
+    assert under_way() == ["p1", "p2"]
+    assert set(Migration.objects.values_list("stage", "new_host")) >= {("PREFLIGHT", "beta")}
+    assert row.names == ["p0", "p1", "p2", "p3", "p4"]
+
+
+def test_one_that_fails_its_preflight_stays_and_the_others_move(five: list[Pipeline]) -> None:
+    begin(at_once=5)
+    evacuations.turn(host="alpha")
+    end("p2", MigrationStage.ABORTED, "The interceptor cannot initialise.")
+    for name in ("p0", "p1", "p3", "p4"):
+        end(name, MigrationStage.COMMITTED)
+    evacuations.turn(host="alpha")
+    evacuations.turn(host="alpha")
+    row = Evacuation.objects.get()
+    assert (row.outcome, row.left) == ("done", {"p2": "The interceptor cannot initialise."})
+
+
+@pytest.mark.parametrize("go_on", [False, True])
+def test_one_that_fails_after_a_change_stops_the_rest_unless_told_to_go_on(five: list[Pipeline], go_on: bool) -> None:
+    begin(at_once=1, go_on=go_on)
+    evacuations.turn(host="alpha")
+    end("p0", MigrationStage.ROLLED_BACK, "no")
+    evacuations.turn(host="alpha")
+    row = Evacuation.objects.get()
+    assert row.outcome == ("" if go_on else "stopped")
+    assert under_way() == (["p1"] if go_on else [])
+
+
+def test_what_is_tied_to_its_host_stays_with_the_reason(five: list[Pipeline]) -> None:
+    pinned = definition("p0", placement={"host": "alpha"})
+    Pipeline.objects.filter(name="p0").update(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED)
+    revision = RevisionFactory.create(pipeline=five[0], number=2, definition=pinned.plain(), digest=pinned.digest())
+    Pipeline.objects.filter(name="p0").update(current_revision=revision, desired_state=DesiredState.RUNNING)
+    begin(at_once=1)
+    evacuations.turn(host="alpha")
+    assert Evacuation.objects.get().left == {"p0": "placement.host is alpha"}
+    assert under_way() == ["p1"]
+
+
+def test_the_api_empties_a_host_for_admins_alone_and_once_at_a_time(five: list[Pipeline]) -> None:
+    admin, operator = APIClient(), APIClient()
+    admin.force_authenticate(UserFactory.create(role=Role.ADMIN))
+    operator.force_authenticate(UserFactory.create(role=Role.OPERATOR))
+    asked = {"host": "alpha", "at_once": 2, "reason": "kernel"}
+    assert operator.post("/api/v1/evacuations", asked, format="json").status_code == 403
+    made = admin.post("/api/v1/evacuations", asked, format="json")
+    assert (made.status_code, made.json()["waiting"]) == (201, ["p0", "p1", "p2", "p3", "p4"])
+    again = admin.post("/api/v1/evacuations", asked, format="json")
+    assert (again.status_code, again.json()["code"]) == (409, "evacuation_open")
+    cancelled = admin.delete(f"/api/v1/evacuations/{made.json()['id']}")
+    assert (cancelled.json()["outcome"], len(cancelled.json()["left"])) == ("cancelled", 5)
+
+
+def test_policies_and_freezes_are_set_listed_and_removed() -> None:
+    admin = APIClient()
+    admin.force_authenticate(UserFactory.create(role=Role.ADMIN))
+    policy = admin.post("/api/v1/approval-policies", {"approvers": 2, "label": "tier:gold"}, format="json").json()
+    again = admin.post("/api/v1/approval-policies", {"approvers": 1, "label": "tier:gold"}, format="json").json()
+    assert (policy["id"], again["approvers"]) == (again["id"], 1)
+    times = {"starts_at": "2026-12-24T00:00:00Z", "ends_at": "2026-12-27T00:00:00Z", "reason": "holidays"}
+    freeze = admin.post("/api/v1/freezes", times, format="json").json()
+    assert [row["reason"] for row in admin.get("/api/v1/freezes").json()["results"]] == ["holidays"]
+    wrong = {**times, "ends_at": times["starts_at"], "label": "a", "pipeline": "b"}
+    assert admin.post("/api/v1/freezes", wrong, format="json").status_code == 422
+    assert admin.delete(f"/api/v1/freezes/{freeze['id']}").status_code == 204
+    assert admin.delete(f"/api/v1/approval-policies/{policy['id']}").status_code == 204
+    assert admin.delete(f"/api/v1/approval-policies/{policy['id']}").json()["code"] == "policy_not_found"

@@ -1,0 +1,455 @@
+"""Migrations as people ask for them: planned against the present, approved by others, in order, one at a time."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import DatabaseError, IntegrityError, transaction
+from rest_framework.test import APIClient
+
+from pipelines.domain import text
+from pipelines.domain.migrating import evidence
+from pipelines.domain.migrating.progress import Instant
+from pipelines.domain.migrating.steps import ChangeBeforeProof
+from pipelines.domain.roles import Role
+from pipelines.domain.states import (
+    FORWARD_STAGES,
+    DesiredState,
+    MigrationKind,
+    MigrationStage,
+    OperationKind,
+    Phase,
+)
+from pipelines.models import (
+    ApprovalPolicy,
+    AuditRow,
+    Event,
+    FreezeWindow,
+    Migration,
+    Pipeline,
+    Revision,
+)
+from pipelines.services import lifecycle, migration_steering, migration_steps
+from pipelines.services.audit import Actor
+from pipelines.services.migration_steps import ForbiddenStage, Overtaken
+from tests.factories import (
+    HostFactory,
+    OperationFactory,
+    PipelineFactory,
+    RevisionFactory,
+    RunFactory,
+    UserFactory,
+    definition,
+    definition_data,
+    now,
+)
+
+pytestmark = pytest.mark.django_db
+MIGRATIONS = "/api/v1/migrations"
+ANA = Actor("ana")
+
+
+def client_of(name: str, role: Role = Role.OPERATOR) -> APIClient:
+    client = APIClient()
+    client.force_authenticate(UserFactory.create(username=name, role=role))
+    return client
+
+
+@pytest.fixture
+def ana() -> APIClient:
+    return client_of("ana")
+
+
+@pytest.fixture
+def orders() -> Pipeline:
+    """It runs on alpha; there is a host beta."""
+    HostFactory.create(name="beta")
+    pipeline = PipelineFactory.create(name="orders", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
+    RunFactory.create(pipeline=pipeline)
+    return pipeline
+
+
+def changed(**changes: Any) -> dict[str, Any]:
+    data = definition_data("orders")
+    data["sinks"]["out"]["topic"] = "elsewhere"
+    return {**data, **changes}
+
+
+def body(**more: Any) -> dict[str, Any]:
+    return {
+        "pipeline": "orders",
+        "kind": "revision",
+        "spec": {"definition": changed()},
+        "reason": "a new topic",
+        **more,
+    }
+
+
+def post(client: APIClient, path: str, data: Any) -> Any:
+    return client.post(path, data, format="json")
+
+
+def planned(client: APIClient, **more: Any) -> dict[str, Any]:
+    answer = post(client, MIGRATIONS, body(**more))
+    assert answer.status_code == 201, answer.json()
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def act(client: APIClient, made: dict[str, Any], action: str, data: Any = None) -> Any:
+    hashed = {"hash": made["plan_hash"]} if action in ("approve", "advance") else {}
+    return post(client, f"{MIGRATIONS}/{made['id']}/{action}", hashed if data is None else data)
+
+
+def begun(client: APIClient, **more: Any) -> dict[str, Any]:
+    made = planned(client, **more)
+    assert act(client, made, "approve").json()["stage"] == "APPROVED"
+    answer = act(client, made, "advance")
+    assert answer.status_code == 202, answer.json()
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+# planning
+
+
+def test_a_plan_says_what_changes_in_which_steps_and_touches_nothing(ana: APIClient, orders: Pipeline) -> None:
+    made = planned(ana)
+    assert (made["stage"], made["plan"]["consequence"]) == ("PLANNED", "restart")
+    assert [each["change"]["path"] for each in made["plan"]["changes"]] == ["sinks.out.topic"]
+    assert [step["name"] for step in made["plan"]["steps"]] == [
+        "prepare_standby", "pause", "prove_pause", "take_snapshot", "end_old_run", "check_standby", "promote",
+        "observe",
+    ]  # fmt: skip
+    assert made["plan"]["pause"]["expected"] > 0
+    assert len(made["plan_hash"]) == 64
+    assert Revision.objects.filter(pipeline=orders).count() == 1
+    assert {c["choice"]: c["allowed"] for c in made["choices"]} == {"approve": True, "advance": False, "abort": True}
+
+
+def test_everything_that_blocks_is_told_at_once(ana: APIClient, orders: Pipeline) -> None:
+    OperationFactory.create(pipeline=orders, kind=OperationKind.PAUSE)
+    FreezeWindow.objects.create(
+        starts_at=now() - timedelta(hours=1), ends_at=now() + timedelta(hours=1), reason="sale", created_by="eva",
+        created_at=now(),
+    )  # fmt: skip
+    Pipeline.objects.update(phase=Phase.PAUSING)
+    made = planned(ana, kind="host", spec={"host": "nowhere"})
+    assert made["stage"] == "DRAFT"
+    assert [each["code"] for each in made["plan"]["blockers"]] == [
+        "PIPELINE_NOT_STEADY", "OPERATION_OPEN", "FROZEN", "HOST_UNKNOWN",
+    ]  # fmt: skip
+    Pipeline.objects.update(phase=Phase.RUNNING)
+
+
+def test_a_wrong_definition_is_a_draft_with_every_finding(ana: APIClient, orders: Pipeline) -> None:
+    wrong = changed()
+    wrong["sinks"]["out"]["channel"] = "nowhere"
+    wrong["sources"]["shop"]["typ"] = "x"
+    made = planned(ana, spec={"definition": wrong})
+    assert made["stage"] == "DRAFT"
+    assert {"sinks.out.channel", "sources.shop.typ"} <= {each["path"] for each in made["plan"]["blockers"]}
+
+
+def test_a_draft_is_planned_again_when_what_blocked_it_is_gone(ana: APIClient, orders: Pipeline) -> None:
+    Pipeline.objects.update(phase=Phase.UNKNOWN)
+    made = planned(ana)
+    assert made["stage"] == "DRAFT"
+    Pipeline.objects.update(phase=Phase.RUNNING)
+    again = act(ana, made, "plan", {}).json()
+    assert (again["stage"], again["plan"]["blockers"]) == ("PLANNED", [])
+
+
+def test_a_host_move_takes_the_definition_along(ana: APIClient, orders: Pipeline) -> None:
+    pinned = definition("orders", placement={"host": "alpha"})
+    Revision.objects.filter(pipeline=orders).update(definition=pinned.plain(), digest=pinned.digest())
+    made = planned(ana, kind="host", spec={"host": "beta"})
+    assert made["stage"] == "PLANNED", made["plan"]["blockers"]
+    assert made["plan"]["consequence"] == "new_lineage"
+    assert [each["change"]["new"] for each in made["plan"]["changes"]] == ["beta"]
+
+
+@pytest.mark.parametrize("form", [dict, text.dump, lambda data: text.dump(data) + "\n  torn: ["])
+def test_secrets_are_shown_in_no_answer(ana: APIClient, orders: Pipeline, form: Any) -> None:
+    secret = changed()
+    secret["sources"]["shop"]["options"] = {"ssl.key.password": "swordfish"}
+    answer = post(ana, MIGRATIONS, body(spec={"definition": form(secret)}))
+    assert "swordfish" not in json.dumps(answer.json()), answer.json()
+    evidence_of = ana.get(f"{MIGRATIONS}/{answer.json()['id']}/evidence")
+    assert "swordfish" not in evidence_of.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "code"),
+    [
+        ({"kind": "cluster", "spec": {}}, 409, "kind_unavailable"),
+        ({"spec": {}}, 422, "spec_invalid"),
+        ({"spec": {"definition": {}, "gates": ["PREFLIGHT"]}}, 422, "spec_invalid"),
+        ({"reason": "  "}, 422, "body_invalid"),
+        ({"pipeline": "nobody"}, 404, "pipeline_not_found"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_the_reason(
+    ana: APIClient, orders: Pipeline, more: dict[str, Any], status: int, code: str
+) -> None:
+    answer = post(ana, MIGRATIONS, body(**more))
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert answer.json()["detail"]
+
+
+def test_a_viewer_looks_and_asks_for_nothing(orders: Pipeline, ana: APIClient) -> None:
+    made = planned(ana)
+    viewer = client_of("vic", Role.VIEWER)
+    assert viewer.get(f"{MIGRATIONS}/{made['id']}").status_code == 200
+    assert post(viewer, MIGRATIONS, body()).status_code == 403
+    assert act(viewer, made, "approve").status_code == 403
+
+
+def test_a_component_that_needs_an_admin_is_begun_by_nobody_else(orders: Pipeline, ana: APIClient) -> None:
+    dangerous = changed(sources={"shop": {"type": "exec", "command": ["true"]}})
+    answer = post(ana, MIGRATIONS, body(spec={"definition": dangerous}))
+    assert (answer.status_code, answer.json()["code"]) == (403, "component_needs_role")
+
+
+# one at a time
+
+
+def test_a_second_open_migration_is_refused_and_names_the_first(ana: APIClient, orders: Pipeline) -> None:
+    first = planned(ana)
+    answer = post(client_of("ben"), MIGRATIONS, body())
+    assert (answer.status_code, answer.json()["code"]) == (409, "migration_open")
+    assert first["id"] in answer.json()["detail"]
+    assert AuditRow.objects.get(actor="ben").outcome == "refused"
+    act(ana, first, "abort")
+    assert post(client_of("tom"), MIGRATIONS, body()).status_code == 201
+
+
+def test_the_database_itself_allows_one_open_migration(ana: APIClient, orders: Pipeline) -> None:
+    planned(ana)
+    fields = {"stage_since": now(), "created_at": now(), "created_by": "x", "reason": "x"}
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Migration.objects.create(pipeline=orders, kind=MigrationKind.HOST, **fields)
+
+
+# approval
+
+
+def test_an_author_cannot_approve_where_others_have_to(ana: APIClient, orders: Pipeline) -> None:
+    ApprovalPolicy.objects.create(approvers=2, updated_by="root")
+    made = planned(ana)
+    own = act(ana, made, "approve")
+    assert (own.status_code, own.json()["code"]) == (403, "approval_by_author")
+    assert AuditRow.objects.filter(action="migration.approve", outcome="refused", actor="ana").exists()
+    assert act(client_of("ben"), made, "approve").json()["stage"] == "PLANNED"
+    assert act(client_of("eva"), made, "approve").json()["stage"] == "APPROVED"
+
+
+def test_an_approval_is_of_one_plan(ana: APIClient, orders: Pipeline) -> None:
+    made = planned(ana)
+    answer = act(ana, made, "approve", {"hash": "0" * 64})
+    assert (answer.status_code, answer.json()["code"]) == (409, "plan_stale")
+
+
+def test_a_plan_made_stale_by_another_change_is_refused(ana: APIClient, orders: Pipeline) -> None:
+    made = planned(ana)
+    act(ana, made, "approve")
+    Pipeline.objects.update(closed_lineage=7)
+    assert ana.get(f"{MIGRATIONS}/{made['id']}").json()["stale"]
+    answer = act(ana, made, "advance")
+    assert (answer.status_code, answer.json()["code"]) == (409, "plan_stale")
+    again = act(ana, made, "plan", {}).json()
+    assert again["stage"] == "PLANNED"
+    assert again["plan_hash"] != made["plan_hash"]
+
+
+def test_approvals_that_have_expired_begin_nothing(ana: APIClient, orders: Pipeline) -> None:
+    ApprovalPolicy.objects.create(approvers=1, expiry_seconds=60, updated_by="root")
+    made = planned(ana)
+    act(client_of("ben"), made, "approve")
+    row = Migration.objects.get()
+    row.approvals.update(at=now() - timedelta(minutes=2))
+    answer = act(ana, made, "advance")
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_approved")
+
+
+def test_nothing_begins_in_a_freeze(ana: APIClient, orders: Pipeline) -> None:
+    made = planned(ana)
+    act(ana, made, "approve")
+    FreezeWindow.objects.create(
+        starts_at=now() - timedelta(hours=1), ends_at=now() + timedelta(hours=1), reason="sale", created_by="eva",
+        created_at=now(),
+    )  # fmt: skip
+    answer = act(ana, made, "advance")
+    assert answer.status_code == 409
+    assert "sale" in answer.json()["detail"]
+
+
+# order
+
+
+@pytest.mark.parametrize("action", ["approve", "advance", "rollback"])
+def test_steps_out_of_order_are_refused_and_audited(ana: APIClient, orders: Pipeline, action: str) -> None:
+    made = planned(ana)
+    act(ana, made, "abort")
+    answer = act(ana, made, action)
+    assert (answer.status_code, answer.json()["code"]) == (409, "out_of_order")
+    assert AuditRow.objects.filter(action=f"migration.{action}", outcome="refused").exists()
+
+
+def test_what_is_not_approved_does_not_begin(ana: APIClient, orders: Pipeline) -> None:
+    made = planned(ana)
+    assert act(ana, made, "advance").json()["code"] == "out_of_order"
+    assert Migration.objects.get().stage == MigrationStage.PLANNED
+
+
+def test_beginning_writes_down_both_sides_and_every_step(ana: APIClient, orders: Pipeline) -> None:
+    made = begun(ana)
+    assert (made["stage"], made["old_revision"], made["new_revision"]) == ("PREFLIGHT", 1, 2)
+    assert (made["old_host"], made["new_host"]) == ("alpha", "alpha")
+    assert {step["state"] for step in made["steps"]} == {"pending"}
+    orders.refresh_from_db()
+    assert orders.current_revision is not None
+    assert orders.current_revision.number == 1
+
+
+def test_a_gate_that_nothing_waits_at_is_not_passed(ana: APIClient, orders: Pipeline) -> None:
+    made = begun(ana)
+    assert act(ana, made, "advance").json()["code"] == "out_of_order"
+
+
+def test_giving_up_before_anything_has_changed_lets_the_old_agent_go_on(ana: APIClient, orders: Pipeline) -> None:
+    made = begun(ana)
+    given_up = act(ana, made, "abort", {"reason": "not today"}).json()
+    assert given_up["stage"] == "ROLLING_BACK"
+    assert [step["state"] for step in given_up["steps"]] == ["skipped"] * 8
+    migration = Migration.objects.get()
+    migration_steps.conclude(migration=migration)
+    assert migration.stage == MigrationStage.ABORTED
+
+
+def test_every_stage_has_one_event_of_its_kind(ana: APIClient, orders: Pipeline) -> None:
+    begun(ana)
+    kinds = list(Event.objects.filter(kind__startswith="migration.").order_by("id").values_list("kind", flat=True))
+    assert kinds == [
+        "migration.updated", "migration.planned", "migration.approved", "migration.preflight",
+    ]  # fmt: skip
+
+
+# compare and swap
+
+
+def test_of_two_writers_one_is_overtaken(ana: APIClient, orders: Pipeline) -> None:
+    begun(ana)
+    one, other = Migration.objects.get(), Migration.objects.get()
+    migration_steps.change(one, message="first")
+    with pytest.raises(Overtaken):
+        migration_steps.change(other, message="second")
+    assert Migration.objects.get().message == "first"
+
+
+def test_a_stage_that_the_table_does_not_have_is_refused(ana: APIClient, orders: Pipeline) -> None:
+    begun(ana)
+    with pytest.raises(ForbiddenStage):
+        migration_steps.change(Migration.objects.get(), stage=MigrationStage.COMMITTED)
+
+
+def test_no_change_is_begun_before_the_pause_is_proven_whatever_the_log_says(ana: APIClient, orders: Pipeline) -> None:
+    begun(ana)
+    migration = Migration.objects.get()
+    for index, row in enumerate(migration.steps):
+        if row["changes"]:
+            with pytest.raises(ChangeBeforeProof):
+                migration_steps.begin(migration=migration, index=index, now=Instant(now(), 1.0, "boot"))
+    assert Migration.objects.get().stage == MigrationStage.PREFLIGHT
+
+
+def test_what_an_earlier_pause_would_have_given_up_binds_no_migration(ana: APIClient, orders: Pipeline) -> None:
+    Pipeline.objects.update(after_timeout=DesiredState.RUNNING)
+    begun(ana)
+    migration = Migration.objects.get()
+    migration_steps.take(migration=migration, host="alpha")
+    assert migration_steering.want(migration=migration, desired=DesiredState.STOPPED, why="a trial")
+    orders.refresh_from_db()
+    assert (orders.desired_state, orders.after_timeout, orders.drain_on_stop) == ("STOPPED", "", True)
+
+
+# nobody else
+
+
+@pytest.mark.parametrize("kind", list(lifecycle.TARGETS))
+def test_while_a_migration_holds_it_nobody_else_changes_what_it_does(
+    ana: APIClient, orders: Pipeline, kind: OperationKind
+) -> None:
+    made = begun(ana)
+    answer = post(ana, f"/api/v1/pipelines/orders/{kind}", {})
+    assert (answer.status_code, answer.json()["code"]) == (409, "migration_open")
+    assert made["id"] in answer.json()["detail"]
+    assert not any(each["allowed"] for each in answer.json()["allowed_actions"])
+
+
+@pytest.mark.parametrize("stage", FORWARD_STAGES)
+def test_in_no_stage_a_revision_or_a_position_slips_through(
+    ana: APIClient, orders: Pipeline, stage: MigrationStage
+) -> None:
+    begun(ana)
+    Migration.objects.update(stage=stage)
+    Pipeline.objects.update(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED)
+    revision = post(ana, "/api/v1/pipelines/orders/revisions", {"definition": changed()})
+    assert (revision.status_code, revision.json()["code"]) == (409, "migration_open")
+    applied = post(ana, "/api/v1/pipelines/orders/positions/apply", {"hash": "x"})
+    assert (applied.status_code, applied.json()["code"]) == (409, "migration_open")
+    assert ana.delete("/api/v1/pipelines/orders").status_code in (403, 409, 428)
+
+
+def test_a_revision_of_a_running_pipeline_is_refused_and_names_the_way(ana: APIClient, orders: Pipeline) -> None:
+    answer = post(ana, "/api/v1/pipelines/orders/revisions", {"definition": changed()})
+    assert (answer.status_code, answer.json()["code"]) == (409, "pipeline_not_stopped")
+    assert "/api/v1/migrations" in answer.json()["hint"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "desired"),
+    [
+        (Phase.RUNNING, DesiredState.RUNNING),
+        (Phase.STOPPED, DesiredState.RUNNING),
+        (Phase.PAUSED, DesiredState.STOPPED),
+    ],
+)
+def test_the_database_refuses_another_revision_unless_it_is_at_rest(
+    orders: Pipeline, phase: Phase, desired: DesiredState
+) -> None:
+    other = RevisionFactory.create(pipeline=orders, number=2)
+    Pipeline.objects.update(phase=phase, desired_state=desired)
+    with pytest.raises(DatabaseError, match="only while it is STOPPED"), transaction.atomic():
+        Pipeline.objects.filter(pk=orders.pk).update(current_revision=other)
+    Pipeline.objects.update(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED)
+    Pipeline.objects.filter(pk=orders.pk).update(current_revision=other, desired_state=DesiredState.RUNNING)
+
+
+# evidence
+
+
+def test_the_evidence_verifies_and_has_a_page(ana: APIClient, orders: Pipeline) -> None:
+    made = begun(ana)
+    document = ana.get(f"{MIGRATIONS}/{made['id']}/evidence")
+    assert evidence.verify(document.content.decode()).holds
+    assert document.json()["content"]["created_by"] == "ana"
+    page = ana.get(f"{MIGRATIONS}/{made['id']}/evidence?format=html", HTTP_ACCEPT="text/html,*/*")
+    assert page.headers["Content-Type"].startswith("text/html")
+    assert document.json()["content"]["plan_hash"] in page.content.decode()
+
+
+def test_lists_are_of_a_pipeline_and_of_a_state(ana: APIClient, orders: Pipeline) -> None:
+    made = planned(ana)
+    for query, found in (
+        ("", 1), ("?pipeline=orders", 1), ("?pipeline=other", 0), ("?state=open", 1), ("?state=final", 0),
+        ("?state=PLANNED", 1),
+    ):  # fmt: skip
+        rows = ana.get(f"{MIGRATIONS}{query}").json()["results"]
+        assert len(rows) == found, query
+    assert rows[0]["id"] == made["id"]
+    assert ana.get(f"{MIGRATIONS}/{uuid4()}").json()["code"] == "migration_not_found"

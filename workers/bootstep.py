@@ -50,6 +50,7 @@ from workers.supervisor.surveyor import Sight, Surveyor
 from workers.supervisor.tick import Supervisor, Ticker
 from workers.supervisor.watch import Watcher, watch
 from workers.wake import CANARY_SECONDS, HEARD, LOOK, WAKE
+from workers.workflows.runner import Runner
 
 LOCK = "supervisor.lock"
 REPLAY_LOCK = "replays.lock"
@@ -139,6 +140,7 @@ def supervisor(keeper: tuple[str, ...] | None = None) -> Supervisor:
         lease=HostLease(facts, FileLock(environment.state / LOCK), processes),
         observer=Observer(processes, rundirs, memory),
         actor=Actor(processes, rundirs, launcher(), memory),
+        workflows=Runner(environment.host, rundirs),
     )
 
 

@@ -40,7 +40,13 @@ WORKER_POINTS = {
     "worker.ingested": "A piece of a journal is in the database, and how far it was read.",
     "worker.ended": "The end of a run is in the database.",
 }
-POINTS = {**AGENT_POINTS, **WORKER_POINTS}
+MIGRATION_POINTS = {
+    "worker.step_intended": "The intent of a migration's step is in the database; nothing of it was done.",
+    "worker.step_acted": "What the step asks for is in the database; that it was done is not.",
+    "worker.step_recorded": "What came of the step is in the database.",
+    "worker.migration_ended": "The end of a migration is in the database.",
+}
+POINTS = {**AGENT_POINTS, **WORKER_POINTS, **MIGRATION_POINTS}
 
 _FORM = re.compile(r"(?P<point>[a-z_.]+)(:(?P<time>[1-9]\d*))?(\+(?P<delay>\d+(\.\d+)?))?")
 

@@ -271,3 +271,10 @@ class Intakes(Protocol):
 
     def outlet(self, to: HttpTarget) -> Outlet:
         """A client of the source's port. Raises Closed where what it needs cannot be read."""
+
+
+class Workflows(Protocol):
+    """What is carried out step by step, beside the care for each pipeline."""
+
+    def turn(self, now: Now, silent: Collection[str]) -> bool:
+        """Do the next step of each. `silent`: hosts that are not heard. Says whether data waits for it."""

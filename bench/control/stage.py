@@ -25,6 +25,7 @@ from workers.supervisor.memory import Memory
 from workers.supervisor.observe import Observer
 from workers.supervisor.references import References
 from workers.supervisor.tick import Supervisor
+from workers.workflows.runner import Runner
 
 
 def on_one_core() -> None:
@@ -93,4 +94,5 @@ def _supervisor(host: SimulatedHost, clock: SkippingClock) -> Supervisor:
         lease=HostLease(facts, FileLock(host.state_dir / "supervisor.lock"), processes),
         observer=Observer(processes, rundirs, memory),
         actor=Actor(processes, rundirs, launcher, memory),
+        workflows=Runner(host.name, rundirs),
     )

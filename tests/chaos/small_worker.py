@@ -98,6 +98,7 @@ def _supervisor() -> Supervisor:
     from workers.supervisor.observe import Observer
     from workers.supervisor.references import References
     from workers.supervisor.tick import Supervisor
+    from workers.workflows.runner import Runner
 
     here = settings.HEADGATE
     processes = HostProcesses((sys.executable, "-m", "tests.chaos.small_worker", "keep"))
@@ -112,6 +113,7 @@ def _supervisor() -> Supervisor:
         lease=HostLease(facts, FileLock(here.state / "supervisor.lock"), processes),
         observer=Observer(processes, rundirs, memory),
         actor=Actor(processes, rundirs, launcher, memory),
+        workflows=Runner(here.host, rundirs),
     )
 
 

@@ -15,6 +15,7 @@ from workers.supervisor.memory import Memory
 from workers.supervisor.observe import Observer
 from workers.supervisor.references import References
 from workers.supervisor.tick import Supervisor
+from workers.workflows.runner import Runner
 
 HOST = "alpha"
 
@@ -39,4 +40,5 @@ def supervisor(
         lease=HostLease(facts, FakeLock(host, lock_holders, owner), host),
         observer=Observer(host, host, memory),
         actor=actor(host, host, launcher, memory),
+        workflows=Runner(name, host),
     )

@@ -59,7 +59,7 @@ class Peers:
         others = [row for row in hosts if row.name != self.host]
         for row in others:
             self._note(row, now)
-        silent = [row.name for row in others if self._silence(row.name, now) >= SILENT_AFTER]
+        silent = [row.name for row in others if self._is_silent(row.name, now)]
         drained = any(row.name == self.host and row.drained_at is not None for row in hosts)
         living = {row.name for row in hosts if self._lives(row.name, now)}
         if drained:
@@ -74,6 +74,13 @@ class Peers:
         self._quiet = not (silent or stood)
         if drained:
             _evacuate_one(self.host, living)
+
+    def silent(self, now: Now) -> list[str]:
+        """Hosts whose leases have stood still for too long, as far as they were looked at."""
+        return sorted(name for name in self._seen if self._is_silent(name, now))
+
+    def _is_silent(self, name: str, now: Now) -> bool:
+        return self._silence(name, now) >= SILENT_AFTER
 
     def _note(self, row: Host, now: Now) -> None:
         lapsed = _lease_of(row)

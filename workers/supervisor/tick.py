@@ -22,7 +22,7 @@ from pipelines.selectors.capacity import wanted_host
 from pipelines.selectors.supervision import Row
 from pipelines.services import events, fencing, placement
 from pipelines.services.fencing import Fenced
-from workers.ports import Clock, Now, Processes, TokenHolders
+from workers.ports import Clock, Now, Processes, TokenHolders, Workflows
 from workers.supervisor.act import Actor
 from workers.supervisor.decide import decide, hurried
 from workers.supervisor.intake import ENDS_THE_TICK
@@ -34,6 +34,8 @@ from workers.supervisor.strays import Strays
 
 INTERVAL = 1.0
 HURRIED_INTERVAL = 0.2
+QUICK_INTERVAL = 0.05
+"""While data waits for a migration."""
 BUDGET = 10.0
 """Seconds after which a tick leaves the remaining pipelines to the next one, which begins with them."""
 COMPLAINT_INTERVAL = 60.0
@@ -44,17 +46,26 @@ tell = fencing.fenced(events.record)
 
 @dataclass(frozen=True)
 class Ticked:
-    """`supervising`: the lease is held. `hurry`: something is expected to change within a second."""
+    """`supervising`: the lease is held. `hurry`: something is expected to change in a second. `quick`: data waits."""
 
     supervising: bool
     hurry: bool = False
+    quick: bool = False
 
 
 class Supervisor:
     """Everything a tick needs, and what it remembers."""
 
     def __init__(
-        self, *, host: str, clock: Clock, processes: Processes, lease: HostLease, observer: Observer, actor: Actor
+        self,
+        *,
+        host: str,
+        clock: Clock,
+        processes: Processes,
+        lease: HostLease,
+        observer: Observer,
+        actor: Actor,
+        workflows: Workflows,
     ) -> None:
         self._host = host
         self._clock = clock
@@ -62,6 +73,7 @@ class Supervisor:
         self._lease = lease
         self._observer = observer
         self._actor = actor
+        self._workflows = workflows
         self._peers = Peers(host)
         self._strays = Strays(host, processes)
         self._epoch = 0
@@ -98,8 +110,9 @@ class Supervisor:
         holders = living(self._processes, rows)
         self._strays.end(rows, holders)
         hurry = self._attend_all(self._in_turn(rows), holders, now)
+        quick = self._go_on_with_workflows()
         self._tick_ms = (self._clock.now().boottime - now.boottime) * 1000
-        return Ticked(supervising=True, hurry=hurry)
+        return Ticked(supervising=True, hurry=hurry, quick=quick)
 
     def release(self) -> None:
         """Let another supervisor begin at once."""
@@ -118,6 +131,17 @@ class Supervisor:
             raise
         except Exception:
             log.exception("peers_failed")
+
+    def _go_on_with_workflows(self) -> bool:
+        """After the pipelines, so that a step sees what this tick has recorded. A defect leaves their agents alone."""
+        now = self._clock.now()
+        try:
+            return self._workflows.turn(now, self._peers.silent(now))
+        except (*ENDS_THE_TICK, Fenced):
+            raise
+        except Exception:
+            log.exception("workflows_failed")
+            return False
 
     def _in_turn(self, rows: Sequence[Row]) -> Sequence[Row]:
         """Begin where the last tick ran out of time."""
@@ -199,7 +223,7 @@ class Ticker(threading.Thread):
         try:
             ticked = self._supervisor.tick()
             self._tell(ticked.supervising)
-            return HURRIED_INTERVAL if ticked.hurry else INTERVAL
+            return QUICK_INTERVAL if ticked.quick else HURRIED_INTERVAL if ticked.hurry else INTERVAL
         except Exception:
             log.exception("tick_failed")
             return INTERVAL

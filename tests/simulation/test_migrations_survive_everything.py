@@ -1,0 +1,474 @@
+"""Migrations go on while everything fails that can: one agent consumes at most, and each comes to a told end."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule, run_state_machine_as_test
+
+from controlplane.shared.errors import HeadgateError
+from pipelines.domain.position_plan import Answer, PartitionSurvey, Question, Survey
+from pipelines.domain.positions import SourceIdentity
+from pipelines.domain.protocol import Launch, SparkSettings
+from pipelines.domain.states import (
+    FINAL_STAGES,
+    DesiredState,
+    LookState,
+    MigrationKind,
+    MigrationStage,
+    OperationKind,
+    Phase,
+    RunRole,
+    RunState,
+)
+from pipelines.models import Event, Migration, PositionLook, Run
+from pipelines.selectors import migration_evidence
+from pipelines.selectors import migrations as selecting
+from pipelines.services import migration_plans, migrations, positions, standby
+from pipelines.services.audit import Actor
+from tests.chaos.extent import WHOLE
+from tests.factories import HostFactory
+from tests.fakes.agents import Agent, Agents
+from tests.fakes.host import FakeHost
+from tests.fakes.supervisor import supervisor
+from tests.simulation.test_supervisor_survives_everything import Supervision
+from tests.simulation.world import World
+from workers import crash_points
+from workers.adapters.secrets import StoredSecrets
+from workers.supervisor import intake
+from workers.supervisor.launch import Launcher
+from workers.supervisor.references import References
+from workers.supervisor.surveyor import Sight
+
+ANA = Actor("ana")
+ENDS = {*FINAL_STAGES, MigrationStage.NEEDS_ATTENTION}
+QUICK_RULES = {"window": 3}
+
+
+def changed(world: World) -> dict[str, Any]:
+    """Another definition than the present one."""
+    pipeline = world.pipeline
+    assert pipeline.current_revision is not None
+    data = dict(pipeline.current_revision.definition)
+    sinks = {name: dict(sink) for name, sink in data["sinks"].items()}
+    sinks["out"]["topic"] = f"{sinks['out']['topic'].split('.')[0]}.{pipeline.version}"
+    return {**data, "sinks": sinks}
+
+
+def begin(world: World, **spec: Any) -> Migration:
+    """Plan, approve and begin a migration to another revision."""
+    made = migrations.create(
+        pipeline=world.pipeline, kind=MigrationKind.REVISION, reason="because", actor=ANA,
+        spec={"definition": changed(world), "rules": QUICK_RULES, **spec},
+    )  # fmt: skip
+    assert made.stage == MigrationStage.PLANNED, made.findings
+    made = migrations.approve(migration=made, named=made.plan_hash, actor=ANA)
+    return migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
+
+
+def present(world: World) -> Migration:
+    """The last migration as it is now."""
+    return Migration.objects.filter(pipeline_id=world.pipeline_id).order_by("-created_at")[0]
+
+
+def over(world: World) -> bool:
+    return present(world).stage in ENDS
+
+
+class Migrating(Supervision):
+    """The same, with people who migrate the pipeline."""
+
+    @property
+    def migration(self) -> Migration | None:
+        return selecting.open_migration(self.world.pipeline_id)
+
+    @rule(gate=st.sampled_from([None, None, "PAUSING", "APPLYING", "READY_TO_CUT_OVER", "COMMITTED"]))
+    def a_migration_is_begun(self, gate: str | None) -> None:
+        with suppress(HeadgateError, AssertionError):
+            begin(self.world, gates=[gate] if gate else [])
+
+    @precondition(lambda self: self.migration)
+    @rule(action=st.sampled_from(["advance", "abort", "rollback"]))
+    def a_person_decides(self, action: str) -> None:
+        found = self.migration
+        assert found is not None
+        more = {"named": found.plan_hash} if action == "advance" else {"reason": ""}
+        with suppress(HeadgateError):
+            getattr(migrations, action)(migration=found, actor=ANA, **more)
+
+    @precondition(lambda self: self.migration)
+    @rule(seconds=st.integers(1, 30))
+    def the_migration_goes_on(self, seconds: int) -> None:
+        for _ in range(seconds):
+            self.world.pass_time(0.2)
+            self.world.check()
+
+    def teardown(self) -> None:
+        self.come_right()
+        self.world.run_until(self._ended)
+        found = self.migration
+        if found is not None:
+            assert found.findings or found.message
+            with suppress(HeadgateError):
+                migrations.abort(migration=found, reason="", actor=ANA)
+        super().teardown()
+        runs = Run.objects.filter(pipeline_id=self.world.pipeline_id)
+        assert not runs.exclude(state=RunState.ENDED).exists()
+        for migration in Migration.objects.filter(pipeline_id=self.world.pipeline_id):
+            self._check_end(migration)
+
+    def _ended(self) -> bool:
+        """Every gate is passed; what stays needs attention."""
+        found = self.migration
+        if found is not None and found.stage in {MigrationStage.DRAFT, MigrationStage.PLANNED, MigrationStage.APPROVED}:
+            migrations.abort(migration=found, reason="", actor=ANA)
+        elif found is not None and selecting.waits(found):
+            migrations.advance(migration=found, named=found.plan_hash, actor=ANA)
+        return found is None or found.stage in ENDS
+
+    def _check_end(self, migration: Migration) -> None:
+        """No record lies between the two sides, and none was read twice."""
+        found = migration_evidence.document(migration)["content"]
+        if migration.stage == MigrationStage.COMMITTED:
+            assert (found["gap"], found["overlap"]) == (0, 0), self.world.story()
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A journal takes several ticks to be taken in; the host is heard, whatever its wall clock says."""
+    monkeypatch.setattr(intake, "JOURNAL_CHUNK", 1000)
+    monkeypatch.setattr(crash_points, "reach", crash_points.reach)
+    monkeypatch.setattr(standby, "seen_within", lambda *_: True)
+    monkeypatch.setattr(migration_plans, "seen_within", lambda *_: True)
+    monkeypatch.setattr(migration_plans, "supervised", lambda *_: True)
+
+
+@pytest.mark.django_db
+def test_whatever_happens_one_configuration_owns_the_pipeline_and_every_migration_ends() -> None:
+    run_state_machine_as_test(
+        Migrating,
+        settings=settings(
+            max_examples=120 if WHOLE else 20,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    world = World()
+    world.ask(OperationKind.START)
+    world.run_until(world.settled)
+    return world
+
+
+def _moves(world: World, until: MigrationStage) -> None:
+    for _ in range(400):
+        if present(world).stage == until:
+            return
+        world.pass_time(0.2)
+        world.check()
+    raise AssertionError(world.story())
+
+
+def test_a_revision_is_migrated_without_a_gap_or_an_overlap(world: World) -> None:
+    old = world.agent.launch.revision_digest
+    begin(world)
+    world.run_until(lambda: over(world), within=60)
+    made = present(world)
+    assert made.stage == MigrationStage.COMMITTED, world.story()
+    assert world.agent.launch.revision_digest != old
+    assert world.pipeline.current_revision == made.new_revision
+    found = migration_evidence.document(made)["content"]
+    assert (found["gap"], found["overlap"]) == (0, 0)
+    assert [row["state"] for row in found["steps"]] == ["done"] * 8
+    assert found["positions"]
+    world.check_books()
+    stages = [e.data["stage"] for e in Event.objects.filter(kind__startswith="migration.").order_by("id")]
+    assert list(dict.fromkeys(stages)) == [
+        "DRAFT", "PLANNED", "APPROVED", "PREFLIGHT", "PAUSING", "PAUSE_PROVEN", "SNAPSHOT", "APPLYING",
+        "READY_TO_CUT_OVER", "RESUMING", "VERIFYING", "COMMITTED",
+    ]  # fmt: skip
+
+
+def test_a_paused_pipeline_is_paused_again_afterwards(world: World) -> None:
+    world.ask(OperationKind.PAUSE)
+    world.run_until(world.settled)
+    begin(world)
+    world.run_until(lambda: over(world), within=60)
+    assert present(world).stage == MigrationStage.COMMITTED, world.story()
+    assert (world.phase, world.pipeline.desired_state) == (Phase.PAUSED, DesiredState.PAUSED)
+
+
+def test_a_new_agent_that_cannot_initialise_costs_the_old_one_nothing(world: World) -> None:
+    old, delivered = world.agent, world.agent.delivered
+    begin(world)
+    world.run_until(lambda: len(world.agents.living) == 2)
+    new = next(agent for agent in world.agents.living if agent is not old)
+    new.fate = 11
+    world.run_until(lambda: over(world), within=60)
+    made = present(world)
+    assert made.stage == MigrationStage.ABORTED, world.story()
+    assert world.agents.living == [old]
+    assert (world.phase, new.delivered) == (Phase.RUNNING, 0)
+    assert old.delivered > delivered
+    assert not Event.objects.filter(kind="phase.changed", data__new="PAUSING").exists()
+
+
+def test_a_drain_that_does_not_end_is_given_up_and_the_old_agent_goes_on(world: World) -> None:
+    old = world.agent
+    begin(world)
+    _moves(world, MigrationStage.PAUSING)
+    old.slow = True
+    world.run_until(lambda: present(world).stage == MigrationStage.ROLLING_BACK, within=60)
+    old.slow = False
+    world.run_until(lambda: over(world), within=60)
+    made = present(world)
+    assert (made.stage, world.agents.living) == (MigrationStage.ABORTED, [old]), world.story()
+    assert "not done within" in made.message
+    world.run_until(world.settled)
+    assert world.phase is Phase.RUNNING
+
+
+FORWARD = [
+    MigrationStage.PREFLIGHT, MigrationStage.PAUSING, MigrationStage.PAUSE_PROVEN, MigrationStage.SNAPSHOT,
+    MigrationStage.APPLYING, MigrationStage.READY_TO_CUT_OVER, MigrationStage.RESUMING, MigrationStage.VERIFYING,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("stage", FORWARD)
+def test_it_is_taken_back_at_every_stage(world: World, stage: MigrationStage) -> None:
+    before = world.pipeline.current_revision
+    begin(world, rules={"window": 600})
+    _moves(world, stage)
+    migrations.rollback(migration=present(world), reason="no", actor=ANA)
+    world.run_until(lambda: over(world), within=120)
+    assert present(world).stage in {MigrationStage.ROLLED_BACK, MigrationStage.ABORTED}, world.story()
+    world.run_until(world.settled)
+    assert (world.pipeline.current_revision, world.phase) == (before, Phase.RUNNING)
+    assert len(world.agents.living) == 1
+    world.ask(OperationKind.STOP)
+    world.run_until(world.settled)
+    world.check_books()
+
+
+@pytest.mark.parametrize("points", range(40))
+def test_it_survives_the_death_of_the_worker_at_every_point(world: World, points: int) -> None:
+    begin(world)
+    world.points_left = points
+    for _ in range(40):
+        world.pass_time(0.2)
+        if not world.workers:
+            break
+    world.kill_worker()
+    world.start_worker()
+    world.run_until(lambda: over(world), within=120)
+    assert present(world).stage == MigrationStage.COMMITTED, world.story()
+    world.check()
+
+
+@pytest.mark.parametrize("stage", FORWARD)
+@pytest.mark.parametrize("which", ["old", "new"])
+def test_the_death_of_either_agent_at_every_stage_leaves_one_that_works(
+    world: World, stage: MigrationStage, which: str
+) -> None:
+    old = world.agent
+    begin(world)
+    _moves(world, stage)
+    for agent in world.agents.living:
+        if (agent is old) == (which == "old"):
+            agent.keeper.alive = False
+            if agent.driver is not None:
+                agent.driver.alive = False
+    world.run_until(lambda: over(world), within=300)
+    made = present(world)
+    assert made.stage in {MigrationStage.COMMITTED, MigrationStage.ROLLED_BACK, MigrationStage.ABORTED}, world.story()
+    world.run_until(world.settled)
+    assert world.phase is Phase.RUNNING
+    assert len(world.agents.living) == 1
+    owner = made.new_revision if made.stage == MigrationStage.COMMITTED else made.old_revision
+    assert world.pipeline.current_revision == owner
+
+
+@pytest.mark.parametrize("gate", ["PAUSING", "APPLYING", "READY_TO_CUT_OVER", "COMMITTED"])
+def test_it_waits_at_a_gate_until_a_person_lets_it_go_on(world: World, gate: str) -> None:
+    begin(world, gates=[gate])
+    world.run_until(lambda: selecting.waits(selecting.get_migration(present(world).pk)) == gate, within=60)
+    for _ in range(10):
+        world.pass_time()
+    found = present(world)
+    assert found.stage not in ENDS
+    migrations.advance(migration=found, named=found.plan_hash, actor=ANA)
+    world.run_until(lambda: over(world), within=60)
+    assert present(world).stage == MigrationStage.COMMITTED, world.story()
+
+
+def test_a_person_commits_before_the_window_is_over(world: World) -> None:
+    begin(world, rules={"window": 3600})
+    _moves(world, MigrationStage.VERIFYING)
+    found = present(world)
+    migrations.advance(migration=found, named=found.plan_hash, actor=ANA)
+    world.run_until(lambda: over(world), within=10)
+    assert present(world).stage == MigrationStage.COMMITTED
+
+
+def test_a_new_side_that_keeps_crashing_is_taken_back_by_the_rules(world: World) -> None:
+    before = world.pipeline.current_revision
+    begin(world, rules={"window": 600, "crashes": 0})
+    _moves(world, MigrationStage.VERIFYING)
+    world.agent.fate = 1
+    world.run_until(lambda: over(world), within=300)
+    made = present(world)
+    assert made.stage == MigrationStage.ROLLED_BACK, world.story()
+    assert "restarts" in made.message
+    world.run_until(world.settled)
+    assert world.pipeline.current_revision == before
+    assert Run.objects.filter(pipeline_id=world.pipeline_id, role=RunRole.STANDBY).exclude(state="ENDED").count() == 0
+
+
+class Pair(World):
+    """The same with a second host, beta, that has a supervisor and agents of its own."""
+
+    def __post_init__(self) -> None:
+        HostFactory.create(name="beta", state_dir="/beta")
+        self.beta = FakeHost(state_dir=Path("/beta"), next_pid=10_000)
+        self.beta_agents = Agents(self.beta)
+        self.beta_up = True
+        self.beta_supervisor = supervisor(self.beta, [], "beta")
+        super().__post_init__()
+
+    def pass_time(self, seconds: float = 1.0, *, worker_first: bool = False) -> None:
+        self.beta.advance(seconds)
+        self.beta_agents.step()
+        if self.beta_up:
+            self.beta_supervisor.tick()
+        super().pass_time(seconds, worker_first=worker_first)
+
+    @property
+    def consuming(self) -> list[Agent]:
+        both = [*self.agents.living, *self.beta_agents.living]
+        return [agent for agent in both if not agent.is_standby]
+
+    def check(self) -> None:
+        super().check()
+        assert len(self.consuming) <= 1, self.story()
+
+
+@pytest.fixture
+def pair(db: None) -> Pair:
+    pair = Pair()
+    pair.ask(OperationKind.START)
+    pair.run_until(pair.settled)
+    return pair
+
+
+def move(world: World, **spec: Any) -> Migration:
+    """Plan, approve and begin a move to beta."""
+    made = migrations.create(
+        pipeline=world.pipeline, kind=MigrationKind.HOST, reason="because", actor=ANA,
+        spec={"host": "beta", "rules": QUICK_RULES, **spec},
+    )  # fmt: skip
+    assert made.stage == MigrationStage.PLANNED, made.findings
+    made = migrations.approve(migration=made, named=made.plan_hash, actor=ANA)
+    return migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
+
+
+def test_a_pipeline_moves_to_another_host_without_a_gap_or_an_overlap(pair: Pair) -> None:
+    move(pair)
+    pair.run_until(lambda: over(pair), within=60)
+    made = present(pair)
+    assert made.stage == MigrationStage.COMMITTED, pair.story()
+    assert (pair.pipeline.host_id, made.runner_host) == ("beta", "beta")
+    assert not pair.agents.living
+    (agent,) = pair.beta_agents.living
+    assert agent.delivered > 0
+    found = migration_evidence.document(made)["content"]
+    assert (found["gap"], found["overlap"]) == (0, 0)
+
+
+@pytest.mark.parametrize("stage", FORWARD)
+def test_a_move_is_taken_back_at_every_stage(pair: Pair, stage: MigrationStage) -> None:
+    move(pair, rules={"window": 600})
+    _moves(pair, stage)
+    migrations.rollback(migration=present(pair), reason="no", actor=ANA)
+    pair.run_until(lambda: over(pair), within=120)
+    assert present(pair).stage in {MigrationStage.ROLLED_BACK, MigrationStage.ABORTED}, pair.story()
+    pair.run_until(pair.settled)
+    assert (pair.pipeline.host_id, pair.phase) == ("alpha", Phase.RUNNING)
+    assert len(pair.agents.living) == 1
+    assert not pair.beta_agents.living
+
+
+@pytest.mark.parametrize("stage", FORWARD[:6])
+def test_the_other_host_takes_a_migration_over_whose_runner_is_silent(pair: Pair, stage: MigrationStage) -> None:
+    move(pair)
+    _moves(pair, stage)
+    pair.beta_up = False
+    pair.run_until(lambda: present(pair).runner_host == "alpha", within=60)
+    pair.run_until(lambda: over(pair), within=900)
+    pair.check()
+    assert present(pair).stage in ENDS, pair.story()
+
+
+class Log:
+    """`workers.ports.Surveys` over a log that holds [0, 100000) of the one partition."""
+
+    def look(self, question: Question) -> Answer:
+        launch = Launch.model_validate(question.launch)
+        (head,) = launch.heads
+        topic = launch.definition["sources"]["shop"]["topics"][0]
+        at = head.positions[0].offset if head.positions else None
+        row = PartitionSurvey(
+            source=head.source, channel=head.channel, topic=topic, partition=0, ledger=at, log_start=0, log_end=100_000
+        )
+        identity = SourceIdentity(source="shop", cluster_id="c", topics={topic: "t"})
+        return Answer(survey=Survey(at=1.0, rows=[row], identities=[identity]))
+
+
+class Counted(World):
+    """The same with a surveyor."""
+
+    def pass_time(self, seconds: float = 1.0, *, worker_first: bool = False) -> None:
+        super().pass_time(seconds, worker_first=worker_first)
+        nothing = References({}, None, StoredSecrets(django_settings.HEADGATE.keyring))
+        launcher = Launcher("alpha", self.host.state_dir, nothing, lambda: SparkSettings(classpath=[]))
+        for look in PositionLook.objects.filter(state=LookState.PENDING).select_related("pipeline"):
+            Sight("alpha", launcher, Log()).take(look)
+
+    def _check_positions(self) -> None:
+        """A decision may move them."""
+
+
+def test_positions_are_decided_under_a_running_pipeline_and_the_counts_are_exact(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(positions, "supervised", lambda *_: True)
+    monkeypatch.setattr(migrations, "supervised", lambda *_: True)
+    world = Counted()
+    world.ask(OperationKind.START)
+    world.run_until(world.settled)
+    asked = {"to": "offsets=" + f"{world.agent.topic}/0:5000", "rules": QUICK_RULES}
+    made = migrations.create(pipeline=world.pipeline, kind=MigrationKind.POSITION, spec=asked, reason="x", actor=ANA)
+    assert [each["code"] for each in made.findings] == ["COUNTING"]
+    world.pass_time()
+    made = migrations.plan(migration=made, actor=ANA)
+    assert (made.stage, made.plan["replay"]) == (MigrationStage.PLANNED, 0)
+    assert 0 < made.plan["skip"] < 5000
+    made = migrations.approve(migration=made, named=made.plan_hash, actor=ANA)
+    migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
+    world.run_until(lambda: over(world), within=120)
+    made = present(world)
+    assert made.stage == MigrationStage.COMMITTED, world.story()
+    found = migration_evidence.document(made)["content"]
+    (row,) = found["positions"]
+    assert row["started_at"] == 5000
+    assert (found["gap"], found["overlap"]) == (5000 - row["stopped_at"], 0)
+    assert next(s for s in made.steps if s["name"] == "set_positions")["evidence"]["skip"] == found["gap"]

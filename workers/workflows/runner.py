@@ -1,0 +1,189 @@
+"""Carries migrations out: one step per tick and migration, under the lease of the host whose supervisor does it.
+
+1. Take the migration, by compare-and-swap; from then on nobody else's steps are accepted.
+2. Record the intent of the next step, then do it, then look whether it is done; record its end.
+3. What fails, or takes too long, is taken back; what fails on the way back waits for a person.
+
+Whoever comes after a crash finds the intent, and does the step again, which is harmless: steps say what should be, and
+the supervisors make it so. The runner itself touches no process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import structlog
+from django.db import InterfaceError, OperationalError
+
+from controlplane.shared.errors import HeadgateError
+from pipelines.domain.migrating import progress
+from pipelines.domain.migrating.progress import Instant, MigrationStepState
+from pipelines.domain.migrating.steps import GATE_SECONDS, StepName
+from pipelines.domain.protocol import DumpOrder
+from pipelines.domain.states import MigrationStage
+from pipelines.models import Migration
+from pipelines.selectors import migrations as selecting
+from pipelines.services import evacuations, migration_steps
+from pipelines.services.fencing import Fenced, fenced, require_time
+from pipelines.services.migration_steps import NotYet, Overtaken
+from workers import crash_points
+from workers.ports import Now, RunDirs
+from workers.workflows.steps import RULES, Outcome, Scene
+
+TAKEN_WITHIN = 5.0
+"""Seconds that the host of the new side has to take a migration before another one does."""
+EVACUATION_SECONDS = 5.0
+"""Between two steps of an evacuation of this host."""
+
+log = structlog.get_logger(__name__)
+
+turn_back = fenced(migration_steps.turn_back)
+
+
+class Runner:
+    """The migrations of one host."""
+
+    def __init__(self, host: str, rundirs: RunDirs) -> None:
+        self._host = host
+        self._rundirs = rundirs
+        self._looked = -EVACUATION_SECONDS
+        self._untaken: dict[UUID, float] = {}
+
+    def turn(self, now: Now, silent: Collection[str]) -> bool:
+        """Do one step of each; `silent`: hosts whose supervisors are not heard. Says whether data waits for one that
+        begins or ends on this host, whoever carries it out."""
+        instant = Instant(now.wall, now.boottime, now.boot_id)
+        if evacuations.under_way(self._host) and now.boottime - self._looked >= EVACUATION_SECONDS:
+            self._looked = now.boottime
+            evacuations.turn(host=self._host)
+        found = selecting.concerning(self._host, silent)
+        untaken = {each.pk for each in found if not each.runner_host}
+        self._untaken = {pk: self._untaken.get(pk, now.boottime) for pk in untaken}
+        for migration in found:
+            if self._may_take(migration, silent, instant):
+                self._attend(migration, instant)
+        return any(migration.stage in _QUICK for migration in found)
+
+    def _may_take(self, migration: Migration, silent: Collection[str], now: Instant) -> bool:
+        """Its own, and what nobody else carries out. The host of the new side comes first: it promotes."""
+        owner = migration.runner_host
+        if owner:
+            return owner == self._host or owner in silent
+        waiting = now.boottime - self._untaken[migration.pk]
+        return migration.new_host_id == self._host or waiting > TAKEN_WITHIN
+
+    def _attend(self, migration: Migration, now: Instant) -> None:
+        """An error of one leaves the others alone, and is tried again with the next tick until the step's deadline."""
+        try:
+            if migration_steps.take(migration=migration, host=self._host):
+                self._advance(migration, now)
+        except Overtaken:
+            log.info("migration_overtaken", migration=str(migration.pk))
+        except (OperationalError, InterfaceError, Fenced):
+            raise
+        except Exception as error:
+            log.exception("migration_failed", migration=str(migration.pk))
+            self._end_late(selecting.get_migration(migration.pk), f"{type(error).__name__}: {error}", now)
+
+    def _end_late(self, migration: Migration, cause: str, now: Instant) -> None:
+        """A step that only raises errors is over at its deadline, too."""
+        index = progress.current(migration.steps)
+        if index is not None and progress.expired(migration.steps[index], now):
+            self._record(migration, index, Outcome(message=cause), now)
+
+    def _advance(self, migration: Migration, now: Instant) -> None:
+        index = progress.current(migration.steps)
+        if _waits(migration, now):
+            return
+        if index is None:
+            migration_steps.conclude(migration=migration)
+            crash_points.reach("worker.migration_ended")
+            return
+        if migration.steps[index]["state"] == MigrationStepState.PENDING:
+            migration_steps.begin(migration=migration, index=index, now=now)
+            crash_points.reach("worker.step_intended")
+        self._record(migration, index, _perform(migration, index, now), now)
+
+    def _record(self, migration: Migration, index: int, outcome: Outcome, now: Instant) -> None:
+        row = migration.steps[index]
+        if outcome.done:
+            migration_steps.end(
+                migration=migration, index=index, message=outcome.message, evidence=outcome.evidence, **outcome.fields
+            )
+        elif outcome.attention:
+            migration_steps.need_attention(
+                migration=migration, index=index, message=outcome.message, findings=outcome.findings, **outcome.fields
+            )
+        elif outcome.failed or progress.expired(row, now):
+            message = outcome.message if outcome.failed else _late(row, outcome)
+            if row["name"] == StepName.PAUSE:
+                self._dump(migration)
+            migration_steps.fail(
+                migration=migration, index=index, message=message, evidence=outcome.evidence,
+                findings=outcome.findings or [_finding(row, message)],
+            )  # fmt: skip
+        else:
+            migration_steps.report(migration=migration, index=index, message=outcome.message, evidence=outcome.evidence)
+        crash_points.reach("worker.step_recorded")
+
+    def _dump(self, migration: Migration) -> None:
+        """What cannot be drained is asked what it is doing, where it is on this host."""
+        run = selecting.active_run(migration.pipeline_id)
+        if run is not None and run.host_id == self._host:
+            require_time()
+            self._rundirs.ask_for_dump(Path(run.run_dir), DumpOrder(id=uuid4().hex, rung="drain"))
+
+
+_QUICK = frozenset(
+    {
+        MigrationStage.PAUSING, MigrationStage.PAUSE_PROVEN, MigrationStage.SNAPSHOT, MigrationStage.APPLYING,
+        MigrationStage.READY_TO_CUT_OVER, MigrationStage.RESUMING, MigrationStage.ROLLING_BACK,
+    }
+)  # fmt: skip
+"""Stages in which data waits."""
+
+
+def _waits(migration: Migration, now: Instant) -> bool:
+    """Whether a person has to pass a gate. One that nobody passes in time is a reason to take it back; a migration that
+    is verified may wait for ever: its pipeline works."""
+    gate = selecting.waits(migration)
+    if gate is None:
+        return False
+    late = now.wall - migration.stage_since > timedelta(seconds=GATE_SECONDS)
+    if gate is not MigrationStage.COMMITTED and late:
+        turn_back(migration, f"Nobody let it go on to {gate} within {GATE_SECONDS / 3600:g} h.")
+    return True
+
+
+def _perform(migration: Migration, index: int, now: Instant) -> Outcome:
+    """Do the step, then look. What a service refuses is the step's failure."""
+    row = migration.steps[index]
+    rule = RULES[StepName(row["name"])]
+    try:
+        rule.do(_scene(migration, row, now))
+    except Overtaken:
+        raise
+    except NotYet as waiting:
+        return Outcome(message=str(waiting))
+    except HeadgateError as refused:
+        findings = [each.model_dump(mode="json") if hasattr(each, "model_dump") else each for each in refused.findings]
+        own = [{"path": "", "code": refused.code.upper(), "message": refused.detail, "suggestion": refused.hint}]
+        return Outcome(failed=True, message=refused.detail, findings=findings or own)
+    crash_points.reach("worker.step_acted")
+    return rule.verify(_scene(migration, row, now))
+
+
+def _scene(migration: Migration, row: progress.Row, now: Instant) -> Scene:
+    migration.pipeline.refresh_from_db()
+    return Scene(migration, migration.pipeline, row, now)
+
+
+def _late(row: progress.Row, outcome: Outcome) -> str:
+    return f"{row['name']} was not done within {row['seconds']:g} s. {outcome.message}".strip()
+
+
+def _finding(row: progress.Row, message: str) -> dict[str, str]:
+    return {"path": str(row["name"]), "code": "STEP_FAILED", "message": message, "suggestion": ""}

@@ -1,0 +1,409 @@
+"""What each step of a migration does, and how it is known to be done.
+
+`do` brings about, through the database alone, what the supervisors then make true; it does nothing where nothing is
+left to do, so it may be called with every tick. `verify` looks, and never acts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipelines.domain.migrating import progress, proof
+from pipelines.domain.migrating.observation import Conclusion, ObservationRules, Sample, judge
+from pipelines.domain.migrating.plan import digest
+from pipelines.domain.migrating.progress import Instant
+from pipelines.domain.migrating.steps import StepName
+from pipelines.domain.states import (
+    RUNNING_PHASES,
+    DesiredState,
+    LedgerState,
+    LookState,
+    MigrationStage,
+    Phase,
+    RunRole,
+    RunState,
+)
+from pipelines.models import LedgerBatch, Migration, Pipeline, Run
+from pipelines.selectors import migrations as selecting
+from pipelines.selectors.runs import last_active
+from pipelines.services import migration_standbys as standbys
+from pipelines.services import migration_steering as steering
+
+PATIENCE = 2.0
+"""Seconds before its deadline at which a pause on the way back is given up."""
+_REFUSED = frozenset({Phase.BLOCKED, Phase.FAILED})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """DONE, FAILED, or neither yet. `attention`: a person has to choose. `fields` are stored with the step's end."""
+
+    done: bool = False
+    failed: bool = False
+    attention: bool = False
+    message: str = ""
+    evidence: Any = None
+    findings: list[Any] = field(default_factory=list)
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A migration and its pipeline as they are now. `row`: the step's row of the log."""
+
+    migration: Migration
+    pipeline: Pipeline
+    row: dict[str, Any]
+    now: Instant
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return self.pipeline.name
+
+    @property
+    def new_run(self) -> Run | None:
+        """The new side's run."""
+        run = self.migration.new_run
+        if run is not None:
+            run.refresh_from_db()
+        return run
+
+
+Deed = Callable[[Scene], None]
+Look = Callable[[Scene], Outcome]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a step is done, and how it is known to be."""
+
+    do: Deed
+    verify: Look
+
+
+def _nothing(_scene: Scene) -> None:
+    """It only looks."""
+
+
+def _prepare(scene: Scene) -> None:
+    steering.prepare(migration=scene.migration)
+
+
+def _prepared(scene: Scene) -> Outcome:
+    run = scene.new_run
+    if run is None:
+        return Outcome(message="The new agent is being asked for.")
+    found = standbys.outcome(run)
+    evidence = {"run": run.number, "host": run.host_id, "components": found.components, "findings": found.findings}
+    return Outcome(found.ready, found.failed, message=found.message, evidence=evidence, findings=found.findings)
+
+
+def _pause(scene: Scene) -> None:
+    why = f"Migration {scene.migration.pk} pauses it."
+    steering.want(migration=scene.migration, desired=DesiredState.PAUSED, why=why)
+
+
+def _paused(scene: Scene) -> Outcome:
+    pipeline = scene.pipeline
+    if not _standby_lives(scene):
+        return _standby_lost(scene)
+    evidence = _drain(selecting.active_run(pipeline.pk))
+    if pipeline.phase == Phase.PAUSED and _obeyed(pipeline):
+        return Outcome(done=True, message="Consumption has stopped.", evidence=evidence)
+    if pipeline.phase in _REFUSED:
+        return Outcome(failed=True, message=pipeline.phase_message, findings=list(pipeline.findings))
+    return Outcome(message=pipeline.phase_message, evidence=evidence)
+
+
+def _obeyed(pipeline: Pipeline) -> bool:
+    """Whether the supervisor has acted on what was asked last, so that the phase is an answer to it."""
+    return pipeline.observed_generation >= pipeline.generation
+
+
+def _drain(run: Run | None) -> dict[str, Any]:
+    """What is left to be finished, as far as the agent says."""
+    queries = (run.observed or {}).get("queries", []) if run else []
+    return {
+        "run": run.number if run else None,
+        "in_flight": sum(1 for each in queries if each.get("in_flight")),
+        "held_by": sorted({each["holding"]["component"] for each in queries if each.get("holding")}),
+        "stuck": (run.observed or {}).get("stuck", []) if run else [],
+    }
+
+
+def _prove(scene: Scene) -> Outcome:
+    pipeline, run = scene.pipeline, selecting.active_run(scene.pipeline.pk)
+    seen = (run.observed or {}) if run else {}
+    items = proof.checklist(
+        phase=pipeline.phase,
+        proof=seen.get("pause_proof"),
+        cursors=cursors(seen),
+        ledger=selecting.positions(pipeline.pk),
+        open_batches=LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.PLANNED).count(),
+    )
+    evidence = {"run": run.number if run else None, "checks": [item.model_dump(mode="json") for item in items]}
+    missing = ", ".join(item.name for item in items if not item.holds)
+    if not _standby_lives(scene):
+        return _standby_lost(scene)
+    if proof.holds(items) and run is not None:
+        return Outcome(done=True, message="The pause is proven.", evidence=evidence)
+    return Outcome(message=f"Not proven yet: {missing}.", evidence=evidence)
+
+
+def cursors(observed: dict[str, Any]) -> list[dict[str, Any]]:
+    """Where an agent says that it stands."""
+    return [
+        {
+            "source": query["source"], "channel": query["channel"], "topic": cursor["topic"],
+            "partition": cursor["partition"], "offset": cursor["next_offset"],
+        }
+        for query in observed.get("queries", [])
+        for cursor in query.get("cursor", [])
+    ]  # fmt: skip
+
+
+def _snapshot(scene: Scene) -> None:
+    if (scene.migration.snapshot or {}).get("digest"):
+        return
+    pipeline, run = scene.pipeline, selecting.active_run(scene.pipeline.pk)
+    content = {
+        "revision": scene.migration.old_revision.number if scene.migration.old_revision else None,
+        "host": pipeline.host_id,
+        "run": run.number if run else None,
+        "lineage": run.lineage if run else None,
+        "positions": selecting.positions(pipeline.pk),
+        "books": selecting.books(pipeline.pk),
+        "stopped": _stopped_at(run),
+    }
+    taken = {**content, "digest": digest(content), "at": scene.now.wall.isoformat()}
+    steering.keep_snapshot(migration=scene.migration, snapshot=taken)
+
+
+def _stopped_at(run: Run | None) -> dict[str, Any]:
+    """Where the old side stopped, and when it delivered last (wall seconds)."""
+    seen = (run.observed or {}) if run else {}
+    times = [each["last_batch_at"] for each in seen.get("queries", []) if each.get("last_batch_at")]
+    return {"positions": cursors(seen), "last_delivered_at": max(times, default=None)}
+
+
+def _snapshot_taken(scene: Scene) -> Outcome:
+    taken = scene.migration.snapshot or {}
+    if taken.get("digest"):
+        words = f"{len(taken['positions'])} positions are written down."
+        return Outcome(done=True, message=words, evidence={"digest": taken["digest"]})
+    return Outcome(message="Being written down.")
+
+
+def _end(scene: Scene) -> None:
+    why = f"Migration {scene.migration.pk} ends run {_number(selecting.active_run(scene.pipeline.pk))}."
+    steering.want(migration=scene.migration, desired=DesiredState.STOPPED, why=why)
+
+
+def _number(run: Run | None) -> str:
+    return str(run.number) if run else "-"
+
+
+def _ended(scene: Scene) -> Outcome:
+    run, pipeline = selecting.active_run(scene.pipeline.pk), scene.pipeline
+    if run is None and pipeline.phase == Phase.STOPPED and _obeyed(pipeline):
+        last = last_active(pipeline.pk)
+        evidence = {"run": last.number, "outcome": last.outcome, "exit_code": last.exit_code} if last else None
+        return Outcome(done=True, message="No process of it lives.", evidence=evidence)
+    return Outcome(message=pipeline.phase_message)
+
+
+def _set_positions(scene: Scene) -> None:
+    steering.ask_for_positions(migration=scene.migration)
+    steering.set_positions(migration=scene.migration)
+
+
+def _positions_set(scene: Scene) -> Outcome:
+    look = steering.look_of(scene.migration)
+    if look is None or look.state in {LookState.PENDING, LookState.ANSWERED}:
+        return Outcome(message="The host counts what the decision does.")
+    if look.state == LookState.FAILED:
+        error = look.error or {}
+        found = [{"path": "to", "code": str(error.get("code", "")).upper(), "message": error.get("message", "")}]
+        return Outcome(failed=True, message=str(error.get("message", "")), findings=found)
+    moves = look.moves
+    counts = {"skip": sum(each["skip"] for each in moves), "replay": sum(each["replay"] for each in moves)}
+    words = f"{counts['skip']} records are skipped, {counts['replay']} come again."
+    return Outcome(done=True, message=words, evidence={**counts, "moves": moves})
+
+
+def _checked(scene: Scene) -> Outcome:
+    run = scene.new_run
+    found = standbys.outcome(run) if run else standbys.Preflight(failed=True, message="There is no new agent.")
+    return Outcome(found.ready, found.failed, message=found.message, findings=found.findings)
+
+
+def _promote(scene: Scene) -> None:
+    steering.hand_over(migration=scene.migration)
+
+
+def _promoted(scene: Scene) -> Outcome:
+    run, pipeline = scene.new_run, scene.pipeline
+    if run is None or (run.role != RunRole.ACTIVE and run.state == RunState.ENDED):
+        return _standby_lost(scene)
+    if pipeline.phase in _REFUSED:
+        return Outcome(failed=True, message=pipeline.phase_message, findings=list(pipeline.findings))
+    if run.role == RunRole.ACTIVE and _works(scene):
+        evidence = {"run": run.number, "first_record_at": _iso(run), "positions": selecting.positions(pipeline.pk)}
+        return Outcome(done=True, message=f"Run {run.number} has the pipeline.", evidence=evidence)
+    return Outcome(message=pipeline.phase_message)
+
+
+def _iso(run: Run) -> str | None:
+    return run.first_record_at.isoformat() if run.first_record_at else None
+
+
+def _works(scene: Scene) -> bool:
+    """Whether what was wanted before the migration is so again."""
+    pipeline = scene.pipeline
+    if not _obeyed(pipeline) or pipeline.desired_state != scene.migration.old_desired:
+        return False
+    if pipeline.desired_state == DesiredState.PAUSED:
+        return bool(pipeline.phase == Phase.PAUSED)
+    return pipeline.phase in RUNNING_PHASES
+
+
+def _observe(scene: Scene) -> Outcome:
+    """The rules, over what is seen since the new side began."""
+    migration, run = scene.migration, scene.new_run
+    plan = selecting.plan_of(migration)
+    rules = plan.rules if plan else ObservationRules()
+    if run is None:
+        return Outcome(failed=True, message="The new side has no run.")
+    before = Sample.model_validate((migration.snapshot or {}).get("before") or {})
+    now = selecting.seen_now(scene.pipeline, run)
+    observed = judge(rules, before, now, seconds=_since(scene), repeats=0, skips=0)
+    seen = observed.model_dump(mode="json")
+    words = "; ".join(check.words for check in observed.breaches)
+    if _committed_by_hand(migration):
+        return Outcome(done=True, message="A person has committed it.", evidence=seen, fields={"observed": seen})
+    if observed.conclusion is Conclusion.COMMIT:
+        passed = [*migration.passed, {"stage": MigrationStage.COMMITTED.value, "by": "rules", "at": _wall(scene)}]
+        asked = plan is not None and MigrationStage.COMMITTED in plan.gates
+        fields = {"observed": seen} if asked else {"observed": seen, "passed": passed}
+        return Outcome(done=True, message="Every rule holds.", evidence=seen, fields=fields)
+    if observed.conclusion is Conclusion.ROLL_BACK:
+        return Outcome(failed=True, message=f"Not as before: {words}", evidence=seen, findings=_breaches(seen))
+    if observed.conclusion is Conclusion.ASK:
+        asks = not observed.breaches
+        message = "Every rule holds; commit it." if asks else f"Not as before: {words}"
+        return Outcome(asks, False, not asks, message, seen, _breaches(seen), {"observed": seen})
+    return Outcome(message=f"{observed.left:.0f} s of observation are left.", evidence=seen)
+
+
+def _breaches(observed: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"path": check["name"], "code": f"OBSERVED_{check['name'].upper()}", "message": check["words"]}
+        for check in observed["checks"]
+        if not check["holds"]
+    ]
+
+
+def _committed_by_hand(migration: Migration) -> bool:
+    return any(each["stage"] == MigrationStage.COMMITTED for each in migration.passed)
+
+
+def _since(scene: Scene) -> float:
+    """Seconds of observation."""
+    return float(scene.row["seconds"]) - progress.left(scene.row, scene.now)
+
+
+def _wall(scene: Scene) -> str:
+    return scene.now.wall.isoformat()
+
+
+def _discard(scene: Scene) -> None:
+    steering.discard(migration=scene.migration)
+
+
+def _discarded(scene: Scene) -> Outcome:
+    run = scene.new_run
+    if run is None or run.state == RunState.ENDED or run.role == RunRole.ACTIVE:
+        return Outcome(done=True, message="The new agent has ended; it has consumed nothing.")
+    return Outcome(message=f"Run {run.number} is being ended.")
+
+
+def _resume(scene: Scene) -> None:
+    desired = DesiredState(scene.migration.old_desired)
+    steering.want(migration=scene.migration, desired=desired, why=f"Migration {scene.migration.pk} is taken back.")
+
+
+def _resumed(scene: Scene) -> Outcome:
+    """The old agent is the supervisor's again as soon as it was told; whatever it does then is what it did before."""
+    pipeline = scene.pipeline
+    stays = pipeline.desired_state == DesiredState.PAUSED
+    if _obeyed(pipeline) and (stays or pipeline.phase not in {Phase.PAUSING, Phase.PAUSED}):
+        return Outcome(done=True, message=f"{scene.name} is {pipeline.phase} again.")
+    return Outcome(message=pipeline.phase_message)
+
+
+def _pause_new(scene: Scene) -> Outcome:
+    """A clean stop is better than none: where the new side cannot be paused, it is ended as it is."""
+    pipeline = scene.pipeline
+    if pipeline.phase in {Phase.PAUSED, Phase.STOPPED, *_REFUSED} and _obeyed(pipeline):
+        return Outcome(done=True, message=f"{scene.name} is {pipeline.phase}.")
+    if progress.left(scene.row, scene.now) <= PATIENCE:
+        return Outcome(done=True, message="It could not be paused in time; it is ended.")
+    return Outcome(message=pipeline.phase_message)
+
+
+def _stop_consuming(scene: Scene) -> None:
+    if scene.pipeline.desired_state != DesiredState.STOPPED:
+        _pause(scene)
+
+
+def _restore(scene: Scene) -> None:
+    steering.restore(migration=scene.migration)
+
+
+def _restored(scene: Scene) -> Outcome:
+    pipeline, migration = scene.pipeline, scene.migration
+    same = (pipeline.current_revision_id, pipeline.host_id) == (migration.old_revision_id, migration.old_host_id)
+    return Outcome(done=same, message="Revision and host are those of before." if same else "Being restored.")
+
+
+def _started(scene: Scene) -> Outcome:
+    pipeline = scene.pipeline
+    if pipeline.phase in _REFUSED and _obeyed(pipeline):
+        return Outcome(failed=True, message=pipeline.phase_message, findings=list(pipeline.findings))
+    if _works(scene):
+        evidence = {"positions": selecting.positions(pipeline.pk)}
+        return Outcome(done=True, message=f"{scene.name} is {pipeline.phase} again.", evidence=evidence)
+    return Outcome(message=pipeline.phase_message)
+
+
+def _standby_lives(scene: Scene) -> bool:
+    run = scene.new_run
+    return run is None or run.role == RunRole.ACTIVE or run.state != RunState.ENDED
+
+
+def _standby_lost(scene: Scene) -> Outcome:
+    run = scene.new_run
+    found = standbys.outcome(run) if run else standbys.Preflight(message="There is no new agent.")
+    return Outcome(failed=True, message=f"The new agent has ended: {found.message}", findings=found.findings)
+
+
+RULES: dict[StepName, Rule] = {
+    StepName.PREPARE_STANDBY: Rule(_prepare, _prepared),
+    StepName.PAUSE: Rule(_pause, _paused),
+    StepName.PROVE_PAUSE: Rule(_nothing, _prove),
+    StepName.TAKE_SNAPSHOT: Rule(_snapshot, _snapshot_taken),
+    StepName.END_OLD_RUN: Rule(_end, _ended),
+    StepName.SET_POSITIONS: Rule(_set_positions, _positions_set),
+    StepName.CHECK_STANDBY: Rule(_nothing, _checked),
+    StepName.PROMOTE: Rule(_promote, _promoted),
+    StepName.OBSERVE: Rule(_nothing, _observe),
+    StepName.DISCARD_STANDBY: Rule(_discard, _discarded),
+    StepName.RESUME_OLD: Rule(_resume, _resumed),
+    StepName.PAUSE_NEW: Rule(_stop_consuming, _pause_new),
+    StepName.END_NEW_RUN: Rule(_end, _ended),
+    StepName.RESTORE: Rule(_restore, _restored),
+    StepName.START_OLD: Rule(_resume, _started),
+}

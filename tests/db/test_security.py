@@ -35,6 +35,10 @@ EXAMPLES = {
     "alert_id": "1",
     "group_id": "1",
     "rule": "lag",
+    "migration_id": str(uuid.uuid4()),
+    "evacuation_id": str(uuid.uuid4()),
+    "policy_id": "1",
+    "freeze_id": "1",
 }
 METHODS = ["get", "post", "put", "patch", "delete", "options", "head"]
 OPEN = {"healthz", "readyz", "api/v1/session"}

@@ -15,6 +15,7 @@ from controlplane.cli import (
     hosts,
     importing,
     lifecycle,
+    migrating,
     positions,
     records,
     rehearsing,
@@ -106,6 +107,9 @@ app.add_typer(watching.groups, name="watch-group")
 app.command()(replaying.replay)
 app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(positions.app, name="positions")
+app.add_typer(migrating.app, name="migrate")
+app.add_typer(migrating.files, name="migrations")
+app.command()(migrating.evacuate)
 app.command()(quarantine)
 app.command()(reconcile)
 app.command()(rehearsing.rehearse)

@@ -1,0 +1,134 @@
+"""The commands about migrations: what they ask of the server, what they say, and how they end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from controlplane.cli.app import app
+from controlplane.cli.errors import ExitCode
+from pipelines.domain.migrating import evidence
+from tests.fakes.api import AT, TOKEN, FakeApi, page, serving
+
+ID = "0b6c2f4e-0000-4000-8000-00000000000a"
+ONE = f"migrations/{ID}"
+PLAN = {
+    "changes": [], "steps": [], "pause": {"expected": 3.0, "most": 60.0}, "consequence": "restart", "skip": 0,
+    "replay": 0, "blockers": [], "warnings": [],
+}  # fmt: skip
+
+
+def migration(stage: str, **more: Any) -> dict[str, Any]:
+    return {
+        "id": ID, "pipeline": "orders", "kind": "revision", "stage": stage, "stage_since": AT, "message": f"{stage}!",
+        "reason": "because", "created_by": "ana", "plan": PLAN, "plan_hash": "h" * 64, "steps": [], "choices": [],
+        "approvers_needed": 0, "waits_for": None, "findings": [], "new_host": "beta", **more,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApi]:
+    with serving() as fake:
+        monkeypatch.setenv("HEADGATE_URL", fake.url)
+        monkeypatch.setenv("HEADGATE_TOKEN", TOKEN)
+        fake.answers = {
+            ("POST", "migrations"): (201, migration("PLANNED")),
+            ("POST", f"{ONE}/approve"): (200, migration("APPROVED")),
+            ("POST", f"{ONE}/advance"): (202, migration("PREFLIGHT")),
+            ("POST", f"{ONE}/rollback"): (202, migration("ROLLING_BACK")),
+            ("GET", ONE): (200, migration("COMMITTED")),
+            ("GET", "migrations"): (200, page([migration("PLANNED")])),
+        }
+        yield fake
+
+
+def run(*arguments: str, text: str | None = None) -> Result:
+    return CliRunner().invoke(app, list(arguments), input=text)
+
+
+def posted(api: FakeApi) -> list[tuple[str, Any]]:
+    return [(request["path"], request["body"]) for request in api.asked("POST")]
+
+
+def test_a_plan_is_asked_for_with_one_kind_of_change(api: FakeApi) -> None:
+    done = run("migrate", "plan", "orders", "--host", "beta", "--reason", "new", "--ask", "--gate", "applying")
+    assert done.exit_code == 0, done.output
+    spec = {"host": "beta", "rules": {"then": "ask"}, "gates": ["APPLYING"]}
+    assert posted(api)[0][1] == {"pipeline": "orders", "kind": "host", "spec": spec, "reason": "new"}
+    wrong = run("migrate", "plan", "orders", "--host", "beta", "--software", "--reason", "new")
+    assert wrong.exit_code == ExitCode.USAGE
+
+
+def test_a_blocked_migration_shows_every_finding_and_is_refused(api: FakeApi) -> None:
+    blocker = {"path": "host", "code": "HOST_SILENT", "message": "silent", "suggestion": "start it"}
+    api.answers["POST", "migrations"] = 201, migration("DRAFT", plan={**PLAN, "blockers": [blocker]})
+    done = run("migrate", "start", "orders", "--host", "beta", "--reason", "new")
+    assert done.exit_code == ExitCode.REFUSED
+    assert "HOST_SILENT" in done.output
+    assert len(posted(api)) == 1
+
+
+@pytest.mark.parametrize(
+    ("stage", "code"),
+    [
+        ("COMMITTED", ExitCode.OK), ("ROLLED_BACK", ExitCode.FAILED), ("ABORTED", ExitCode.FAILED),
+        ("NEEDS_ATTENTION", ExitCode.FAILED),
+    ],
+)  # fmt: skip
+def test_a_file_is_carried_out_and_the_exit_code_says_how_it_ended(
+    api: FakeApi, tmp_path: Path, stage: str, code: ExitCode
+) -> None:
+    file = tmp_path / "move.yaml"
+    file.write_text("pipeline: orders\nkind: host\nspec: {host: beta}\nreason: new machine\n")
+    api.answers["GET", ONE] = 200, migration(stage)
+    done = run("migrate", "run", "-f", str(file), "--wait")
+    assert done.exit_code == code, done.output
+    assert [path for path, _ in posted(api)] == ["migrations", f"{ONE}/approve", f"{ONE}/advance"]
+
+
+def test_waiting_ends_where_a_person_has_to_pass_a_gate(api: FakeApi) -> None:
+    api.answers["GET", ONE] = 200, migration("VERIFYING", waits_for="COMMITTED")
+    done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait")
+    assert done.exit_code == ExitCode.TIMED_OUT
+    assert "COMMITTED" in done.output
+
+
+def test_where_others_have_to_approve_nothing_is_begun(api: FakeApi) -> None:
+    api.answers["POST", "migrations"] = 201, migration("PLANNED", approvers_needed=2)
+    done = run("migrate", "start", "orders", "--software", "--reason", "new")
+    assert done.exit_code == 0
+    assert [path for path, _ in posted(api)] == ["migrations"]
+    assert "2 people" in done.output
+
+
+def test_an_open_migration_is_found_by_its_pipeline(api: FakeApi) -> None:
+    done = run("migrate", "rollback", "orders", "--reason", "no")
+    assert done.exit_code == 0, done.output
+    assert posted(api) == [(f"{ONE}/rollback", {"reason": "no"})]
+
+
+def test_evidence_is_verified_without_a_server(tmp_path: Path) -> None:
+    file = tmp_path / "evidence.json"
+    document = evidence.sealed({"pipeline": "orders"})
+    file.write_text(json.dumps(document))
+    assert run("migrations", "verify", str(file)).exit_code == 0
+    file.write_text(json.dumps(document).replace("orders", "others"))
+    changed = run("migrations", "verify", str(file))
+    assert changed.exit_code == ExitCode.REFUSED
+    assert "was changed" in changed.output
+
+
+def test_what_stays_on_a_host_is_named_and_fails_the_evacuation(api: FakeApi) -> None:
+    made = {
+        "id": ID, "host": "alpha", "ended_at": AT, "outcome": "done", "migrations": [migration("COMMITTED")],
+        "left": {"other": "tied"}, "waiting": [],
+    }  # fmt: skip
+    api.answers["POST", "evacuations"] = 201, made
+    done = run("evacuate", "alpha", "--reason", "kernel", "--wait")
+    assert done.exit_code == ExitCode.FAILED
+    assert "tied" in done.output

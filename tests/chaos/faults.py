@@ -85,6 +85,7 @@ _FORGOTTEN = "db/test_reconciling.py"
 _WATCHED = "db/test_watched_groups.py"
 _NETWORK = "chaos/test_data_plane_network.py"
 _BROKEN = f"{_NETWORK}::test_a_broken_network_to_the_broker_costs_no_record"
+_MIGRATIONS = "simulation/test_migrations_survive_everything.py"
 _SIMULATION = "simulation/test_supervisor_survives_everything.py"
 _ANYWHERE = f"{_SIMULATION}::test_whatever_happens_there_is_one_agent_at_most_and_the_desired_state_is_reached"
 _START = f"{_SIMULATION}::test_a_start_survives_the_death_of_the_worker_at_every_point"
@@ -398,7 +399,11 @@ FAULTS = [
     _fault(
         61,
         "Migration killed at each stage",
-        reason="there are no staged migrations yet; a definition changes only while its pipeline is stopped",
+        f"{_MIGRATIONS}::test_it_survives_the_death_of_the_worker_at_every_point",
+        f"{_MIGRATIONS}::test_the_death_of_either_agent_at_every_stage_leaves_one_that_works",
+        f"{_MIGRATIONS}::test_the_other_host_takes_a_migration_over_whose_runner_is_silent",
+        f"{_MIGRATIONS}::test_whatever_happens_one_configuration_owns_the_pipeline_and_every_migration_ends",
+        "chaos/test_migrations.py::test_a_revision_is_changed_and_taken_back_under_load",
     ),
     _fault(
         62,
@@ -406,6 +411,7 @@ FAULTS = [
         f"{_SIMULATION}::test_a_pause_that_cannot_be_proven_is_given_up_and_the_pipeline_goes_on",
         f"{_SIMULATION}::test_a_pause_that_cannot_be_proven_stays_where_it_is_if_that_was_asked_for",
         f"{_SIMULATION}::test_a_drain_that_could_not_finish_leaves_the_pipeline_as_it_was",
+        f"{_MIGRATIONS}::test_a_drain_that_does_not_end_is_given_up_and_the_old_agent_goes_on",
     ),
     _fault(
         63,

@@ -150,14 +150,16 @@ def kill(pid: int) -> None:
 
 
 @contextmanager
-def streaming(installation: Installation, name: str = "stream") -> Iterator[Stream]:
+def streaming(
+    installation: Installation, name: str = "stream", rate: float = RATE, batch: int = 2000
+) -> Iterator[Stream]:
     """Start the pipeline and its producer; both are stopped at the end."""
-    demo = Demo(name, installation.servers, batch=2000)
+    demo = Demo(name, installation.servers, batch)
     demo.create_topics()
     installation.api.post("/pipelines", {"definition": demo.definition()})
     watch = Watch(installation.state / "runs" / demo.name)
     watch.start()
-    producer = Child(demo.producer(rate=RATE), output=subprocess.DEVNULL)
+    producer = Child(demo.producer(rate=rate), output=subprocess.DEVNULL)
     stream = Stream(installation, demo, watch, producer)
     try:
         stream.act("start")

@@ -73,6 +73,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/approval-policies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List approval policies; of those that concern a pipeline the strictest counts. */
+        get: operations["list_approval_policies"];
+        put?: never;
+        /** @description Set how many people have to approve, in place of what was set for the same scope. */
+        post: operations["set_approval_policy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/approval-policies/{policy_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Remove it; the others count on. */
+        delete: operations["remove_approval_policy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/archived-pipelines": {
         parameters: {
             query?: never;
@@ -141,6 +176,42 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/evacuations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List evacuations, newest first. */
+        get: operations["list_evacuations"];
+        put?: never;
+        /** @description Move every running pipeline of a host elsewhere, by migrations of the kind `host`. */
+        post: operations["evacuate_host"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/evacuations/{evacuation_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show an evacuation with its migrations, and what stays and why. */
+        get: operations["get_evacuation"];
+        put?: never;
+        post?: never;
+        /** @description Begin no more of its migrations; those under way go on. */
+        delete: operations["cancel_evacuation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -153,6 +224,41 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/freezes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List freezes, newest first. */
+        get: operations["list_freezes"];
+        put?: never;
+        /** @description Let no migration begin for a time; those under way go on. */
+        post: operations["add_freeze"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/freezes/{freeze_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description End it. */
+        delete: operations["remove_freeze"];
         options?: never;
         head?: never;
         patch?: never;
@@ -220,6 +326,143 @@ export interface paths {
         put?: never;
         /** @description Take new agents again; nothing moves back by itself. */
         post: operations["undrain_host"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/migrations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List migrations, newest first. */
+        get: operations["list_migrations"];
+        put?: never;
+        /** @description Write a migration down and plan it. Nothing is touched: PLANNED, or DRAFT with everything that blocks it. */
+        post: operations["create_migration"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/migrations/{migration_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show a migration: plan, steps with their evidence, what can be done next and what that costs. */
+        get: operations["get_migration"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/migrations/{migration_id}/abort": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Give it up before anything has changed: the old agent goes on. One that needs attention is closed. */
+        post: operations["abort_migration"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/migrations/{migration_id}/advance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Begin, pass the gate at which it waits, commit now, or try again what has failed. 409 where nothing waits. */
+        post: operations["advance_migration"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/migrations/{migration_id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Approve the plan with this hash. 409 `plan_stale` for any other; its author may not where others have to. */
+        post: operations["approve_migration"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/migrations/{migration_id}/evidence": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What was done and what it did: positions, books, pause, durations, findings, with a SHA-256 over it. */
+        get: operations["get_migration_evidence"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/migrations/{migration_id}/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Plan against the present; another plan has another hash, and needs approvals of its own. */
+        post: operations["plan_migration"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/migrations/{migration_id}/rollback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Take it back; `choices` says at what price. */
+        post: operations["rollback_migration"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1142,6 +1385,53 @@ export interface components {
             consequence: string;
         };
         /**
+         * Approval
+         * @description Somebody's word; `counts`: it is for the present plan.
+         */
+        Approval: {
+            /** By */
+            by: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Hash */
+            hash: string;
+            /** Counts */
+            counts: boolean;
+        };
+        /**
+         * ApprovalPolicy
+         * @description How many people other than the author have to approve, of what.
+         */
+        ApprovalPolicy: {
+            /** Id */
+            id: number;
+            /** Label */
+            label: string;
+            /** Pipeline */
+            pipeline: string;
+            /** Approvers */
+            approvers: number;
+            /** Expiry Seconds */
+            expiry_seconds: number;
+            /** Updated By */
+            updated_by: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+        };
+        /** ApprovalPolicyPage */
+        ApprovalPolicyPage: {
+            /** Results */
+            results: components["schemas"]["ApprovalPolicy"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
          * ArchivedPipeline
          * @description A deleted pipeline; its books are kept until it is purged.
          */
@@ -1248,16 +1538,22 @@ export interface components {
         };
         /**
          * Change
-         * @description One difference between two definitions.
+         * @description One difference. `old` is None where something was added, `new` where something was removed.
          */
         Change: {
             /** Path */
             path: string;
             /** Op */
             op: components["schemas"]["OpEnum"];
-            /** Old */
+            /**
+             * Old
+             * @default null
+             */
             old: unknown;
-            /** New */
+            /**
+             * New
+             * @default null
+             */
             new: unknown;
         };
         /**
@@ -1313,6 +1609,37 @@ export interface components {
             partitions: components["schemas"]["Move"][];
         };
         /**
+         * ChoicePrice
+         * @description What a choice costs. `exact`: positions are those of the snapshot afterwards. `duplicates_max`: records of
+         *     batches that were begun and not finished; `pause`: seconds in which nothing is delivered.
+         */
+        ChoicePrice: {
+            /** Exact */
+            exact: boolean;
+            /**
+             * Skip
+             * @default 0
+             */
+            skip: number;
+            /**
+             * Replay
+             * @default 0
+             */
+            replay: number;
+            /**
+             * Duplicates Max
+             * @default 0
+             */
+            duplicates_max: number;
+            /**
+             * Pause
+             * @default 0
+             */
+            pause: number;
+            /** Words */
+            words: string;
+        };
+        /**
          * ComponentState
          * @description Whether a component is initialised.
          */
@@ -1352,6 +1679,12 @@ export interface components {
          */
         ComponentTypes: components["schemas"]["ComponentType"][];
         /**
+         * Conclusion
+         * @description What the rules say.
+         * @enum {string}
+         */
+        Conclusion: "wait" | "commit" | "ask" | "roll_back";
+        /**
          * Condition
          * @description One statement about a pipeline, true, false or unknown, since when and why.
          */
@@ -1380,6 +1713,14 @@ export interface components {
          * @enum {string}
          */
         ConditionType: "Stable" | "PositionsSafe" | "LedgerBalanced" | "Supervised";
+        /**
+         * Consequence
+         * @description From light to heavy. HOT: nothing that runs depends on it. RESTART: another process, the same checkpoint.
+         *     NEW_LINEAGE: another checkpoint, from the ledger's positions. POSITION_DECISION: the positions mean nothing there;
+         *     a person decides where to go on.
+         * @enum {string}
+         */
+        Consequence: "hot" | "restart" | "new_lineage" | "position_decision";
         /**
          * Cursor
          * @description Where a query stands in one partition. `lag` in records.
@@ -1625,6 +1966,71 @@ export interface components {
             files: components["schemas"]["StackFile"][];
         };
         /**
+         * Evacuation
+         * @description Host moves that empty a host. `left`: pipelines that stay, with the reason.
+         */
+        Evacuation: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Host */
+            host: string;
+            /** At Once */
+            at_once: number;
+            /** Go On */
+            go_on: boolean;
+            /** Waiting */
+            waiting: string[];
+            /** Left */
+            left: {
+                [key: string]: string;
+            };
+            /** Reason */
+            reason: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Ended At */
+            ended_at: string | null;
+            /** Outcome */
+            outcome: string;
+            /** Migrations */
+            migrations: components["schemas"]["Migration"][];
+        };
+        /**
+         * EvacuationBody
+         * @description Which host, how many at once, and why. `go_on`: also after one that failed when something had changed.
+         */
+        EvacuationBody: {
+            /** Host */
+            host: string;
+            /**
+             * At Once
+             * @default 1
+             */
+            at_once: number;
+            /**
+             * Go On
+             * @default false
+             */
+            go_on: boolean;
+            /** Reason */
+            reason: string;
+        };
+        /** EvacuationPage */
+        EvacuationPage: {
+            /** Results */
+            results: components["schemas"]["Evacuation"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
          * Event
          * @description Something that happened. `run` is the run's number, `actor` the user who asked, or `system`.
          */
@@ -1660,6 +2066,19 @@ export interface components {
             results: components["schemas"]["Event"][];
             /** Next */
             next: string | null;
+        };
+        /**
+         * ExpectedPause
+         * @description The pause that the data is expected to see: seconds between the old side's last delivery and the new side's
+         *     first one. `most`: where the batch in hand takes as long as it may.
+         */
+        ExpectedPause: {
+            /** Expected */
+            expected: number;
+            /** Most */
+            most: number;
+            /** Words */
+            words: string;
         };
         /**
          * FailedSink
@@ -1712,6 +2131,72 @@ export interface components {
              * @default null
              */
             column: number | null;
+        };
+        /**
+         * Freeze
+         * @description When no migration begins, of what.
+         */
+        Freeze: {
+            /** Id */
+            id: number;
+            /** Label */
+            label: string;
+            /** Pipeline */
+            pipeline: string;
+            /**
+             * Starts At
+             * Format: date-time
+             */
+            starts_at: string;
+            /**
+             * Ends At
+             * Format: date-time
+             */
+            ends_at: string;
+            /** Reason */
+            reason: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+        };
+        /**
+         * FreezeBody
+         * @description From when to when no migration begins, and why.
+         */
+        FreezeBody: {
+            /**
+             * Label
+             * @default
+             */
+            label: string;
+            /**
+             * Pipeline
+             * @default
+             */
+            pipeline: string;
+            /**
+             * Starts At
+             * Format: date-time
+             */
+            starts_at: string;
+            /**
+             * Ends At
+             * Format: date-time
+             */
+            ends_at: string;
+            /** Reason */
+            reason: string;
+        };
+        /** FreezePage */
+        FreezePage: {
+            /** Results */
+            results: components["schemas"]["Freeze"][];
+            /** Next */
+            next: string | null;
         };
         /**
          * Group
@@ -1832,6 +2317,14 @@ export interface components {
             live_run: number | null;
             /** Tied */
             tied: string[];
+        };
+        /**
+         * HashBody
+         * @description The hash of the plan that was reviewed.
+         */
+        HashBody: {
+            /** Hash */
+            hash: string;
         };
         /**
          * Header
@@ -1992,6 +2485,16 @@ export interface components {
             held_up_by: string;
             /** Failure */
             failure: string;
+        };
+        /**
+         * JudgedChange
+         * @description One difference with what it means.
+         */
+        JudgedChange: {
+            change: components["schemas"]["Change"];
+            consequence: components["schemas"]["Consequence"];
+            /** Reason */
+            reason: string;
         };
         /**
          * Lag
@@ -2259,6 +2762,336 @@ export interface components {
             round_trip_ms: number | null;
         };
         /**
+         * Migration
+         * @description A migration in a list. `waits_for`: the gate at which a person has to let it go on.
+         */
+        Migration: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Pipeline */
+            pipeline: string;
+            kind: components["schemas"]["MigrationKind"];
+            stage: components["schemas"]["MigrationStage"];
+            /**
+             * Stage Since
+             * Format: date-time
+             */
+            stage_since: string;
+            /** Open */
+            open: boolean;
+            /** Message */
+            message: string;
+            /** Reason */
+            reason: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Begun At */
+            begun_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            /** Plan Hash */
+            plan_hash: string;
+            /** Old Host */
+            old_host: string | null;
+            /** New Host */
+            new_host: string | null;
+            /** Old Revision */
+            old_revision: number | null;
+            /** New Revision */
+            new_revision: number | null;
+            /** Old Run */
+            old_run: number | null;
+            /** New Run */
+            new_run: number | null;
+            /** Evacuation */
+            evacuation: string | null;
+            /** Reverts */
+            reverts: string | null;
+            waits_for: components["schemas"]["MigrationStage"] | null;
+        };
+        /**
+         * MigrationAction
+         * @description Names of requests. ADVANCE begins, passes a gate, commits now, or tries a failed step again. CLOSE ends a
+         *     migration that needs attention, and leaves the pipeline as it is. REVERT plans the way back of a committed one.
+         * @enum {string}
+         */
+        MigrationAction: "approve" | "advance" | "abort" | "rollback" | "close" | "revert";
+        /**
+         * MigrationBody
+         * @description What to change, and why. `spec` depends on the kind: revision {definition | revision}, host {host}, software {},
+         *     position {to, source}; each takes `rules` of the observation and `gates`, stages before which a person is asked.
+         */
+        MigrationBody: {
+            /** Pipeline */
+            pipeline: string;
+            kind: components["schemas"]["MigrationKind"];
+            /**
+             * Spec
+             * @default {}
+             */
+            spec: {
+                [key: string]: unknown;
+            };
+            /** Reason */
+            reason: string;
+        };
+        /**
+         * MigrationChoice
+         * @description One choice; `reason` why it is not possible now.
+         */
+        MigrationChoice: {
+            choice: components["schemas"]["MigrationAction"];
+            /** Allowed */
+            allowed: boolean;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+            /** @default null */
+            price: components["schemas"]["ChoicePrice"] | null;
+        };
+        /**
+         * MigrationDetail
+         * @description A migration with its plan, its steps, and what can be done next, each with its price.
+         */
+        MigrationDetail: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Pipeline */
+            pipeline: string;
+            kind: components["schemas"]["MigrationKind"];
+            stage: components["schemas"]["MigrationStage"];
+            /**
+             * Stage Since
+             * Format: date-time
+             */
+            stage_since: string;
+            /** Open */
+            open: boolean;
+            /** Message */
+            message: string;
+            /** Reason */
+            reason: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Begun At */
+            begun_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            /** Plan Hash */
+            plan_hash: string;
+            /** Old Host */
+            old_host: string | null;
+            /** New Host */
+            new_host: string | null;
+            /** Old Revision */
+            old_revision: number | null;
+            /** New Revision */
+            new_revision: number | null;
+            /** Old Run */
+            old_run: number | null;
+            /** New Run */
+            new_run: number | null;
+            /** Evacuation */
+            evacuation: string | null;
+            /** Reverts */
+            reverts: string | null;
+            waits_for: components["schemas"]["MigrationStage"] | null;
+            /** Spec */
+            spec: {
+                [key: string]: unknown;
+            };
+            /** @description Null only where no plan could be made. */
+            plan: components["schemas"]["MigrationPlan"] | null;
+            /** Planned At */
+            planned_at: string | null;
+            /**
+             * Stale
+             * @description The pipeline is not what the plan was made against.
+             */
+            stale: boolean;
+            /** Steps */
+            steps: components["schemas"]["MigrationStep"][];
+            /** Choices */
+            choices: components["schemas"]["MigrationChoice"][];
+            /** Approvals */
+            approvals: components["schemas"]["Approval"][];
+            /** Approvers Needed */
+            approvers_needed: number;
+            /** Passed */
+            passed: components["schemas"]["PassedGate"][];
+            /** Findings */
+            findings: components["schemas"]["Finding"][];
+            /** Snapshot */
+            snapshot: {
+                [key: string]: unknown;
+            } | null;
+            /** Observed */
+            observed: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Pause Seconds
+             * @description The pause as the data saw it.
+             */
+            pause_seconds: number | null;
+            /** Runner Host */
+            runner_host: string;
+        };
+        /**
+         * MigrationKind
+         * @description What a migration changes: components, the host, a Kafka cluster, positions, or the agent's own software.
+         * @enum {string}
+         */
+        MigrationKind: "revision" | "host" | "cluster" | "position" | "software";
+        /** MigrationPage */
+        MigrationPage: {
+            /** Results */
+            results: components["schemas"]["Migration"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
+         * MigrationPlan
+         * @description Everything that is decided before anything is touched. `basis`: what of the present it was made against.
+         */
+        MigrationPlan: {
+            kind: components["schemas"]["MigrationKind"];
+            /** Pipeline */
+            pipeline: string;
+            /** Basis */
+            basis: {
+                [key: string]: unknown;
+            };
+            target: components["schemas"]["MigrationTarget"];
+            /**
+             * Changes
+             * @default []
+             */
+            changes: components["schemas"]["JudgedChange"][];
+            /** @default restart */
+            consequence: components["schemas"]["Consequence"];
+            /**
+             * Steps
+             * @default []
+             */
+            steps: components["schemas"]["PlannedStep"][];
+            pause: components["schemas"]["ExpectedPause"];
+            /**
+             * Skip
+             * @default 0
+             */
+            skip: number;
+            /**
+             * Replay
+             * @default 0
+             */
+            replay: number;
+            /**
+             * Moves
+             * @default []
+             */
+            moves: components["schemas"]["PlannedMove"][];
+            /**
+             * @default {
+             *       "window": 60,
+             *       "then": "commit",
+             *       "otherwise": "roll_back",
+             *       "band": 0.5,
+             *       "dead_letters": 0,
+             *       "lag_slack": 1000,
+             *       "crashes": 1
+             *     }
+             */
+            rules: components["schemas"]["ObservationRules"];
+            /**
+             * Gates
+             * @default []
+             */
+            gates: components["schemas"]["MigrationStage"][];
+            /**
+             * Blockers
+             * @default []
+             */
+            blockers: components["schemas"]["Finding"][];
+            /**
+             * Warnings
+             * @default []
+             */
+            warnings: components["schemas"]["Finding"][];
+        };
+        /**
+         * MigrationStage
+         * @description How far a migration has come.
+         * @enum {string}
+         */
+        MigrationStage: "DRAFT" | "PLANNED" | "APPROVED" | "PREFLIGHT" | "PAUSING" | "PAUSE_PROVEN" | "SNAPSHOT" | "APPLYING" | "READY_TO_CUT_OVER" | "RESUMING" | "VERIFYING" | "COMMITTED" | "ROLLING_BACK" | "ROLLED_BACK" | "NEEDS_ATTENTION" | "ABORTED";
+        /**
+         * MigrationStep
+         * @description One step: what it does, and what came of it. `seconds`: how long it may take.
+         */
+        MigrationStep: {
+            name: components["schemas"]["StepName"];
+            stage: components["schemas"]["MigrationStage"];
+            state: components["schemas"]["MigrationStepState"];
+            /** Changes */
+            changes: boolean;
+            /** Sentence */
+            sentence: string;
+            /** Gate */
+            gate: boolean;
+            /** Seconds */
+            seconds: number;
+            /** Tried */
+            tried: number;
+            /** Intent At */
+            intent_at: string | null;
+            /** Done At */
+            done_at: string | null;
+            /** Message */
+            message: string;
+            /** Evidence */
+            evidence: unknown;
+        };
+        /**
+         * MigrationStepState
+         * @description PENDING: nothing was done. RUNNING: the intent is recorded, and it may have been done. SKIPPED: the way went
+         *     elsewhere before it was begun.
+         * @enum {string}
+         */
+        MigrationStepState: "pending" | "running" | "done" | "failed" | "skipped";
+        /**
+         * MigrationTarget
+         * @description What the pipeline is afterwards. `revision`: of one that is stored; None where the plan stores a new one.
+         */
+        MigrationTarget: {
+            /** Host */
+            host: string;
+            /** Revision */
+            revision: number | null;
+            /** Digest */
+            digest: string;
+        };
+        /**
          * Move
          * @description What a choice does to a partition: it goes on at `new`; so many records are skipped (`gone`: those of them that
          *     the log has lost already), and so many come again.
@@ -2282,6 +3115,44 @@ export interface components {
             replay: number;
             /** Gone */
             gone: number;
+        };
+        /**
+         * ObservationRules
+         * @description `window`: seconds of observation. `then`: what follows when all is well at its end, `otherwise`: when something
+         *     is not. `band`: the least share of the rate of before, while there is lag. `dead_letters`: so many more than in the
+         *     same time before are no fault. `lag_slack`: records by which the lag may be larger than before at the end.
+         *     `crashes`: so many restarts of the new run are no fault.
+         */
+        ObservationRules: {
+            /**
+             * Window
+             * @default 60
+             */
+            window: number;
+            /** @default commit */
+            then: components["schemas"]["Conclusion"];
+            /** @default roll_back */
+            otherwise: components["schemas"]["Conclusion"];
+            /**
+             * Band
+             * @default 0.5
+             */
+            band: number;
+            /**
+             * Dead Letters
+             * @default 0
+             */
+            dead_letters: number;
+            /**
+             * Lag Slack
+             * @default 1000
+             */
+            lag_slack: number;
+            /**
+             * Crashes
+             * @default 1
+             */
+            crashes: number;
         };
         /** @enum {string} */
         OpEnum: "add" | "remove" | "change";
@@ -2395,6 +3266,20 @@ export interface components {
             verdict: string;
             /** Codes */
             codes: string[];
+        };
+        /**
+         * PassedGate
+         * @description A gate that was passed.
+         */
+        PassedGate: {
+            stage: components["schemas"]["MigrationStage"];
+            /** By */
+            by: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
         };
         /**
          * DetailsBody
@@ -2613,6 +3498,59 @@ export interface components {
             expires_at: string | null;
         };
         /**
+         * PlannedMove
+         * @description What becomes of one partition: it goes on at `new`; so many records are skipped, so many come again.
+         *
+         *     `gone`: those of the skipped ones that the log does not hold any more, whatever is chosen.
+         */
+        PlannedMove: {
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Old */
+            old: number | null;
+            /** New */
+            new: number;
+            /** Skip */
+            skip: number;
+            /** Replay */
+            replay: number;
+            /**
+             * Gone
+             * @default 0
+             */
+            gone: number;
+        };
+        /**
+         * PlannedStep
+         * @description One step. `seconds`: how long it may take; `attempts`: how often it is tried; `gate`: a person passes it.
+         */
+        PlannedStep: {
+            name: components["schemas"]["StepName"];
+            stage: components["schemas"]["MigrationStage"];
+            /** Changes */
+            changes: boolean;
+            /** Sentence */
+            sentence: string;
+            /** Seconds */
+            seconds: number;
+            /**
+             * Attempts
+             * @default 1
+             */
+            attempts: number;
+            /**
+             * Gate
+             * @default false
+             */
+            gate: boolean;
+        };
+        /**
          * Point
          * @description One point of a chart.
          */
@@ -2626,6 +3564,29 @@ export interface components {
             records_per_second: number;
             /** Lag Records */
             lag_records: number | null;
+        };
+        /**
+         * PolicyBody
+         * @description How many people other than the author have to approve, and for how many seconds an approval counts.
+         */
+        PolicyBody: {
+            /**
+             * Label
+             * @default
+             */
+            label: string;
+            /**
+             * Pipeline
+             * @default
+             */
+            pipeline: string;
+            /** Approvers */
+            approvers: number;
+            /**
+             * Expiry Seconds
+             * @default 86400
+             */
+            expiry_seconds: number;
         };
         /**
          * Position
@@ -3654,6 +4615,12 @@ export interface components {
             message: string;
         };
         /**
+         * StepName
+         * @description Everything that a migration does, forward and back.
+         * @enum {string}
+         */
+        StepName: "prepare_standby" | "pause" | "prove_pause" | "take_snapshot" | "end_old_run" | "set_positions" | "check_standby" | "promote" | "observe" | "discard_standby" | "resume_old" | "pause_new" | "end_new_run" | "restore" | "start_old";
+        /**
          * StepState
          * @description A step waits, is under way, or is over.
          * @enum {string}
@@ -3814,6 +4781,17 @@ export interface components {
             results: components["schemas"]["WatchedGroup"][];
             /** Next */
             next: string | null;
+        };
+        /**
+         * WhyBody
+         * @description Why.
+         */
+        WhyBody: {
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
         };
     };
     responses: never;
@@ -3991,6 +4969,103 @@ export interface operations {
             };
         };
     };
+    list_approval_policies: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalPolicyPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_approval_policy: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PolicyBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalPolicy"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_approval_policy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_archived_pipelines: {
         parameters: {
             query?: {
@@ -4113,6 +5188,133 @@ export interface operations {
             };
         };
     };
+    list_evacuations: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvacuationPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    evacuate_host: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EvacuationBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Evacuation"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_evacuation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evacuation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Evacuation"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_evacuation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evacuation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_events: {
         parameters: {
             query?: {
@@ -4134,6 +5336,103 @@ export interface operations {
                     "application/json": components["schemas"]["EventPage"];
                     "text/event-stream": string;
                 };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_freezes: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FreezePage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_freeze: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FreezeBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Freeze"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_freeze: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                freeze_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A problem. */
             default: {
@@ -4269,6 +5568,336 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HostDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_migrations: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+                pipeline?: string;
+                state?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MigrationPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_migration: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MigrationBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MigrationDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_migration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                migration_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MigrationDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    abort_migration: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                migration_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["WhyBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MigrationDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    advance_migration: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                migration_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HashBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MigrationDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    approve_migration: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                migration_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HashBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MigrationDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_migration_evidence: {
+        parameters: {
+            query?: {
+                format?: string;
+            };
+            header?: never;
+            path: {
+                migration_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                    "text/html": string;
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plan_migration: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                migration_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ActionBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MigrationDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    rollback_migration: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                migration_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["WhyBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MigrationDetail"];
                 };
             };
             /** @description A problem. */

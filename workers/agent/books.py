@@ -119,6 +119,11 @@ class ChannelBooks:
         crash_points.reach("agent.done")
         self._finish(done, ends)
 
+    def warm_up(self, events: DataFrame) -> None:
+        """Go the way of a batch without events up to the sinks; nobody is told of it."""
+        nothing = Planned(source=self.source, channel=self.channel, batch=0, ranges=[])
+        self.group.warm_up(Batch(events, nothing, self._judge))
+
     def begin(self, number: int) -> None:
         """Plan a batch whose end is not known yet (real-time mode)."""
         planned = Planned(

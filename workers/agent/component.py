@@ -216,6 +216,11 @@ class SinkBuilder(Builder, ABC):
         """The sink's own end offsets, where it has any; noted in `planned`. Raises any exception where it is away."""
         return []
 
+    def warm_up(self, attempt: Attempt) -> None:
+        """Go through a batch without events, so that the first real one takes no longer than others. Nothing may be
+        left of it in the sink, where another run may be at work."""
+        attempt.events.write.format("noop").mode("append").save()
+
     @abstractmethod
     def write(self, attempt: Attempt) -> Counts:
         """Deliver a batch; returns its counts once the sink has acknowledged all of it. Raises any exception."""

@@ -170,6 +170,12 @@ class SinkGroup:
         """Who is live and who is out."""
         return self.processor.pools()
 
+    def warm_up(self, batch: Batch) -> None:
+        """Have each sink that is ready go through a batch without events."""
+        for name in self.sinks.keys() - self.unready:
+            sink = self.sinks[name]
+            within(sink.place.path, sink.warm_up)(batch.attempt(sink.place.path, sink.refuses()))
+
     def deliver(self, batch: Batch, listener: Listener, *, patient: bool = True) -> Delivery:
         """Write the batch, however long that takes; in one round where not `patient`.
 

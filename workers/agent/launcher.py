@@ -28,13 +28,14 @@ from workers.agent import compile as compiler
 from workers.agent import spark as sessions
 from workers.agent.batch import Judge
 from workers.agent.books import ChannelBooks
-from workers.agent.checkpoint import Checkpoint, Offsets, positions
+from workers.agent.checkpoint import Checkpoint, Key, Offsets, positions
 from workers.agent.cluster import Cluster
 from workers.agent.component import Builder, Place
 from workers.agent.dead_letters import Office
 from workers.agent.delivery import SinkGroup, cause_of
 from workers.agent.findings import Refused
 from workers.agent.gate import Gate, Position
+from workers.agent.guard import LogRange
 from workers.agent.guard_watch import GuardWatch, SourceGuard, before_batch
 from workers.agent.jvm import Jvm
 from workers.agent.ledger import Journal
@@ -108,7 +109,7 @@ class Launcher:
         self._make_traces()
         self._office = Office(self._graph.dead_letters, journal, definition.errors.max_rate)
         self._starts: dict[str, Offsets] = {}
-        self._ends: dict[Read, Offsets] = {}
+        self._logs: dict[str, dict[Key, LogRange]] = {}
         self._identities: dict[str, SourceIdentity] = {}
         self._notices: dict[str, list[Noticed]] = {}
         self.survey: Survey | None = None
@@ -186,7 +187,7 @@ class Launcher:
         well, so that promotion is quick."""
         findings = self._initialise(self._look)
         if not findings and self.spark:
-            warm_up(self.spark, self._graph, self._ends, self._tmp)
+            warm_up(self.spark, self._graph, self._logs, self.queries, self._tmp)
         self._note_time(findings)
         if not findings:
             threading.Thread(target=self._stay_ready, name="standby", daemon=True).start()
@@ -195,14 +196,14 @@ class Launcher:
     def _stay_ready(self) -> None:
         """Until the promotion. A component that is not ready any more ends the standby, while that costs nothing."""
         timeout = self._definition.lifecycle.init_timeout
-        while not (self._promoted.wait(_STAY_READY_EVERY) or self._gate.position is Position.STOPPED):
-            if (spark := self.spark) is None:
-                return
+        while (spark := self.spark) is not None and self._gate.position is not Position.STOPPED:
             findings = check_all(
                 self._graph.parts, self.components, lambda part: part.stay_ready(spark), timeout, last=False
             )
             if findings and not self._promoted.is_set():
                 self.on_unready(findings)
+                return
+            if self._promoted.wait(_STAY_READY_EVERY):
                 return
 
     def _note_time(self, findings: Sequence[AgentFinding]) -> None:
@@ -248,8 +249,7 @@ class Launcher:
             self.survey = look(known, self.queries)
         except Refused as refused:
             return refused.findings
-        logs = {query.read: known.logs[query.read.source] for query in self.queries if query.read.source in known.logs}
-        self._ends = {read: {key: held.end for key, held in log.items()} for read, log in logs.items()}
+        self._logs = known.logs
         return self._too_few_slots(sum(map(len, known.logs.values())))
 
     def promote(self, launch: Launch) -> list[AgentFinding]:

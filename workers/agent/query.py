@@ -18,6 +18,7 @@ from workers import crash_points
 from workers.agent.books import ChannelBooks
 from workers.agent.checkpoint import Checkpoint, Offsets
 from workers.agent.gate import Cancelled, Gate, Position
+from workers.agent.spark import generate_code
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -136,10 +137,25 @@ class ReadQuery:
             self.before_batch()
             ends = self.checkpoint.ends(number)
             self._compile(frame, compiled=self._size(due, ends) > _SMALL)
-            events = self._events(frame.coalesce(self._share) if self._share else frame)
-            with _kept(events) if self._keep else _as_it_is(events) as kept:
+            with self._evaluated(frame) as kept:
                 due.sort(key=lambda books: books.optional)
                 _side_by_side({books: partial(books.deliver, kept, number, ends) for books in due}, self._give_up)
+
+    @contextmanager
+    def _evaluated(self, frame: DataFrame) -> Iterator[DataFrame]:
+        """The events of a batch."""
+        events = self._events(frame.coalesce(self._share) if self._share else frame)
+        with _kept(events) if self._keep else _as_it_is(events) as kept:
+            yield kept
+
+    def warm_up(self, frame: DataFrame, endless: Endless) -> None:
+        """Go through a batch without rows, both as a small and as a large one."""
+        self._events = endless.events
+        for compiled in (False, True):
+            generate_code(frame.sparkSession, compiled)
+            with self._evaluated(frame) as events:
+                for books in self.channels:
+                    books.warm_up(events)
 
     def _size(self, due: Sequence[ChannelBooks], ends: Offsets) -> int:
         return max(sum(end - books.positions.get(key, 0) for key, end in ends.items()) for books in due)
@@ -148,9 +164,7 @@ class ReadQuery:
         """Writing Java for a plan takes longer than a small batch: that one is interpreted."""
         if compiled is self._compiled:
             return
-        conf = frame.sparkSession.conf
-        conf.set("spark.sql.codegen.wholeStage", "true" if compiled else "false")
-        conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if compiled else "NO_CODEGEN")
+        generate_code(frame.sparkSession, compiled)
         self._compiled = compiled
 
     def _give_up(self) -> None:

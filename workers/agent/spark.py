@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from workers.agent.jvm import Jvm
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 STOP_TIMEOUT = 5.0
 _FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -91,3 +91,19 @@ def connect(
             jconf.set(key, value)
     context = SparkContext(conf=jconf, gateway=gateway)
     return SparkSession(context)
+
+
+def without_rows(spark: SparkSession, like: DataFrame) -> DataFrame:
+    """A frame with the columns of another one and no row, in one task; to Spark it is as good as one of a stream's
+    batch, of which it does not know either that it is empty."""
+    from pyspark.sql import DataFrame
+
+    context = spark.sparkContext
+    rows = context._jsc.parallelize(context._jvm.java.util.ArrayList(), 1)  # type: ignore[union-attr]
+    return DataFrame(spark._jsparkSession.createDataFrame(rows, like._jdf.schema()), spark)
+
+
+def generate_code(spark: SparkSession, wanted: bool) -> None:
+    """Whether plans are compiled from Java or interpreted from now on."""
+    spark.conf.set("spark.sql.codegen.wholeStage", "true" if wanted else "false")
+    spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if wanted else "NO_CODEGEN")

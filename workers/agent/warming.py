@@ -1,9 +1,10 @@
 """What a standby does before its promotion, so that its first batch costs what every batch costs.
 
 The first query of a JVM spends seconds on loading and compiling classes: of the streaming engine, of its checkpoint, of
-the way into Python, of the source and of the plan. Each of them is gone through here without reading a record: by a
-query over numbers that nobody needs, by one over the source whose batches may hold nothing, and by a batch over an
-empty range. Whatever of it does not work only makes the first batch slower.
+the way into Python, of the source, of the plan and of the sinks' clients. Each of them is gone through here, and no
+event is made: by a query over numbers that nobody needs, by a look at the last record of each partition, by a batch
+without rows, and by a query over the source whose batches may hold nothing. Whatever of it does not work only makes the
+first batch slower.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.domain.spec import Read
 from workers.agent import compile as compiler
-from workers.agent.checkpoint import Offsets
+from workers.agent.checkpoint import Key
 from workers.agent.delivery import cause_of
+from workers.agent.guard import LogRange
 from workers.agent.log import say
+from workers.agent.query import ReadQuery
+from workers.agent.real_time import Query
+from workers.agent.spark import without_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,17 +35,25 @@ _TIMEOUT = 30.0
 _POLL = 0.02
 _IDLE = "Waiting for"
 """How Spark says that a query has looked at its source and found nothing."""
+Log = Mapping[Key, LogRange]
 
 
-def warm_up(spark: SparkSession, graph: compiler.Graph, reads: Mapping[Read, Offsets], tmp: Path) -> None:
-    """Go through what the first batch of these reads will need. `reads`: where their logs end now. Bounded."""
+def warm_up(
+    spark: SparkSession, graph: compiler.Graph, logs: Mapping[str, Log], queries: list[Query], tmp: Path
+) -> None:
+    """Go through what the first batch of these queries will need. `logs`: what can be read now of each source that may
+    be looked at. Bounded."""
     with _said():
         _run_numbers(spark, tmp)
-    for read, ends in reads.items():
+    for query in queries:
+        if (log := logs.get(query.read.source)) is None:
+            continue
         with _said():
-            _plan_nothing(spark, graph, read, ends)
+            _look_at_the_last(spark, graph, query, log)
         with _said():
-            _read_nothing(spark, graph, read, ends, tmp)
+            _deliver_nothing(spark, graph, query, log)
+        with _said():
+            _read_nothing(spark, graph, query, log, tmp)
 
 
 @contextmanager
@@ -68,23 +80,37 @@ def _run_numbers(spark: SparkSession, tmp: Path) -> None:
     query.stop()
 
 
-def _plan_nothing(spark: SparkSession, graph: compiler.Graph, read: Read, ends: Offsets) -> None:
-    """A batch over an empty range: its plan is compiled and has no task."""
-    frame = compiler.past(spark, graph, read, ends, ends)
-    for channel in read.channels:
-        judgement = graph.judge(read.source, channel).judgement(frame, "", None)
-        _evaluate(judgement.delivered(frame, "warming").select(*judgement.own))
+def _look_at_the_last(spark: SparkSession, graph: compiler.Graph, query: Query, log: Log) -> None:
+    """The last record of each partition is fetched, and dropped as the source gives it: no component sees it."""
+    starts = {key: max(held.start, held.end - 1) for key, held in log.items()}
+    frame, _ = graph.sources[query.read.source].past(spark, starts, _ends(log))
+    _evaluate(frame)
 
 
-def _read_nothing(spark: SparkSession, graph: compiler.Graph, read: Read, ends: Offsets, tmp: Path) -> None:
+def _deliver_nothing(spark: SparkSession, graph: compiler.Graph, query: Query, log: Log) -> None:
+    """A batch without rows, as the query is given its batches, up to the sinks."""
+    endless = compiler.endless(spark, graph, query.read, _ends(log), max_events=0)
+    empty = without_rows(spark, endless.frame)
+    if isinstance(query, ReadQuery):
+        query.warm_up(empty, endless)
+    else:
+        for books in query.channels:
+            books.warm_up(endless.events(empty))
+
+
+def _read_nothing(spark: SparkSession, graph: compiler.Graph, query: Query, log: Log, tmp: Path) -> None:
     """The source's own query, with batches of at most no record: it looks where the log ends, and never begins one."""
-    endless = compiler.endless(spark, graph, read, ends, max_events=0)
-    writer = endless.frame.writeStream.option("checkpointLocation", str(tmp / f"warming-{read.name}"))
-    query = writer.foreachBatch(lambda _frame, _number: None).start()
+    endless = compiler.endless(spark, graph, query.read, _ends(log), max_events=0)
+    writer = endless.frame.writeStream.option("checkpointLocation", str(tmp / f"warming-{query.name}"))
+    running = writer.foreachBatch(lambda _frame, _number: None).start()
     deadline = time.monotonic() + _TIMEOUT
-    while not query.status["message"].startswith(_IDLE) and query.isActive and time.monotonic() < deadline:
+    while not running.status["message"].startswith(_IDLE) and running.isActive and time.monotonic() < deadline:
         time.sleep(_POLL)
-    query.stop()
+    running.stop()
+
+
+def _ends(log: Log) -> dict[Key, int]:
+    return {key: held.end for key, held in log.items()}
 
 
 def _evaluate(frame: DataFrame) -> None:

@@ -32,6 +32,8 @@ _LOOK_SECONDS = 300.0
 """How old the list of partitions may be: as old as the producer's own (metadata.max.age.ms)."""
 _COUNT_TIMEOUT = 60.0
 _CONSUME = 10_000
+_CLIENT = "kafka."
+_SERIALIZER = "org.apache.kafka.common.serialization.ByteArraySerializer"
 _MAX_REQUEST_SIZE = 1 << 20
 """The Kafka client's default."""
 
@@ -99,6 +101,22 @@ class Builder(SinkBuilder):
         records = attempt.written(self._columns(planned.source, planned.channel))
         records.write.format("kafka").mode("append").options(**self._options()).save()
         return attempt.counts
+
+    def warm_up(self, attempt: Attempt) -> None:
+        """Without a record Spark makes no producer, so one is made that sends nothing."""
+        self.write(attempt)
+        jvm = attempt.events.sparkSession.sparkContext._jvm
+        settings = jvm.java.util.HashMap()  # type: ignore[union-attr]
+        for name, value in self._options().items():
+            if name.startswith(_CLIENT):
+                settings.put(name.removeprefix(_CLIENT), value)
+        for name in ("key.serializer", "value.serializer"):
+            settings.put(name, _SERIALIZER)
+        producer = jvm.org.apache.kafka.clients.producer.KafkaProducer(settings)  # type: ignore[union-attr]
+        try:
+            producer.partitionsFor(self.spec.topic)
+        finally:
+            producer.close()
 
     def stream(
         self, written: Callable[[Sequence[Column]], DataFrame], source: str, channel: str

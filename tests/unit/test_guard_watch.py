@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from pipelines.domain.journal import Identified, Noticed, read_entries
 from pipelines.domain.positions import PartitionPosition, SourceIdentity
+from workers.agent import kafka
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.component import Place, SourceBuilder
 from workers.agent.findings import Blocked
@@ -235,3 +236,43 @@ def test_a_coordinator_that_is_not_ready_is_waited_for(monkeypatch: pytest.Monke
     assert Moving([{KEY: Commit(5)}], [loading, loading]).commits("g", [KEY]) == {KEY: Commit(5)}
     with pytest.raises(KafkaException):
         Moving([], [KafkaError.GROUP_AUTHORIZATION_FAILED]).commits("g", [KEY])
+
+
+class Asked:
+    """A consumer that counts; `away`: nobody answers."""
+
+    made: list[Asked] = []
+
+    def __init__(self, _: Any) -> None:
+        self.closed = 0
+        self.away = False
+        self.made.append(self)
+
+    def committed(self, wanted: list[Any], timeout: float) -> list[Any]:
+        if self.away:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        return wanted
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_a_client_that_is_ready_answers_one_question_and_one_that_lost_its_broker_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kafka, "Consumer", Asked)
+    Asked.made = []
+    cluster = Cluster({})
+    for _ in range(3):
+        cluster.get_ready_to_ask("g", KEY)
+    assert ([at.topic for at in cluster.answers_of("g", [KEY])], len(Asked.made), Asked.made[0].closed) == (
+        [KEY[0]], 1, 1,
+    )  # fmt: skip
+    cluster.answers_of("g", [KEY])
+    assert [each.closed for each in Asked.made] == [1, 1]
+    cluster.get_ready_to_ask("g", KEY)
+    Asked.made[-1].away = True
+    cluster.get_ready_to_ask("g", KEY)
+    assert [each.closed for each in Asked.made] == [1, 1, 1]
+    cluster.answers_of("g", [KEY])
+    assert len(Asked.made) == 4

@@ -133,6 +133,7 @@ class Cluster:
         self.settings = settings
         self._client: AdminClient | None = None
         self._client_lock = threading.Lock()
+        self._ready: dict[str, Consumer] = {}
 
     @property
     def _admin(self) -> AdminClient:
@@ -298,11 +299,25 @@ class Cluster:
         wanted = [TopicPartition(topic, number) for topic, number in partitions]
         if not wanted:
             return []
-        consumer = Consumer({**self.settings, "group.id": group, "enable.auto.commit": False})
+        consumer = self._ready.pop(group, None) or self._consumer(group)
         try:
             return list(consumer.committed(wanted, timeout=TIMEOUT))
         finally:
             consumer.close()
+
+    def get_ready_to_ask(self, group: str, about: Key) -> None:
+        """Keep a client that knows who coordinates a group for the next question, which then takes no time: to learn
+        that takes a new client half a second. To be called now and then, since connections end; best effort."""
+        consumer = self._ready.pop(group, None) or self._consumer(group)
+        try:
+            consumer.committed([TopicPartition(*about)], timeout=TIMEOUT)
+        except KafkaException:
+            consumer.close()
+        else:
+            self._ready[group] = consumer
+
+    def _consumer(self, group: str) -> Consumer:
+        return Consumer({**self.settings, "group.id": group, "enable.auto.commit": False})
 
     def surely_committed(self, group: str, partitions: list[Key]) -> dict[Key, Commit]:
         """The same, where a missing commit is not believed at once: it is also the answer while the coordinator moves.

@@ -51,6 +51,7 @@ class Builder(SourceBuilder):
     def __init__(self, spec: Any, place: Place) -> None:
         super().__init__(spec, place)
         self._cluster = Cluster.of(spec.bootstrap_servers, spec.options)
+        self._found: list[Key] = []
 
     def probe(self) -> None:
         """Every topic exists and may be read; what may lose data later is a notice."""
@@ -59,7 +60,13 @@ class Builder(SourceBuilder):
 
     def _partitions(self) -> list[Key]:
         topics = self.spec.topics or self._matching()
-        return self._cluster.partitions(topics, self.place.path, "READ")
+        self._found = self._cluster.partitions(topics, self.place.path, "READ")
+        return self._found
+
+    def stay_ready(self, _spark: SparkSession) -> None:
+        """The group is asked for its commits at the promotion, with the pipeline waiting."""
+        for partition in self._found[:1]:
+            self._cluster.get_ready_to_ask(self.spec.group_id, partition)
 
     def _matching(self) -> list[str]:
         """Topics that exist now and match the pattern. Raises Refused where there are none."""

@@ -7,6 +7,7 @@ import re
 import secrets
 import socket
 from functools import cached_property
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
@@ -16,6 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from controlplane.shared.keyring import Keyring, open_keyring
 from pipelines.domain.values import byte_size
+from pipelines.domain.webhooks import Reach
 
 HOST_NAME = re.compile(r"^[a-z0-9][a-z0-9-]{0,62}$")
 
@@ -45,7 +47,9 @@ class Environment(BaseSettings):
     `sample_days`, `event_days`, `dead_letter_days`: how long points of charts, events and dead letters are kept;
     `dead_letters_kept`: the most dead letters of one pipeline. `run_days`, `run_bytes`: how long directories of runs
     that are over are kept on a host, and how many bytes all of them may take; `checkpoint_days`: checkpoints of
-    lineages that have ended. `secret_key` signs sessions;
+    lineages that have ended. `webhook_days`: deliveries of webhooks that are over. `webhook_http`: webhooks may go to
+    addresses without encryption; `webhook_networks`: networks that they may reach although these are not public.
+    `secret_key` signs sessions;
     `secret_keys`, or else the lines of `secret_key_file`, are the Fernet keys of the secret store, current one first.
     """
 
@@ -72,6 +76,9 @@ class Environment(BaseSettings):
     run_days: float = Field(default=30, gt=0)
     run_bytes: int = Field(default=10 * 1024**3, ge=0)
     checkpoint_days: float = Field(default=7, gt=0)
+    webhook_days: float = Field(default=30, ge=1)
+    webhook_http: bool = False
+    webhook_networks: Annotated[list[IPv4Network | IPv6Network], NoDecode] = []
     debug: bool = False
     https: bool = False
     web_port: int = Field(default=8000, ge=1, le=65535)
@@ -82,7 +89,9 @@ class Environment(BaseSettings):
     secret_keys: SecretStr | None = None
     secret_key_file: Path | None = None
 
-    @field_validator("allowed_hosts", "trusted_origins", "env_references", "interceptors", mode="before")
+    @field_validator(
+        "allowed_hosts", "trusted_origins", "env_references", "interceptors", "webhook_networks", mode="before"
+    )
     @classmethod
     def _comma_separated(cls, value: Any) -> Any:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
@@ -140,6 +149,11 @@ class Environment(BaseSettings):
     def keyring(self) -> Keyring:
         """The keys of the secret store, read now. Raises StoreClosed."""
         return open_keyring(listed(self.secret_keys), self.key_file)
+
+    @property
+    def webhook_reach(self) -> Reach:
+        """Where webhooks may go."""
+        return Reach(self.webhook_http, tuple(self.webhook_networks))
 
     @property
     def key_file(self) -> Path:

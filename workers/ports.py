@@ -27,6 +27,7 @@ from pipelines.domain.protocol import (
     Promotion,
     Status,
 )
+from pipelines.domain.webhooks import Answer as WebhookAnswer
 
 
 @dataclass(frozen=True)
@@ -278,3 +279,10 @@ class Workflows(Protocol):
 
     def turn(self, now: Now, silent: Collection[str]) -> bool:
         """Do the next step of each. `silent`: hosts that are not heard. Says whether data waits for it."""
+
+
+class Posts(Protocol):
+    """The way of webhooks out of this host."""
+
+    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> WebhookAnswer:
+        """Send one message and wait for its answer, bounded as a whole. Raises nothing: a failure is an answer too."""

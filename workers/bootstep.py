@@ -29,6 +29,7 @@ from workers.adapters.clock import SystemClock
 from workers.adapters.clusters import KafkaClusters
 from workers.adapters.filelock import FileLock
 from workers.adapters.intakes import HttpIntakes
+from workers.adapters.posts import HttpPosts
 from workers.adapters.processes import HostProcesses
 from workers.adapters.rundirs import LocalRunDirs
 from workers.adapters.secrets import StoredSecrets
@@ -49,6 +50,7 @@ from workers.supervisor.replay import Replayer, Way
 from workers.supervisor.surveyor import Sight, Surveyor
 from workers.supervisor.tick import Supervisor, Ticker
 from workers.supervisor.watch import Watcher, watch
+from workers.supervisor.webhooks import WebhookSender
 from workers.wake import CANARY_SECONDS, HEARD, LOOK, WAKE
 from workers.workflows.runner import Runner
 
@@ -57,6 +59,7 @@ REPLAY_LOCK = "replays.lock"
 JANITOR_LOCK = "janitor.lock"
 LOOK_LOCK = "looks.lock"
 WATCH_LOCK = "watch.lock"
+WEBHOOK_LOCK = "webhooks.lock"
 STOP_TIMEOUT = 15.0
 
 log = structlog.get_logger(__name__)
@@ -75,6 +78,7 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
         self._watcher: Watcher | None = None
         self._canary: Canary | None = None
         self._janitor: Janitor | None = None
+        self._webhooks: WebhookSender | None = None
 
     def start(self, parent: Any) -> None:
         """Begin to tick. What a launch needs is looked up beside it, so that hardly a tick has to wait for it."""
@@ -89,6 +93,8 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
         self._watcher.start()
         self._janitor = janitor()
         self._janitor.start()
+        self._webhooks = webhook_sender()
+        self._webhooks.start()
         self._canary = canary(parent, self._end_deaf)
         HEARD.listener = self._canary.heard
         self._canary.start()
@@ -114,6 +120,8 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
             self._surveyor.stop(STOP_TIMEOUT)
         if self._watcher is not None:
             self._watcher.stop(STOP_TIMEOUT)
+        if self._webhooks is not None:
+            self._webhooks.stop(STOP_TIMEOUT)
 
     terminate = stop
 
@@ -212,6 +220,13 @@ def watcher() -> Watcher:
     environment = settings.HEADGATE
     made = watch(environment.host, environment.state, KafkaBrokers(), references())
     return Watcher(made, FileLock(environment.state / WATCH_LOCK))
+
+
+def webhook_sender() -> WebhookSender:
+    """What sends webhooks, beside the senders of other hosts."""
+    environment = settings.HEADGATE
+    posts, secrets = HttpPosts(environment.webhook_reach), StoredSecrets(environment.keyring)
+    return WebhookSender(posts, secrets, FileLock(environment.state / WEBHOOK_LOCK))
 
 
 def references() -> References:

@@ -16,6 +16,7 @@ from pipelines.models.run import Host, Run, RunNumber
 from pipelines.models.secret import Secret
 from pipelines.models.series import LagPoint
 from pipelines.models.watching import GroupSnapshot, WatchedGroup
+from pipelines.models.webhook import Delivery, Webhook
 from pipelines.models.workflow import Operation
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "ApprovalPolicy",
     "AuditRow",
     "DeadLetter",
+    "Delivery",
     "Evacuation",
     "Event",
     "FreezeWindow",
@@ -49,4 +51,5 @@ __all__ = [
     "Sample",
     "Secret",
     "WatchedGroup",
+    "Webhook",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 
 from pipelines.models import AuditRow, Event
 from pipelines.selectors.views import AuditView, EventView
@@ -12,6 +12,11 @@ def events(*, pipeline: str | None = None) -> QuerySet[Event]:
     """Events, of one pipeline's name or all, with what their views need."""
     found = Event.objects.select_related("pipeline", "run")
     return found.filter(pipeline__name=pipeline) if pipeline else found
+
+
+def newest_event() -> int:
+    """The highest id of an event; 0 without any."""
+    return Event.objects.aggregate(newest=Max("pk"))["newest"] or 0
 
 
 def event_view(event: Event) -> EventView:

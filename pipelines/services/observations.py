@@ -12,7 +12,7 @@ from django.db import transaction
 from controlplane.shared import dispatch
 from pipelines.domain.protocol import Status
 from pipelines.domain.states import RunRole
-from pipelines.models import Event, Host, IdempotencyKey, Pipeline, Run, Sample
+from pipelines.models import Delivery, Event, Host, IdempotencyKey, Pipeline, Run, Sample
 from pipelines.selectors.live import live_frame
 from pipelines.services import bulk, dead_letters
 from pipelines.services.fencing import fenced
@@ -132,6 +132,7 @@ class Retention:
     dead_letters: timedelta = timedelta(days=30)
     letters_each: int = 100_000
     """The newest dead letters of one pipeline that are kept, however young."""
+    deliveries: timedelta = timedelta(days=30)
     idempotency_keys: timedelta = timedelta(days=1)
 
 
@@ -140,6 +141,7 @@ def prune(*, now: datetime, retention: Retention) -> dict[str, int]:
     old = {
         "samples": Sample.objects.filter(at__lt=now - retention.samples),
         "events": Event.objects.filter(at__lt=now - retention.events),
+        "deliveries": Delivery.objects.filter(ended_at__lt=now - retention.deliveries),
         "idempotency_keys": IdempotencyKey.objects.filter(created_at__lt=now - retention.idempotency_keys),
     }
     deleted = {name: bulk.delete(rows) for name, rows in old.items()}

@@ -1,0 +1,401 @@
+"""Deliveries: every event that an endpoint wants arrives at least once, signed, and nothing is tried for ever."""
+
+from __future__ import annotations
+
+import json
+import threading
+from datetime import timedelta
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from controlplane.shared import clock
+from controlplane.shared.errors import Conflict
+from pipelines.domain.webhooks import DELAYS, MOST_ATTEMPTS, Answer, DeliveryState, Reach, key_of, signature
+from pipelines.models import Alert, Delivery, Event, Webhook
+from pipelines.services import deliveries, webhooks
+from pipelines.services.audit import Actor
+from pipelines.services.observations import Retention, prune
+from tests.factories import EventFactory, PipelineFactory
+from tests.fakes.http_servers import Reply, serving
+from tests.fakes.webhooks import NEW, OLD, FakePosts, FakeSecrets, Sent, Time, happen, sender, turn, webhook
+from tests.waiting import wait_for
+from workers.adapters.filelock import FileLock
+from workers.adapters.posts import HttpPosts
+from workers.supervisor.webhooks import AT_ONCE_EACH, SETTLED_SECONDS, WebhookSender
+
+pytestmark = pytest.mark.django_db
+ANA = Actor("ana")
+FAILS = Answer(500, "It answers 500.")
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    return Time(monkeypatch)
+
+
+def types(posts: FakePosts) -> list[str]:
+    return [json.loads(message.body)["type"] for message in posts.sent]
+
+
+def only() -> Delivery:
+    return Delivery.objects.get()
+
+
+def test_an_endpoint_gets_the_events_that_it_wants_once_and_signed(time: Time) -> None:
+    happen("migration.planned")
+    webhook("migration.*", "alert.opened")
+    pipeline = PipelineFactory.create(name="orders")
+    (event, *_) = happen("migration.paused", "migrations.other", "alert.opened", "phase.changed")
+    Event.objects.filter(pk=event.pk).update(pipeline=pipeline)
+    posts = FakePosts()
+    worker = sender(posts, time)
+    for _ in range(3):
+        turn(worker)
+    assert types(posts) == ["migration.paused", "alert.opened"]
+    first = posts.sent[0]
+    at = int(time.wall.timestamp())
+    assert first.headers["webhook-signature"] == signature(key_of(NEW), first.id, at, first.body)
+    document = json.loads(first.body)
+    assert document["timestamp"] == "2026-01-01T00:00:00Z"
+    assert (document["data"]["id"], document["data"]["pipeline"]) == (event.pk, "orders")
+    row = Delivery.objects.get(event=event)
+    assert (row.state, row.attempts, row.response_status) == (DeliveryState.DELIVERED, 1, 200)
+    assert row.ended_at == Webhook.objects.get().last_success_at == time.wall
+
+
+def test_two_secrets_give_two_signatures(time: Time) -> None:
+    webhook("*", secrets=["new", "old"])
+    happen("phase.changed")
+    posts, secrets = FakePosts(), FakeSecrets()
+    turn(sender(posts, time, secrets))
+    (message,) = posts.sent
+    at = int(time.wall.timestamp())
+    expected = [signature(key_of(each), message.id, at, message.body) for each in (NEW, OLD)]
+    assert message.headers["webhook-signature"].split() == expected
+    assert secrets.reads == 1
+
+
+def test_a_failure_is_tried_again_by_the_schedule_and_then_given_up_with_the_endpoint(time: Time) -> None:
+    hook = webhook("phase.*")
+    happen("phase.changed")
+    posts = FakePosts(lambda _: FAILS)
+    worker = sender(posts, time)
+    turn(worker)
+    for number, delay in enumerate(DELAYS, start=1):
+        assert only().next_attempt_at == time.wall + timedelta(seconds=delay)
+        time.pass_(delay - 1)
+        turn(worker)
+        assert len(posts.sent) == number
+        time.pass_(1)
+        turn(worker)
+    row, hook = only(), Webhook.objects.get(pk=hook.pk)
+    assert (row.state, row.attempts, row.last_error) == (DeliveryState.FAILED, MOST_ATTEMPTS, "It answers 500.")
+    assert len({message.id for message in posts.sent}) == 1
+    assert len({message.headers["webhook-timestamp"] for message in posts.sent}) == MOST_ATTEMPTS
+    assert (hook.enabled, hook.failing_since is None) == (False, False)
+    assert "10 attempts failed" in hook.disabled_reason
+    assert Event.objects.get(kind="webhook.disabled").data["webhook"] == hook.pk
+    assert Alert.objects.get(rule="webhook_disabled").key == f"webhook {hook.pk}"
+
+
+def test_an_endpoint_that_takes_other_messages_stays_on_when_one_is_given_up(time: Time) -> None:
+    webhook("*")
+    (bad,) = happen("bad.one")
+    posts = FakePosts(lambda message: FAILS if b"bad.one" in message.body else Answer(200))
+    worker = sender(posts, time)
+    turn(worker)
+    for delay in DELAYS:
+        happen("good.one")
+        time.pass_(delay)
+        turn(worker)
+        turn(worker)
+    assert Delivery.objects.get(event=bad).state == DeliveryState.FAILED
+    assert Webhook.objects.get().enabled
+    assert not Alert.objects.exists()
+
+
+def test_the_endpoint_may_ask_for_more_time(time: Time) -> None:
+    webhook("*")
+    happen("phase.changed")
+    turn(sender(FakePosts(lambda _: Answer(429, "later", "3600")), time))
+    assert only().next_attempt_at == time.wall + timedelta(hours=1)
+
+
+def test_an_endpoint_that_is_gone_is_switched_off_at_once(time: Time) -> None:
+    hook = webhook("*")
+    happen(*["phase.changed"] * (AT_ONCE_EACH + 3))
+    posts = FakePosts(lambda _: Answer(410, "It answers 410."))
+    worker = sender(posts, time)
+    for _ in range(3):
+        turn(worker)
+    assert len(posts.sent) == AT_ONCE_EACH
+    assert set(Delivery.objects.values_list("state", flat=True)) == {DeliveryState.FAILED}
+    assert Event.objects.filter(kind="webhook.disabled").count() == 1
+    assert "410 Gone" in Webhook.objects.get(pk=hook.pk).disabled_reason
+
+
+def test_two_workers_do_not_both_send(time: Time) -> None:
+    webhook("*")
+    happen(*["phase.changed"] * 5)
+    posts = FakePosts()
+    one, two = sender(posts, time), sender(posts, time)
+    one.turn()
+    two.turn()
+    one.finish()
+    two.finish()
+    turn(one, two)
+    assert len(posts.sent) == len({message.id for message in posts.sent}) == 5
+
+
+def test_a_claim_is_lost_to_whoever_was_first(time: Time, monkeypatch: pytest.MonkeyPatch) -> None:
+    webhook("*")
+    happen("phase.changed")
+    deliveries.plan(settled=0)
+    stale = deliveries._chosen(time.wall, 10, 10, {})
+    (job,) = deliveries.claim(now=time.wall, most=10, each=10, busy={})
+    monkeypatch.setattr(deliveries, "_chosen", lambda *_: stale)
+    assert deliveries.claim(now=time.wall, most=10, each=10, busy={}) == []
+    assert only().attempts == job.attempt == 1
+
+
+def test_a_worker_that_dies_before_it_writes_down_leaves_the_message_to_the_next(time: Time) -> None:
+    webhook("*")
+    happen("phase.changed")
+    posts = FakePosts()
+    dead, next_one = sender(posts, time), sender(posts, time)
+    dead.turn()
+    turn(next_one)
+    assert (len(posts.sent), only().state) == (1, DeliveryState.SENDING)
+    time.pass_(deliveries.CLAIMED_FOR.total_seconds())
+    turn(next_one)
+    assert [message.id for message in posts.sent] == [only().message_id] * 2
+    dead.finish()
+    assert (only().state, only().attempts) == (DeliveryState.DELIVERED, 2)
+
+
+def test_an_event_that_turns_up_behind_a_newer_one_is_not_missed(time: Time) -> None:
+    webhook("*")
+    (newer,) = happen("phase.newer")
+    Event.objects.filter(pk=newer.pk).delete()
+    EventFactory.create(pk=newer.pk + 5, kind="phase.newer", pipeline=None, at=time.wall)
+    posts = FakePosts()
+    worker = sender(posts, time)
+    turn(worker)
+    time.pass_(SETTLED_SECONDS - 1)
+    EventFactory.create(pk=newer.pk + 1, kind="phase.older", pipeline=None, at=time.wall)
+    turn(worker)
+    assert types(posts) == ["phase.newer", "phase.older"]
+    time.pass_(1)
+    turn(worker)
+    turn(worker)
+    assert Webhook.objects.get().cursor == newer.pk + 5
+    assert len(posts.sent) == 2
+
+
+def test_a_worker_that_begins_anew_neither_misses_nor_repeats(time: Time) -> None:
+    webhook("*")
+    posts = FakePosts()
+    for number in range(4):
+        happen(f"phase.n{number}")
+        turn(sender(posts, time))
+        time.pass_(SETTLED_SECONDS / 2)
+    assert types(posts) == [f"phase.n{number}" for number in range(4)]
+
+
+def test_the_queries_of_a_turn_do_not_grow_with_endpoints_and_events(time: Time) -> None:
+    def queries(hooks: int, events: int) -> int:
+        for _ in range(hooks):
+            webhook("*")
+        happen(*["phase.changed"] * events)
+        worker = sender(FakePosts(), time)
+        with CaptureQueriesContext(connection) as asked:
+            worker.turn()
+            worker.finish()
+        return len(asked)
+
+    assert queries(1, 1) == queries(3, 5)
+
+
+def test_nothing_is_asked_but_for_endpoints_and_what_is_due_while_there_is_none(time: Time) -> None:
+    happen("phase.changed")
+    worker = sender(FakePosts(), time)
+    with CaptureQueriesContext(connection) as asked:
+        worker.turn()
+    assert len(asked) == 2
+
+
+def test_nothing_is_written_while_nothing_happens(time: Time) -> None:
+    webhook("*")
+    happen("phase.changed")
+    worker = sender(FakePosts(), time)
+    turn(worker)
+    with CaptureQueriesContext(connection) as asked:
+        turn(worker)
+        time.pass_(SETTLED_SECONDS / 2)
+        turn(worker)
+    assert [query["sql"] for query in asked if not query["sql"].startswith("SELECT")] == []
+
+
+def test_one_slow_endpoint_holds_nobody_up(time: Time) -> None:
+    webhook("*", url="https://slow.example/")
+    webhook("*", url="https://quick.example/")
+    happen(*["phase.changed"] * (AT_ONCE_EACH + 2))
+    release, got = threading.Event(), threading.Semaphore(0)
+
+    def answer(message: Sent) -> Answer:
+        if "slow" in message.url:
+            release.wait(60)
+        else:
+            got.release()
+        return Answer(200)
+
+    posts = FakePosts(answer)
+    worker = sender(posts, time)
+    worker.turn()
+    for _ in range(AT_ONCE_EACH):
+        assert got.acquire(timeout=60)
+    while not Delivery.objects.filter(webhook__url__contains="quick", state=DeliveryState.DELIVERED).count() > 8:
+        worker.turn()
+    assert Delivery.objects.filter(webhook__url__contains="slow", state=DeliveryState.SENDING).count() == AT_ONCE_EACH
+    release.set()
+    worker.finish()
+
+
+def test_an_endpoint_that_fails_is_tried_with_one_message_at_a_time(time: Time) -> None:
+    webhook("*", failing_since=time.wall)
+    happen(*["phase.changed"] * 4)
+    posts = FakePosts(lambda _: FAILS)
+    worker = sender(posts, time)
+    turn(worker)
+    assert len(posts.sent) == 1
+    posts.answer = lambda _: Answer(200)
+    turn(worker)
+    turn(worker)
+    assert len(posts.sent) == 4
+    assert Webhook.objects.get().failing_since is None
+
+
+def test_a_secret_that_cannot_be_had_is_said_and_nothing_is_sent(time: Time) -> None:
+    webhook("*", secrets=["lost"])
+    happen("phase.changed")
+    posts, secrets = FakePosts(), FakeSecrets()
+    worker = sender(posts, time, secrets)
+    turn(worker)
+    assert (posts.sent, only().state) == ([], DeliveryState.WAITING)
+    assert "${secret:lost} cannot be resolved" in only().last_error
+    secrets.values["lost"] = "canary"
+    time.pass_(DELAYS[0])
+    turn(worker)
+    assert "cannot sign" in only().last_error
+    assert "canary" not in only().last_error
+    secrets.values["lost"] = NEW
+    time.pass_(DELAYS[1])
+    turn(worker)
+    assert only().state == DeliveryState.DELIVERED
+
+
+def test_a_fault_of_our_own_is_tried_again(time: Time) -> None:
+    webhook("*")
+    happen("phase.changed")
+
+    def break_(_: Sent) -> Answer:
+        raise RuntimeError("canary")
+
+    turn(sender(FakePosts(break_), time))
+    assert (only().state, only().last_error) == (DeliveryState.WAITING, "The attempt failed: RuntimeError.")
+
+
+def test_a_trial_goes_to_its_endpoint_alone_and_once(time: Time) -> None:
+    tried = webhook("migration.*", url="https://tried.example/")
+    webhook("*", url="https://other.example/")
+    made = webhooks.ping(webhook_id=tried.pk, actor=ANA)
+    posts = FakePosts(lambda _: FAILS)
+    worker = sender(posts, time)
+    turn(worker)
+    assert [(message.url, json.loads(message.body)["type"]) for message in posts.sent] == [
+        ("https://tried.example/", "webhook.ping")
+    ]
+    made.refresh_from_db()
+    assert (made.state, made.last_error) == (DeliveryState.FAILED, "It answers 500.")
+    assert Webhook.objects.get(pk=tried.pk).enabled
+
+
+def test_a_delivery_is_sent_again_when_somebody_asks_with_a_new_count(time: Time) -> None:
+    hook = webhook("*")
+    happen("phase.changed")
+    posts = FakePosts()
+    worker = sender(posts, time)
+    turn(worker)
+    posts.answer = lambda _: FAILS
+    webhooks.retry(webhook_id=hook.pk, delivery_id=only().pk, actor=ANA)
+    turn(worker)
+    assert (len(posts.sent), len({message.id for message in posts.sent})) == (2, 1)
+    row = only()
+    assert (row.state, row.attempts, row.ended_at) == (DeliveryState.WAITING, 2, None)
+    assert row.next_attempt_at == time.wall + timedelta(seconds=DELAYS[0])
+
+
+def test_what_is_being_sent_is_not_asked_for_again(time: Time) -> None:
+    hook = webhook("*")
+    happen("phase.changed")
+    worker = sender(FakePosts(), time)
+    worker.turn()
+    with pytest.raises(Conflict, match="being sent"):
+        webhooks.retry(webhook_id=hook.pk, delivery_id=only().pk, actor=ANA)
+    worker.finish()
+
+
+def test_what_was_planned_while_the_endpoint_was_switched_off_ends(time: Time) -> None:
+    hook = webhook("*")
+    happen("phase.changed", "phase.changed")
+    deliveries.plan(settled=0)
+    deliveries.claim(now=time.wall, most=1, each=1, busy={})
+    Webhook.objects.filter(pk=hook.pk).update(enabled=False)
+    assert deliveries.end_orphans(now=time.wall) == 1
+    time.pass_(60)
+    assert deliveries.end_orphans(now=time.wall) == 1
+    assert set(Delivery.objects.values_list("state", flat=True)) == {DeliveryState.FAILED}
+
+
+def test_deliveries_that_are_over_are_pruned_by_age(time: Time) -> None:
+    webhook("*")
+    happen("phase.changed", "phase.changed")
+    worker = sender(FakePosts(), time)
+    turn(worker)
+    old, young = Delivery.objects.order_by("pk")
+    Delivery.objects.filter(pk=old.pk).update(ended_at=time.wall - timedelta(days=31))
+    waiting = Delivery.objects.create(
+        webhook=old.webhook, event=happen("phase.changed")[0], message_id="msg_1",
+        created_at=time.wall - timedelta(days=99), next_attempt_at=time.wall,
+    )  # fmt: skip
+    assert prune(now=time.wall, retention=Retention())["deliveries"] == 1
+    assert set(Delivery.objects.values_list("pk", flat=True)) == {young.pk, waiting.pk}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_sends_by_itself_over_http_and_stops(tmp_path: Path) -> None:
+    """The thread of a worker with what it really uses: lock, client and connections."""
+    answers = iter([Reply(500), *[Reply(204)] * 9])
+    with serving(lambda _: next(answers)) as server:
+        webhook("phase.*", url=f"{server.url}/hook")
+        reach = Reach(http=True, networks=(ip_network("127.0.0.0/8"),))
+        worker = WebhookSender(HttpPosts(reach), FakeSecrets(), FileLock(tmp_path / "webhooks.lock"))
+        worker.start()
+        try:
+            happen("phase.changed", "run.ended")
+            wait_for(lambda: Delivery.objects.filter(attempts=1, state=DeliveryState.WAITING).exists(), "a failure")
+            assert Webhook.objects.get().failing_since
+            Delivery.objects.update(next_attempt_at=clock.now())
+            wait_for(lambda: Delivery.objects.filter(state=DeliveryState.DELIVERED).exists(), "the delivery")
+        finally:
+            worker.stop(60)
+    assert not worker.is_alive()
+    first, second = server.seen
+    assert first.headers["webhook-id"] == second.headers["webhook-id"] == only().message_id
+    timestamp = int(second.headers["webhook-timestamp"])
+    assert second.headers["webhook-signature"] == signature(key_of(NEW), only().message_id, timestamp, second.body)
+    assert (only().attempts, only().response_status, only().last_error) == (2, 204, "")

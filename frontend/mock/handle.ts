@@ -67,6 +67,7 @@ function onSecret(world: World, name: string, method: string): Response {
     updated_by: by,
     readable: true,
     used_by: [],
+    webhooks: [],
   }
   world.secrets.set(name, { name, version, ...facts })
   return json(world.secrets.get(name))

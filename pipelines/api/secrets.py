@@ -16,7 +16,7 @@ from pipelines.api.requests import ActionBody, ForceQuery, SecretBody
 from pipelines.domain.roles import Role
 from pipelines.models import Secret
 from pipelines.selectors import views
-from pipelines.selectors.secrets import secret_view, secret_views, users
+from pipelines.selectors.secrets import secret_views
 from pipelines.services import secrets
 
 
@@ -29,7 +29,8 @@ def _opened() -> Keyring:
     return keyring
 
 
-def _opened_if_possible() -> Keyring | None:
+def opened_if_possible() -> Keyring | None:
+    """The keys, read now; None while the store is closed."""
     try:
         return _opened()
     except Conflict:
@@ -46,7 +47,7 @@ class SecretList(View):
     )
     def get(self, request: Request) -> Response:
         """List secrets by name, with the pipelines that refer to them; never a value."""
-        keyring = _opened_if_possible()
+        keyring = opened_if_possible()
         return page(Secret.objects.all(), ["name"], self.query(PageQuery), lambda rows: secret_views(rows, keyring))
 
 
@@ -63,11 +64,12 @@ class SecretDetail(View):
         value = self.body(SecretBody).value.get_secret_value()
         keyring = _opened()
         secret, created = secrets.put(name=name, value=value, keyring=keyring, actor=self.actor)
-        return answer(secret_view(secret, keyring, users().get(name, [])), 201 if created else 200)
+        (view,) = secret_views([secret], keyring)
+        return answer(view, 201 if created else 200)
 
     @extend_schema(operation_id="delete_secret", parameters=query_parameters(ForceQuery), responses={204: None})
     def delete(self, request: Request, name: str) -> Response:
-        """Delete a secret for ever. 409 names the pipelines that refer to it, unless `force`."""
+        """Delete a secret for ever. 409 names the pipelines and webhooks that refer to it, unless `force`."""
         secrets.delete(name=name, force=self.query(ForceQuery).force, actor=self.actor)
         return Response(status=204)
 

@@ -27,6 +27,7 @@ from pipelines.api import (
     session,
     stacks,
     watching,
+    webhooks,
 )
 from pipelines.api.docs import Docs
 from pipelines.domain.secrets import NAME
@@ -137,6 +138,12 @@ v1 = [
     path("watched-groups/<number:group_id>", watching.WatchedGroupDetail.as_view()),
     path("watched-groups/<number:group_id>/lag", watching.WatchedGroupLag.as_view()),
     path("watched-groups/<number:group_id>/plan", watching.WatchedGroupPlan.as_view()),
+    path("webhooks", webhooks.WebhookList.as_view()),
+    path("webhooks/<number:webhook_id>", webhooks.WebhookDetail.as_view()),
+    path("webhooks/<number:webhook_id>/ping", webhooks.PingWebhook.as_view()),
+    path("webhooks/<number:webhook_id>/deliveries", webhooks.DeliveryList.as_view()),
+    path("webhooks/<number:webhook_id>/deliveries/<number:delivery_id>", webhooks.DeliveryDetail.as_view()),
+    path("webhooks/<number:webhook_id>/deliveries/<number:delivery_id>/retry", webhooks.RetryDelivery.as_view()),
     path("hosts", hosts.HostList.as_view()),
     path("hosts/<name:name>", hosts.HostDetail.as_view()),
     path("hosts/<name:name>/drain", hosts.DrainHost.as_view()),

@@ -10,7 +10,8 @@ from django.db.models.functions import Cast
 
 from controlplane.shared.keyring import Keyring, Undecryptable
 from pipelines.domain.references import references
-from pipelines.models import Pipeline, Secret
+from pipelines.domain.webhooks import secret_name
+from pipelines.models import Pipeline, Secret, Webhook
 from pipelines.selectors.views import SecretView
 
 
@@ -30,13 +31,22 @@ def users() -> dict[str, list[str]]:
     return found
 
 
+def signed_webhooks() -> dict[str, list[int]]:
+    """Secret -> webhooks that refer to it, in one query."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for webhook, given in Webhook.objects.order_by("pk").values_list("pk", "secrets"):
+        for name in filter(None, map(secret_name, given)):
+            found[name].append(webhook)
+    return found
+
+
 def secret_views(rows: Sequence[Secret], keyring: Keyring | None) -> list[SecretView]:
     """Secrets as the API shows them. `keyring` None: the store is closed, so nothing can be said about reading."""
-    used_by = users()
-    return [secret_view(row, keyring, used_by.get(row.name, [])) for row in rows]
+    used_by, signed = users(), signed_webhooks()
+    return [_secret_view(row, keyring, used_by.get(row.name, []), signed.get(row.name, [])) for row in rows]
 
 
-def secret_view(row: Secret, keyring: Keyring | None, used_by: list[str]) -> SecretView:
+def _secret_view(row: Secret, keyring: Keyring | None, used_by: list[str], signed: list[int]) -> SecretView:
     """One secret as the API shows it."""
     return SecretView(
         name=row.name,
@@ -47,6 +57,7 @@ def secret_view(row: Secret, keyring: Keyring | None, used_by: list[str]) -> Sec
         updated_by=row.updated_by,
         readable=None if keyring is None else _readable(row, keyring),
         used_by=used_by,
+        webhooks=signed,
     )
 
 

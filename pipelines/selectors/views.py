@@ -680,6 +680,7 @@ class SecretView(View):
     updated_by: str
     readable: bool | None
     used_by: list[str] = Field(description="Pipelines whose current revision refers to it.")
+    webhooks: list[int] = Field(description="Webhooks that it signs.")
 
 
 class RotationView(View):

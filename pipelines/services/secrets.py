@@ -13,7 +13,7 @@ from controlplane.shared.keyring import Keyring, Undecryptable
 from pipelines.domain.findings import Finding, listed
 from pipelines.domain.secrets import value_problem
 from pipelines.models import Secret
-from pipelines.selectors.secrets import users
+from pipelines.selectors.secrets import signed_webhooks, users
 from pipelines.services import audit, events
 from pipelines.services.audit import Actor
 
@@ -59,10 +59,17 @@ def _put(name: str, ciphertext: str, actor: Actor) -> tuple[Secret, bool] | None
 
 @transaction.atomic
 def delete(*, name: str, force: bool, actor: Actor) -> None:
-    """Remove a secret for ever. Raises NotFound, and Conflict while a pipeline refers to it unless `force`."""
+    """Remove a secret for ever. Raises NotFound, and Conflict while a pipeline or a webhook refers to it, unless
+    `force`."""
     used_by = users().get(name, [])
+    webhooks = signed_webhooks().get(name, [])
     if not Secret.objects.filter(name=name).exists():
         raise unknown(name)
+    if webhooks and not force:
+        numbers = ", ".join(map(str, webhooks))
+        words = f"The secret {name} signs webhooks ({numbers}); without it nothing more would be sent to them."
+        hint = "Give them another secret first, or force it with ?force=true."
+        raise Conflict(words, code="secret_signs_webhooks", hint=hint, webhooks=webhooks)
     if used_by and not force:
         raise Conflict(
             f"The secret {name} is used by {listed(used_by)}; without it they would not start again.",
@@ -72,7 +79,8 @@ def delete(*, name: str, force: bool, actor: Actor) -> None:
             used_by=used_by,
         )
     Secret.objects.filter(name=name).delete()
-    _tell(actor, "secret.deleted", f"{actor.name} deleted the secret {name}.", name, after={"used_by": used_by})
+    after = {"used_by": used_by, "webhooks": webhooks}
+    _tell(actor, "secret.deleted", f"{actor.name} deleted the secret {name}.", name, after=after)
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,8 @@ EXAMPLES = {
     "evacuation_id": str(uuid.uuid4()),
     "policy_id": "1",
     "freeze_id": "1",
+    "webhook_id": "1",
+    "delivery_id": "1",
 }
 METHODS = ["get", "post", "put", "patch", "delete", "options", "head"]
 OPEN = {"healthz", "readyz", "api/v1/session"}

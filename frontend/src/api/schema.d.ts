@@ -1184,7 +1184,7 @@ export interface paths {
         /** @description Store a value: version 1 of a new secret, or the next version. A run takes it at its next start. */
         put: operations["put_secret"];
         post?: never;
-        /** @description Delete a secret for ever. 409 names the pipelines that refer to it, unless `force`. */
+        /** @description Delete a secret for ever. 409 names the pipelines and webhooks that refer to it, unless `force`. */
         delete: operations["delete_secret"];
         options?: never;
         head?: never;
@@ -1294,6 +1294,111 @@ export interface paths {
          *     the sinks of a pipeline that the group belongs to. Nothing is changed.
          */
         post: operations["plan_group_reset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List webhooks with how they are doing. */
+        get: operations["list_webhooks"];
+        put?: never;
+        /** @description Send what happens from now on to an endpoint. */
+        post: operations["create_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show a webhook. */
+        get: operations["get_webhook"];
+        put?: never;
+        post?: never;
+        /** @description Remove a webhook with its deliveries. */
+        delete: operations["delete_webhook"];
+        options?: never;
+        head?: never;
+        /** @description Change a webhook, or switch it on or off. Switched off, what waits for it is given up. */
+        patch: operations["update_webhook"];
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List deliveries, newest first. */
+        get: operations["list_webhook_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/deliveries/{delivery_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show a delivery. */
+        get: operations["get_webhook_delivery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Send a delivery now, with the same webhook-id, whatever became of it before. */
+        post: operations["retry_webhook_delivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/ping": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Send an event `webhook.ping`, once; the delivery tells what became of it. */
+        post: operations["ping_webhook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1901,6 +2006,61 @@ export interface components {
                 [key: string]: unknown;
             } | string;
         };
+        /**
+         * Delivery
+         * @description An event on its way to an endpoint. `message_id`: the header webhook-id of every attempt; `response_status`: of
+         *     the last answer, null without one.
+         */
+        Delivery: {
+            /** Id */
+            id: number;
+            /** Webhook */
+            webhook: number;
+            /** Message Id */
+            message_id: string;
+            /** Event */
+            event: number;
+            /** Type */
+            type: string;
+            /** Pipeline */
+            pipeline: string | null;
+            /**
+             * Happened At
+             * Format: date-time
+             */
+            happened_at: string;
+            state: components["schemas"]["DeliveryState"];
+            /** Attempts */
+            attempts: number;
+            /** Next Attempt At */
+            next_attempt_at: string | null;
+            /** Last Attempt At */
+            last_attempt_at: string | null;
+            /** Response Status */
+            response_status: number | null;
+            /** Last Error */
+            last_error: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Ended At */
+            ended_at: string | null;
+        };
+        /** DeliveryPage */
+        DeliveryPage: {
+            /** Results */
+            results: components["schemas"]["Delivery"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
+         * DeliveryState
+         * @description WAITING for its next attempt, SENDING now, DELIVERED, or FAILED for good.
+         * @enum {string}
+         */
+        DeliveryState: "WAITING" | "SENDING" | "DELIVERED" | "FAILED";
         /**
          * DesiredState
          * @description What a person asked for.
@@ -3300,6 +3460,37 @@ export interface components {
             } | null;
         };
         /**
+         * WebhookChangeBody
+         * @description What to change; what is left out stays.
+         */
+        PatchedWebhookChangeBody: {
+            /**
+             * Url
+             * @default null
+             */
+            url: string | null;
+            /**
+             * Events
+             * @default null
+             */
+            events: string[] | null;
+            /**
+             * Secrets
+             * @default null
+             */
+            secrets: string[] | null;
+            /**
+             * Description
+             * @default null
+             */
+            description: string | null;
+            /**
+             * Enabled
+             * @default null
+             */
+            enabled: boolean | null;
+        };
+        /**
          * PauseBody
          * @description `on_timeout`: what follows where the batch in hand does not end within the drain_timeout of the definition:
          *     `abort`, the pipeline goes on as it was, or `stay`, it reads nothing and is paused as soon as the batch ends.
@@ -4395,6 +4586,11 @@ export interface components {
              * @description Pipelines whose current revision refers to it.
              */
             used_by: string[];
+            /**
+             * Webhooks
+             * @description Webhooks that it signs.
+             */
+            webhooks: number[];
         };
         /**
          * SecretBody
@@ -4779,6 +4975,82 @@ export interface components {
         WatchedGroupPage: {
             /** Results */
             results: components["schemas"]["WatchedGroup"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
+         * Webhook
+         * @description An endpoint. `waiting`: deliveries that are not over; `failing_since`: no attempt has succeeded since then;
+         *     `disabled_reason`: why it was switched off by itself, else empty.
+         */
+        Webhook: {
+            /** Id */
+            id: number;
+            /** Url */
+            url: string;
+            /** Events */
+            events: string[];
+            /**
+             * Secrets
+             * @description References, never values.
+             */
+            secrets: string[];
+            /** Description */
+            description: string;
+            /** Enabled */
+            enabled: boolean;
+            /** Disabled Reason */
+            disabled_reason: string;
+            /** Waiting */
+            waiting: number;
+            /** Failing Since */
+            failing_since: string | null;
+            /** Last Success At */
+            last_success_at: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+            /** Updated By */
+            updated_by: string;
+            /** Etag */
+            etag: string;
+        };
+        /**
+         * WebhookBody
+         * @description An endpoint. `events`: types, beginnings of types (`migration.*`) or `*`. `secrets`: a reference to the secret
+         *     that signs, and while it is exchanged a second one: `${secret:NAME}`.
+         */
+        WebhookBody: {
+            /** Url */
+            url: string;
+            /** Events */
+            events: string[];
+            /** Secrets */
+            secrets: string[];
+            /**
+             * Description
+             * @default
+             */
+            description: string;
+            /**
+             * Enabled
+             * @default true
+             */
+            enabled: boolean;
+        };
+        /** WebhookPage */
+        WebhookPage: {
+            /** Results */
+            results: components["schemas"]["Webhook"][];
             /** Next */
             next: string | null;
         };
@@ -7970,6 +8242,314 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GroupPlan"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_webhooks: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `etag` of what you read; 412 where it has changed. */
+                "If-Match"?: string;
+            };
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedWebhookChangeBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_webhook_deliveries: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+                state?: "WAITING" | "SENDING" | "DELIVERED" | "FAILED";
+            };
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_webhook_delivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                delivery_id: string;
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    retry_webhook_delivery: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                delivery_id: string;
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ActionBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ping_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ActionBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
                 };
             };
             /** @description A problem. */

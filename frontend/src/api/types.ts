@@ -60,6 +60,9 @@ export type Stacks = Schemas['Stacks']
 export type StopBody = Partial<Schemas['StopBody']>
 export type StopReason = Schemas['StopReason']
 export type WatchedGroup = Schemas['WatchedGroup']
+export type Webhook = Schemas['Webhook']
+export type WebhookDelivery = Schemas['Delivery']
+export type WebhookRequest = Schemas['WebhookBody']
 export type Suspect = Schemas['Suspect']
 export type Validation = Schemas['Validation']
 

@@ -11,6 +11,8 @@ import type {
   Session,
   Secret,
   SinkGroup,
+  Webhook,
+  WebhookDelivery,
 } from '@/api/types'
 
 export const T0 = '2026-11-21T12:00:00Z'
@@ -173,6 +175,7 @@ export function secret(fields: Partial<Secret> = {}): Secret {
     updated_by: 'admin',
     readable: true,
     used_by: [],
+    webhooks: [],
     ...fields,
   }
 }
@@ -216,6 +219,50 @@ export function deadLetter(fields: Partial<DeadLetterDetail> = {}): DeadLetterDe
     location: '/dead/day.jsonl:0',
     host: 'alpha',
     repaired: false,
+    ...fields,
+  }
+}
+
+/** An endpoint that is well. */
+export function webhook(fields: Partial<Webhook> = {}): Webhook {
+  return {
+    id: 1,
+    url: 'https://ops.example.com/hook',
+    events: ['alert.*'],
+    secrets: ['${secret:hooks}'],
+    description: '',
+    enabled: true,
+    disabled_reason: '',
+    waiting: 0,
+    failing_since: null,
+    last_success_at: T0,
+    created_at: T0,
+    created_by: 'admin',
+    updated_at: T0,
+    updated_by: 'admin',
+    etag: '"1"',
+    ...fields,
+  }
+}
+
+/** A message that arrived. */
+export function delivery(fields: Partial<WebhookDelivery> = {}): WebhookDelivery {
+  return {
+    id: 11,
+    webhook: 1,
+    message_id: 'msg_1',
+    event: 4711,
+    type: 'alert.opened',
+    pipeline: 'orders',
+    happened_at: T0,
+    state: 'DELIVERED',
+    attempts: 1,
+    next_attempt_at: null,
+    last_attempt_at: T0,
+    response_status: 200,
+    last_error: '',
+    created_at: T0,
+    ended_at: T0,
     ...fields,
   }
 }

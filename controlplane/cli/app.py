@@ -23,6 +23,7 @@ from controlplane.cli import (
     secrets,
     stacks,
     watching,
+    webhooks,
 )
 from controlplane.cli.errors import MEANINGS, CommandError, ExitCode
 from controlplane.cli.quarantine import quarantine
@@ -117,6 +118,7 @@ app.command("import-flume")(importing.import_flume)
 app.command()(catalogue.components)
 app.add_typer(hosts.app, name="hosts")
 app.add_typer(secrets.app, name="secrets")
+app.add_typer(webhooks.app, name="webhooks")
 app.command()(version)
 
 

@@ -78,6 +78,10 @@ class Client:
         """Replace something, or make it; doing so twice ends the same."""
         return self._answer(self._repeated(lambda: self._http.put(path, json=body)))
 
+    def patch(self, path: str, body: Any) -> Any:
+        """Change parts of something; doing so twice ends the same."""
+        return self._answer(self._repeated(lambda: self._http.patch(path, json=body)))
+
     def delete(self, path: str, **query: Any) -> None:
         """Remove something."""
         parameters = {name: value for name, value in query.items() if value is not None}

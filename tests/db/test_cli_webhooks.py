@@ -1,0 +1,109 @@
+"""`headgate webhooks` against the real API, over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from typer.testing import CliRunner, Result
+
+from controlplane.cli import webhooks as commands
+from controlplane.cli.app import app
+from controlplane.cli.errors import ExitCode
+from pipelines.domain.roles import Role
+from pipelines.domain.webhooks import Reach
+from pipelines.models import Delivery, Webhook
+from pipelines.services import access
+from tests.db.conftest import Server
+from tests.factories import UserFactory
+from tests.fakes.http_servers import Reply, serving
+from tests.fakes.webhooks import NEW
+from workers.adapters.filelock import FileLock
+from workers.adapters.posts import HttpPosts
+from workers.adapters.secrets import StoredSecrets
+from workers.supervisor.webhooks import WebhookSender
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(server: Server, monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Run:
+    """A command line of an admin; the store has a secret that can sign; messages may go to this machine."""
+    file = tmp_path / "keys"
+    call_command("add_secret_key", file=file)
+    reach = {"webhook_http": True, "webhook_networks": [ip_network("127.0.0.0/8")]}
+    settings.HEADGATE = settings.HEADGATE.model_copy(update={"secret_key_file": file, **reach})
+    admin = UserFactory.create(username="admin", role=Role.ADMIN)
+    monkeypatch.setenv("HEADGATE_URL", server.url)
+    monkeypatch.setenv("HEADGATE_TOKEN", access.create_token(user=admin, name="test", expires=None))
+
+    def invoke(*arguments: str, text: str | None = None) -> Result:
+        return CliRunner().invoke(app, list(arguments), input=text)
+
+    assert invoke("secrets", "set", "hooks", text=NEW).exit_code == 0
+    return invoke
+
+
+@contextmanager
+def sending(keyring: Any, tmp_path: Path) -> Iterator[None]:
+    """The sender of a worker."""
+    reach = Reach(http=True, networks=(ip_network("127.0.0.0/8"),))
+    worker = WebhookSender(HttpPosts(reach), StoredSecrets(keyring), FileLock(tmp_path / "webhooks.lock"))
+    worker.start()
+    try:
+        yield
+    finally:
+        worker.stop(60)
+
+
+def test_the_life_of_a_webhook(run: Run) -> None:
+    made = run("webhooks", "add", "https://a.example/x", "--event", "migration.*", "--secret", "hooks")
+    assert made.exit_code == 0, made.output
+    number = str(Webhook.objects.get().pk)
+    assert made.stdout == f"Webhook {number} (on): migration.* to https://a.example/x\n"
+    assert Webhook.objects.get().secrets == ["${secret:hooks}"]
+    assert "(off)" in run("webhooks", "disable", number).stdout
+    assert "(on)" in run("webhooks", "enable", number).stdout
+    changed = run("webhooks", "update", number, "--event", "*", "--description", "Operations", "--json")
+    assert json.loads(changed.stdout)["events"] == ["*"]
+    assert "https://a.example/x" in run("webhooks", "list").stdout
+    assert run("webhooks", "deliveries", number).stdout == "No deliveries.\n"
+    assert run("webhooks", "update", number).exit_code == ExitCode.USAGE
+    assert run("webhooks", "remove", number).stdout == f"Webhook {number}: removed\n"
+    assert json.loads(run("webhooks", "list", "--json").stdout) == []
+
+
+def test_findings_are_shown_and_the_command_is_refused(run: Run) -> None:
+    refused = run("webhooks", "add", "http://10.0.0.1/", "--event", "No")
+    assert refused.exit_code == ExitCode.REFUSED
+    assert all(code in refused.stderr for code in ("address_not_public", "invalid_event_type", "secrets_missing"))
+
+
+def test_a_trial_tells_what_came_of_it(run: Run, tmp_path: Path, settings: Any) -> None:
+    replies = iter([Reply(200), Reply(404, "nobody here")])
+    with serving(lambda _: next(replies)) as endpoint, sending(settings.HEADGATE.keyring, tmp_path):
+        run("webhooks", "add", endpoint.url, "--event", "alert.*", "--secret", "hooks")
+        number = str(Webhook.objects.get().pk)
+        good, bad = run("webhooks", "ping", number), run("webhooks", "ping", number)
+    assert (good.exit_code, bad.exit_code) == (0, ExitCode.FAILED), (good.output, bad.output)
+    assert "it answered 200" in good.stdout
+    assert 'Not delivered: It answers 404: "nobody here"' in bad.stdout
+    shown = run("webhooks", "deliveries", number, "--state", "failed")
+    assert "webhook.ping" in shown.stdout
+    assert "nobody here" in shown.stdout
+    failed = Delivery.objects.get(state="FAILED")
+    assert "is sent again" in run("webhooks", "retry", number, str(failed.pk)).stdout
+
+
+def test_a_trial_that_no_worker_sends_times_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "PING_SECONDS", 0.0)
+    run("webhooks", "add", "https://a.example/", "--secret", "hooks")
+    waited = run("webhooks", "ping", str(Webhook.objects.get().pk))
+    assert waited.exit_code == ExitCode.TIMED_OUT
+    assert "No worker has sent it yet" in waited.stdout

@@ -5,6 +5,9 @@ export const keys = {
   hosts: ['hosts'] as const,
   host: (name: string) => ['hosts', name] as const,
   secrets: ['secrets'] as const,
+  webhooks: ['webhooks'] as const,
+  deliveries: (webhook: number, state?: string) =>
+    ['webhooks', webhook, 'deliveries', state ?? 'all'] as const,
   alerts: (state?: string) => ['alerts', state ?? 'all'] as const,
   groups: ['watched-groups'] as const,
   events: (pipeline?: string) => ['events', pipeline ?? 'all'] as const,

@@ -41,6 +41,9 @@ const LETTER_STATES = ['NEW', 'REPLAYED', 'DISCARDED'] as const
 type LetterState = (typeof LETTER_STATES)[number]
 const letterState = (value: unknown) => LETTER_STATES.find((state) => state === value)
 
+const DELIVERY_STATES = ['WAITING', 'SENDING', 'DELIVERED', 'FAILED'] as const
+type DeliveryState = (typeof DELIVERY_STATES)[number]
+
 const live = createRoute({
   getParentRoute: () => pipeline,
   path: '/',
@@ -158,6 +161,16 @@ const secrets = createRoute({
   component: lazyRouteComponent(() => import('@/features/secrets/SecretsPage'), 'SecretsPage'),
 })
 
+const webhooks = createRoute({
+  getParentRoute: () => root,
+  path: '/webhooks',
+  component: lazyRouteComponent(() => import('@/features/webhooks/WebhooksPage'), 'WebhooksPage'),
+  validateSearch: (search): { id?: number; state?: DeliveryState } => ({
+    id: whole(search.id),
+    state: DELIVERY_STATES.find((state) => state === search.state),
+  }),
+})
+
 const pipelineTabs = pipeline.addChildren([
   live,
   books,
@@ -171,7 +184,18 @@ const pipelineTabs = pipeline.addChildren([
 ])
 
 export const router = createRouter({
-  routeTree: root.addChildren([overview, create, edit, pipelineTabs, alerts, events, groups, hosts, secrets]),
+  routeTree: root.addChildren([
+    overview,
+    create,
+    edit,
+    pipelineTabs,
+    alerts,
+    events,
+    groups,
+    hosts,
+    secrets,
+    webhooks,
+  ]),
   defaultPreload: 'intent',
   scrollRestoration: true,
 })

@@ -1,4 +1,11 @@
-import type { ActionKind, Believe, QuarantineRequest, ReplayRange, ReplayRequest } from '@/api/types'
+import type {
+  ActionKind,
+  Believe,
+  QuarantineRequest,
+  ReplayRange,
+  ReplayRequest,
+  WebhookRequest,
+} from '@/api/types'
 
 /** The same act as curl, as a headgate command where there is one, and in Python with nothing but its own library. */
 export interface Call {
@@ -106,6 +113,26 @@ export function drainCall(host: string, drain: boolean): Call {
   return {
     ...requestCall({ method: 'POST', path: `/hosts/${host}/${act}`, body: jsonBody({}) }),
     cli: command(`hosts ${act} ${host}`),
+  }
+}
+
+/** Adding an endpoint, or changing the one with this number. */
+export function webhookCall(id: number | null, body: Partial<WebhookRequest>): Call {
+  const flags = [
+    ...(body.events ?? []).map((event) => `--event ${shellQuote(event)}`),
+    ...(body.secrets ?? []).map((secret) => `--secret ${shellQuote(secret)}`),
+    ...(body.description ? [`--description ${shellQuote(body.description)}`] : []),
+  ].join(' ')
+  const url = shellQuote(body.url ?? '')
+  return {
+    ...requestCall({
+      method: id === null ? 'POST' : 'PATCH',
+      path: id === null ? '/webhooks' : `/webhooks/${id}`,
+      body: jsonBody(body),
+    }),
+    cli: command(
+      id === null ? `webhooks add ${url} ${flags}` : `webhooks update ${id} --url ${url} ${flags}`,
+    ),
   }
 }
 

@@ -8,14 +8,15 @@ import {
   IconServer2,
   IconTopologyStar3,
   IconUsersGroup,
+  IconWebhook,
   type Icon,
 } from '@tabler/icons-react'
 import { sessionQuery } from '@/api/session'
-import { cannotSeeSecrets } from '@/domain/roles'
+import { cannotAdminister, cannotSeeSecrets } from '@/domain/roles'
 import icon from '@/assets/icon.svg'
 import classes from './shell.module.css'
 
-type Place = '/' | '/alerts' | '/events' | '/groups' | '/hosts' | '/secrets'
+type Place = '/' | '/alerts' | '/events' | '/groups' | '/hosts' | '/secrets' | '/webhooks'
 
 const PLACES = [
   { to: '/', label: 'Pipelines', icon: IconTopologyStar3, under: ['/pipelines/'] },
@@ -24,12 +25,17 @@ const PLACES = [
   { to: '/groups', label: 'Watched groups', icon: IconUsersGroup, under: [] },
   { to: '/hosts', label: 'Hosts', icon: IconServer2, under: [] },
   { to: '/secrets', label: 'Secrets', icon: IconKey, under: [] },
+  { to: '/webhooks', label: 'Webhooks', icon: IconWebhook, under: [] },
 ] satisfies { to: Place; label: string; icon: Icon; under: string[] }[]
 
 export function Sidebar() {
   const { pathname } = useLocation()
   const { data: session } = useQuery(sessionQuery)
-  const places = PLACES.filter(({ to }) => to !== '/secrets' || cannotSeeSecrets(session) === null)
+  const hidden: Partial<Record<Place, string | null>> = {
+    '/secrets': cannotSeeSecrets(session),
+    '/webhooks': cannotAdminister(session),
+  }
+  const places = PLACES.filter(({ to }) => !hidden[to])
   return (
     <nav className={classes.sidebar} aria-label="Main">
       <Link to="/" className={classes.brand} aria-label="Headgate, to the pipelines">

@@ -7,12 +7,14 @@ import type { Secret } from '@/api/types'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
+import { secretUsers } from './users'
 
-/** Deleting is for ever. While pipelines refer to the secret it has to be forced, after the consequence was read. */
+/** Deleting is for ever. While something refers to the secret it has to be forced, after the consequence was read. */
 export function DeleteSecretDialog({ secret, onClose }: { secret: Secret; onClose: () => void }) {
   const client = useQueryClient()
   const [force, setForce] = useState(false)
-  const { name, used_by: users } = secret
+  const { name } = secret
+  const users = secretUsers(secret)
   const removal = useMutation({
     mutationFn: () => deleteSecret(name, force),
     onSuccess: () => {
@@ -21,7 +23,7 @@ export function DeleteSecretDialog({ secret, onClose }: { secret: Secret; onClos
       onClose()
     },
   })
-  const reason = users.length > 0 && !force ? 'Pipelines refer to it: confirm the consequence first.' : null
+  const reason = users.length > 0 && !force ? 'It is referred to: confirm the consequence first.' : null
   return (
     <Modal opened onClose={onClose} title={`Delete ${name}?`}>
       <Stack gap="md">
@@ -29,7 +31,7 @@ export function DeleteSecretDialog({ secret, onClose }: { secret: Secret; onClos
         {users.length > 0 && (
           <Checkbox
             label={`Delete it although ${users.join(', ')} refer to it`}
-            description="What runs goes on with the value that it has. Every later start is refused."
+            description={consequence(secret)}
             checked={force}
             onChange={(event) => setForce(event.currentTarget.checked)}
           />
@@ -51,4 +53,13 @@ export function DeleteSecretDialog({ secret, onClose }: { secret: Secret; onClos
       </Stack>
     </Modal>
   )
+}
+
+function consequence({ used_by, webhooks }: Secret): string {
+  return [
+    used_by.length > 0 && 'What runs goes on with the value that it has. Every later start is refused.',
+    webhooks.length > 0 && 'Nothing more is sent to a webhook that it signs.',
+  ]
+    .filter(Boolean)
+    .join(' ')
 }

@@ -44,7 +44,7 @@ export function SecretTable({ secrets, readOnly, onReplace, onDelete }: SecretTa
           </td>
           <td>{secret.updated_by}</td>
           <td>
-            <Users names={secret.used_by} />
+            <Users secret={secret} />
           </td>
           <td>
             <Group gap="xs" justify="flex-end" wrap="nowrap">
@@ -88,14 +88,24 @@ function Unreadable({ readable }: Pick<Secret, 'readable'>) {
   )
 }
 
-function Users({ names }: { names: string[] }) {
-  if (names.length === 0) return <span className="dim">nobody</span>
-  return names.map((name, index) => (
-    <span key={name}>
-      {index > 0 && ', '}
-      <Link to="/pipelines/$name" params={{ name }}>
+function Users({ secret: { used_by, webhooks } }: { secret: Secret }) {
+  const links = [
+    ...used_by.map((name) => (
+      <Link key={name} to="/pipelines/$name" params={{ name }}>
         {name}
       </Link>
+    )),
+    ...webhooks.map((id) => (
+      <Link key={id} to="/webhooks" search={{ id }}>
+        webhook {id}
+      </Link>
+    )),
+  ]
+  if (links.length === 0) return <span className="dim">nobody</span>
+  return links.map((link, index) => (
+    <span key={link.key}>
+      {index > 0 && ', '}
+      {link}
     </span>
   ))
 }

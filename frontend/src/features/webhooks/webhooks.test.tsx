@@ -1,0 +1,175 @@
+import { screen, waitFor, within } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { vi } from 'vitest'
+import { delivery, secret, webhook } from '@/testing/factories'
+import { show, showRouted } from '@/testing/render'
+import { given, problem } from '@/testing/server'
+import { Deliveries } from './Deliveries'
+import { RemoveDialog } from './RemoveDialog'
+import { WebhookDialog } from './WebhookDialog'
+import { WebhookTable } from './WebhookTable'
+
+const nothing = () => {}
+
+async function choose(label: string, option: string) {
+  await userEvent.click(screen.getByRole('combobox', { name: label }))
+  await userEvent.click(await screen.findByRole('option', { name: option }))
+}
+
+describe('the form of a webhook', () => {
+  beforeEach(() =>
+    given.get('/secrets', () => ({
+      results: [secret({ name: 'hooks' }), secret({ name: 'hooks-2' })],
+      next: null,
+    })),
+  )
+
+  it('sends types and a reference to the secret', async () => {
+    const asked = vi.fn()
+    const closed = vi.fn()
+    given.post('/webhooks', async (request) => {
+      asked(await request.json())
+      return webhook()
+    })
+    show(<WebhookDialog onClose={closed} />)
+    expect(await screen.findByRole('button', { name: 'Add' })).toHaveAccessibleDescription(
+      'Write the address first.',
+    )
+    await userEvent.type(screen.getByLabelText('Address'), 'https://ops.example.com/hook')
+    await userEvent.type(screen.getByLabelText('Events'), 'migration.*, alert.*')
+    await choose('Secret', 'hooks')
+    await userEvent.click(screen.getByRole('button', { name: 'Add' }))
+    await waitFor(() => expect(closed).toHaveBeenCalled())
+    expect(asked).toHaveBeenCalledWith({
+      url: 'https://ops.example.com/hook',
+      events: ['migration.*', 'alert.*'],
+      secrets: ['${secret:hooks}'],
+      description: '',
+      enabled: true,
+    })
+  })
+
+  it('shows each finding at its field', async () => {
+    given.post('/webhooks', () =>
+      problem(422, 'webhook_invalid', 'The webhook is not valid.', {
+        findings: [
+          finding('url', 'Webhooks are sent with encryption alone.', 'Use https://.'),
+          finding('events[0]', '"No" is no type of events.'),
+          finding('secrets[0]', 'The secret hooks cannot sign.'),
+        ],
+      }),
+    )
+    show(<WebhookDialog onClose={nothing} />)
+    await userEvent.type(await screen.findByLabelText('Address'), 'http://ops')
+    await userEvent.type(screen.getByLabelText('Events'), 'No')
+    await choose('Secret', 'hooks')
+    await userEvent.click(screen.getByRole('button', { name: 'Add' }))
+    await waitFor(() => expect(screen.getByLabelText('Address')).toBeInvalid())
+    expect(screen.getByLabelText('Address')).toHaveAccessibleDescription(/encryption alone. Use https/)
+    expect(screen.getByLabelText('Events')).toHaveAccessibleDescription(/is no type of events/)
+    expect(screen.getByRole('combobox', { name: 'Secret' })).toHaveAccessibleDescription(/cannot sign/)
+  })
+
+  it('exchanges the secret with both for a while, and only of what was read', async () => {
+    const asked = vi.fn()
+    given.patch('/webhooks/:id', async (request) => {
+      asked(request.headers.get('If-Match'), await request.json())
+      return webhook()
+    })
+    show(<WebhookDialog webhook={webhook({ etag: '"7"' })} onClose={nothing} />)
+    await screen.findByRole('button', { name: 'Save' })
+    await choose('Secret', 'hooks-2')
+    await choose('Former secret', 'hooks')
+    await userEvent.click(screen.getByRole('button', { name: 'Save' }))
+    await waitFor(() => expect(asked).toHaveBeenCalled())
+    const [match, body] = asked.mock.calls[0] as [string, object]
+    expect(match).toBe('"7"')
+    expect(body).toMatchObject({ secrets: ['${secret:hooks-2}', '${secret:hooks}'] })
+    expect(body).not.toHaveProperty('enabled')
+  })
+})
+
+function finding(path: string, message: string, suggestion = '') {
+  return { path, code: 'c', message, suggestion, severity: 'error', line: null, column: null }
+}
+
+describe('the list of webhooks', () => {
+  const table = (...webhooks: ReturnType<typeof webhook>[]) =>
+    showRouted(<WebhookTable webhooks={webhooks} onEdit={nothing} onRemove={nothing} onPing={nothing} />)
+
+  it('says in words how an endpoint is doing', async () => {
+    table(
+      webhook({ id: 1, failing_since: '2026-11-21T12:00:00Z' }),
+      webhook({ id: 2, enabled: false, disabled_reason: 'its server answers 410 Gone.' }),
+      webhook({ id: 3, enabled: false }),
+    )
+    const rows = await screen.findAllByRole('row')
+    expect(rows[1]).toHaveTextContent('Failing since')
+    expect(rows[2]).toHaveTextContent('by itself: its server answers 410 Gone.')
+    expect(rows[3]).toHaveTextContent('Off')
+    expect(within(rows[3] as HTMLElement).getByRole('button', { name: 'Try webhook 3 out' })).toHaveAttribute(
+      'aria-disabled',
+      'true',
+    )
+  })
+
+  it('tries an endpoint out and switches it off', async () => {
+    const asked = vi.fn()
+    given.post('/webhooks/1/ping', () => {
+      asked('ping')
+      return delivery({ type: 'webhook.ping', state: 'WAITING' })
+    })
+    given.patch('/webhooks/1', async (request) => {
+      asked(await request.json())
+      return webhook({ enabled: false })
+    })
+    table(webhook())
+    await userEvent.click(await screen.findByRole('button', { name: 'Try webhook 1 out' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Switch webhook 1 off' }))
+    await waitFor(() => expect(asked.mock.calls).toEqual([['ping'], [{ enabled: false }]]))
+  })
+})
+
+describe('deliveries', () => {
+  it('shows what came of each and sends one again', async () => {
+    const asked = vi.fn()
+    given.get('/webhooks/1/deliveries', () => ({
+      results: [
+        delivery({ id: 12, event: 9, state: 'FAILED', response_status: 503, last_error: 'It answers 503.' }),
+        delivery({ id: 11, event: 8, state: 'SENDING' }),
+      ],
+      next: null,
+    }))
+    given.post('/webhooks/1/deliveries/12/retry', () => {
+      asked()
+      return delivery({ id: 12, state: 'WAITING' })
+    })
+    showRouted(<Deliveries webhook={webhook()} onState={nothing} />)
+    const [, failed, sending] = await screen.findAllByRole('row')
+    expect(failed).toHaveTextContent('Failed1503It answers 503.')
+    expect(
+      within(sending as HTMLElement).getByRole('button', { name: 'Send alert.opened of event 8 again' }),
+    ).toHaveAccessibleDescription('It is being sent at this moment.')
+    await userEvent.click(screen.getByRole('button', { name: 'Send alert.opened of event 9 again' }))
+    await waitFor(() => expect(asked).toHaveBeenCalled())
+  })
+
+  it('cannot be sent again while the webhook is off', async () => {
+    given.get('/webhooks/1/deliveries', () => ({ results: [delivery()], next: null }))
+    showRouted(<Deliveries webhook={webhook({ enabled: false })} onState={nothing} />)
+    expect(await screen.findByRole('button', { name: /^Send alert/ })).toHaveAccessibleDescription(
+      'The webhook is switched off.',
+    )
+  })
+})
+
+describe('removing a webhook', () => {
+  it('says what goes with it', async () => {
+    const closed = vi.fn()
+    given.delete('/webhooks/1', () => new Response(null, { status: 204 }))
+    show(<RemoveDialog webhook={webhook()} onClose={closed} />)
+    expect(await screen.findByText(/list of its deliveries is deleted/)).toBeVisible()
+    await userEvent.click(screen.getByRole('button', { name: 'Remove' }))
+    await waitFor(() => expect(closed).toHaveBeenCalled())
+  })
+})

@@ -7,7 +7,7 @@ import re
 import secrets
 import socket
 from functools import cached_property
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from controlplane.shared.keyring import Keyring, open_keyring
 from pipelines.domain.values import byte_size
-from pipelines.domain.webhooks import Reach
+from pipelines.domain.webhooks import Network, Reach
 
 HOST_NAME = re.compile(r"^[a-z0-9][a-z0-9-]{0,62}$")
 
@@ -78,7 +78,7 @@ class Environment(BaseSettings):
     checkpoint_days: float = Field(default=7, gt=0)
     webhook_days: float = Field(default=30, ge=1)
     webhook_http: bool = False
-    webhook_networks: Annotated[list[IPv4Network | IPv6Network], NoDecode] = []
+    webhook_networks: Annotated[list[Network], NoDecode] = []
     debug: bool = False
     https: bool = False
     web_port: int = Field(default=8000, ge=1, le=65535)
@@ -89,12 +89,19 @@ class Environment(BaseSettings):
     secret_keys: SecretStr | None = None
     secret_key_file: Path | None = None
 
-    @field_validator(
-        "allowed_hosts", "trusted_origins", "env_references", "interceptors", "webhook_networks", mode="before"
-    )
+    @field_validator("allowed_hosts", "trusted_origins", "env_references", "interceptors", mode="before")
     @classmethod
     def _comma_separated(cls, value: Any) -> Any:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @field_validator("webhook_networks", mode="before")
+    @classmethod
+    def _are_networks(cls, value: Any) -> list[Network]:
+        given = value.split(",") if isinstance(value, str) else map(str, value)
+        try:
+            return [ip_network(each.strip()) for each in given if each.strip()]
+        except ValueError as error:
+            raise ValueError(f"is not a list of networks such as 10.20.0.0/16,fd00:1::/64: {error}") from None
 
     @field_validator("state", "cache")
     @classmethod

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from controlplane import environment
+from pipelines.domain.webhooks import Reach
 
 
 def load(monkeypatch: pytest.MonkeyPatch, **variables: str) -> environment.Environment:
@@ -39,6 +41,14 @@ def test_every_problem_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     text = str(refusal.value)
     for name in ("WEB_PORT", "HOST", "REDIS_URL", "DATABASE_URL", "DEBUG"):
         assert f"HEADGATE_{name}: " in text
+
+
+def test_networks_that_webhooks_may_reach_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load(monkeypatch).webhook_reach == Reach()
+    reach = load(monkeypatch, WEBHOOK_NETWORKS="10.20.0.0/16, fd00:1::/64,", WEBHOOK_HTTP="true").webhook_reach
+    assert reach == Reach(http=True, networks=(ip_network("10.20.0.0/16"), ip_network("fd00:1::/64")))
+    with pytest.raises(environment.InvalidEnvironment, match=r"WEBHOOK_NETWORKS: .*10\.20\.0\.1/16 has host bits set"):
+        load(monkeypatch, WEBHOOK_NETWORKS="10.20.0.1/16")
 
 
 def test_a_database_server_needs_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

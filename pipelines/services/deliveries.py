@@ -57,11 +57,10 @@ def plan(*, settled: int) -> int:
 
 def _missing(hooks: Sequence[Webhook], seen: Sequence[tuple[int, str]]) -> list[tuple[int, int]]:
     """Pairs of endpoint and event without a delivery."""
+    kinds = {kind for _, kind in seen} - {PING}
+    choices = [(hook, {kind for kind in kinds if wants(hook.events, kind)}) for hook in hooks]
     wanted = [
-        (hook.pk, event)
-        for hook in hooks
-        for event, kind in seen
-        if event > hook.cursor and kind != PING and wants(hook.events, kind)
+        (hook.pk, event) for hook, chosen in choices for event, kind in seen if kind in chosen and event > hook.cursor
     ]
     if not wanted:
         return []

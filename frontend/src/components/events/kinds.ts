@@ -47,6 +47,7 @@ const KINDS: Record<string, EventLook> = {
   'secret.created': { icon: IconKey, tone: 'held', word: 'Secret stored' },
   'secret.replaced': { icon: IconKey, tone: 'held', word: 'Secret replaced' },
   'secret.deleted': { icon: IconKey, tone: 'held', word: 'Secret deleted' },
+  'webhook.disabled': { icon: IconPlugConnectedX, tone: 'bad', word: 'Webhook off' },
   'ledger.gap': { icon: IconAlertTriangle, tone: 'bad', word: 'Gap' },
   'ledger.overlap': { icon: IconAlertTriangle, tone: 'bad', word: 'Overlap' },
 }

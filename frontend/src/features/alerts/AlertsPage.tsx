@@ -122,7 +122,7 @@ function AlertTable({ alerts }: { alerts: Alert[] }) {
   )
 }
 
-/** A pipeline, a host, a consumer group, or what its key names. */
+/** A pipeline, a host, a webhook, a consumer group, or what its key names. */
 function About({ alert }: { alert: Alert }) {
   if (alert.pipeline) {
     return (
@@ -132,6 +132,13 @@ function About({ alert }: { alert: Alert }) {
     )
   }
   if (alert.rule === 'host_silent') return <Link to="/hosts">{alert.key}</Link>
+  if (typeof alert.data.webhook === 'number') {
+    return (
+      <Link to="/webhooks" search={{ id: alert.data.webhook }}>
+        {alert.key}
+      </Link>
+    )
+  }
   return typeof alert.data.group === 'string' ? alert.data.group : alert.key
 }
 

@@ -74,7 +74,7 @@ export function WebhookTable({ webhooks, onEdit, onRemove, onPing }: WebhookTabl
               <Ago at={webhook.last_success_at} />
             </td>
             <td>
-              <Group gap="xs" justify="flex-end" wrap="nowrap">
+              <Group gap="xs" justify="flex-end">
                 <ReasonButton
                   variant="default"
                   size="compact-xs"

@@ -258,8 +258,13 @@ def test_one_slow_endpoint_holds_nobody_up(time: Time) -> None:
     worker.turn()
     for _ in range(AT_ONCE_EACH):
         assert got.acquire(timeout=60)
-    while not Delivery.objects.filter(webhook__url__contains="quick", state=DeliveryState.DELIVERED).count() > 8:
+
+    def all_quick_ones() -> bool:
         worker.turn()
+        quick = Delivery.objects.filter(webhook__url__contains="quick", state=DeliveryState.DELIVERED)
+        return quick.count() == AT_ONCE_EACH + 2
+
+    wait_for(all_quick_ones, "what goes to the quick endpoint")
     assert Delivery.objects.filter(webhook__url__contains="slow", state=DeliveryState.SENDING).count() == AT_ONCE_EACH
     release.set()
     worker.finish()

@@ -157,7 +157,7 @@ def test_an_attempt_is_bounded_as_a_whole(answer: list[bytes]) -> None:
 
 def test_a_failure_whose_words_drip_is_known_by_its_status() -> None:
     with raw_server([b"HTTP/1.1 410 Gone\r\nContent-Length: 9999\r\n\r\n", *[b"x"] * 200], gap=0.05) as port:
-        assert HttpPosts(LOOPBACK, seconds=0.5).post(f"http://127.0.0.1:{port}/", HEADERS, b"{}").status == 410
+        assert HttpPosts(LOOPBACK, seconds=2.0).post(f"http://127.0.0.1:{port}/", HEADERS, b"{}").status == 410
 
 
 def test_a_look_up_that_hangs_is_bounded_too() -> None:

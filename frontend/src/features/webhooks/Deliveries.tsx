@@ -107,10 +107,10 @@ function DeliveryTable({ webhook, deliveries }: { webhook: Webhook; deliveries: 
                 variant="default"
                 reason={cannotRetry(webhook, delivery)}
                 loading={retry.isPending && retry.variables.id === delivery.id}
-                aria-label={`Send ${delivery.type} of event ${delivery.event} again`}
+                aria-label={`${retryWord(delivery)} ${delivery.type} of event ${delivery.event}`}
                 onClick={() => retry.mutate(delivery)}
               >
-                {delivery.state === 'DELIVERED' ? 'Send again' : 'Retry'}
+                {retryWord(delivery)}
               </ReasonButton>
             </td>
           </tr>
@@ -119,6 +119,8 @@ function DeliveryTable({ webhook, deliveries }: { webhook: Webhook; deliveries: 
     </>
   )
 }
+
+const retryWord = ({ state }: WebhookDelivery) => (state === 'DELIVERED' ? 'Send again' : 'Retry')
 
 function cannotRetry(webhook: Webhook, delivery: WebhookDelivery): string | null {
   if (!webhook.enabled) return 'The webhook is switched off.'

@@ -80,7 +80,7 @@ export function WebhookTable({ webhooks, onEdit, onRemove, onPing }: WebhookTabl
                   size="compact-xs"
                   reason={webhook.enabled ? null : 'It is switched off.'}
                   loading={ping.isPending && ping.variables.id === webhook.id}
-                  aria-label={`Try webhook ${webhook.id} out`}
+                  aria-label={`Try out webhook ${webhook.id}`}
                   onClick={() => ping.mutate(webhook)}
                 >
                   Try out
@@ -89,7 +89,7 @@ export function WebhookTable({ webhooks, onEdit, onRemove, onPing }: WebhookTabl
                   variant="default"
                   size="compact-xs"
                   loading={turn.isPending && turn.variables.id === webhook.id}
-                  aria-label={`Switch webhook ${webhook.id} ${webhook.enabled ? 'off' : 'on'}`}
+                  aria-label={`Switch ${webhook.enabled ? 'off' : 'on'} webhook ${webhook.id}`}
                   onClick={() => turn.mutate(webhook)}
                 >
                   {webhook.enabled ? 'Switch off' : 'Switch on'}

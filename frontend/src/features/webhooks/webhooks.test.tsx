@@ -107,7 +107,7 @@ describe('the list of webhooks', () => {
     expect(rows[1]).toHaveTextContent('Failing since')
     expect(rows[2]).toHaveTextContent('by itself: its server answers 410 Gone.')
     expect(rows[3]).toHaveTextContent('Off')
-    expect(within(rows[3] as HTMLElement).getByRole('button', { name: 'Try webhook 3 out' })).toHaveAttribute(
+    expect(within(rows[3] as HTMLElement).getByRole('button', { name: 'Try out webhook 3' })).toHaveAttribute(
       'aria-disabled',
       'true',
     )
@@ -124,8 +124,8 @@ describe('the list of webhooks', () => {
       return webhook({ enabled: false })
     })
     table(webhook())
-    await userEvent.click(await screen.findByRole('button', { name: 'Try webhook 1 out' }))
-    await userEvent.click(screen.getByRole('button', { name: 'Switch webhook 1 off' }))
+    await userEvent.click(await screen.findByRole('button', { name: 'Try out webhook 1' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Switch off webhook 1' }))
     await waitFor(() => expect(asked.mock.calls).toEqual([['ping'], [{ enabled: false }]]))
   })
 })
@@ -148,16 +148,16 @@ describe('deliveries', () => {
     const [, failed, sending] = await screen.findAllByRole('row')
     expect(failed).toHaveTextContent('Failed1503It answers 503.')
     expect(
-      within(sending as HTMLElement).getByRole('button', { name: 'Send alert.opened of event 8 again' }),
+      within(sending as HTMLElement).getByRole('button', { name: 'Retry alert.opened of event 8' }),
     ).toHaveAccessibleDescription('It is being sent at this moment.')
-    await userEvent.click(screen.getByRole('button', { name: 'Send alert.opened of event 9 again' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Retry alert.opened of event 9' }))
     await waitFor(() => expect(asked).toHaveBeenCalled())
   })
 
   it('cannot be sent again while the webhook is off', async () => {
     given.get('/webhooks/1/deliveries', () => ({ results: [delivery()], next: null }))
     showRouted(<Deliveries webhook={webhook({ enabled: false })} onState={nothing} />)
-    expect(await screen.findByRole('button', { name: /^Send alert/ })).toHaveAccessibleDescription(
+    expect(await screen.findByRole('button', { name: /^Send again alert/ })).toHaveAccessibleDescription(
       'The webhook is switched off.',
     )
   })

@@ -1,6 +1,7 @@
 """The web process: `uvicorn controlplane.asgi:application`."""
 
 import os
+from importlib import import_module
 
 from django.core.asgi import get_asgi_application
 
@@ -9,4 +10,5 @@ from controlplane.shared.collector import spare_what_stays
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
 
 application = get_asgi_application()
+import_module("controlplane.urls")  # and every view; Django would load them with the first request
 spare_what_stays()

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from django.core import signing
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Q, QuerySet
 from pydantic import BaseModel, Field
 from rest_framework.response import Response
 
@@ -20,7 +20,7 @@ DEFAULT_LIMIT = 50
 MAX_LIMIT = 1_000
 
 Item = TypeVar("Item")
-Row = TypeVar("Row", bound=Model)
+Row = TypeVar("Row")
 
 
 class Page(View, Generic[Item]):
@@ -56,7 +56,10 @@ def each(show: Callable[[Row], BaseModel]) -> Callable[[Sequence[Row]], list[Bas
 
 
 def page(
-    rows: QuerySet[Row], keys: Sequence[str], query: PageQuery, show: Callable[[Sequence[Row]], Iterable[BaseModel]]
+    rows: QuerySet[Any, Row],
+    keys: Sequence[str],
+    query: PageQuery,
+    show: Callable[[Sequence[Row]], Iterable[BaseModel]],
 ) -> Response:
     """Answer with one page of `rows`, ordered by `keys`: all ascending or all descending (`-`), the last one unique.
 
@@ -84,7 +87,7 @@ def _after(names: list[str], *, descending: bool, values: list[Any] | None) -> Q
     return condition
 
 
-def _write(row: Model, names: list[str], salt: str) -> str:
+def _write(row: object, names: list[str], salt: str) -> str:
     values = [getattr(row, name) for name in names]
     return signing.dumps([str(v) if isinstance(v, datetime | UUID) else v for v in values], salt=salt, compress=True)
 

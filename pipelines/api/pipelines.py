@@ -37,6 +37,7 @@ from pipelines.selectors.pipelines import (
     get_pipeline,
     listed_pipelines,
     pipeline_views,
+    pipelines,
     status_view,
 )
 from pipelines.services import archive, definitions
@@ -60,7 +61,7 @@ class PipelineList(View):
     def get(self, request: Request) -> Response:
         """List pipelines by name."""
         query = self.query(PipelinesQuery)
-        return page(_matching(query), ["name"], query, lambda rows: pipeline_views(rows, self.role))
+        return page(listed_pipelines(_matching(query)), ["name"], query, lambda rows: pipeline_views(rows, self.role))
 
     @extend_schema(
         operation_id="create_pipeline",
@@ -83,7 +84,7 @@ class PipelineList(View):
 
 
 def _matching(query: PipelinesQuery) -> QuerySet[Pipeline]:
-    found = listed_pipelines()
+    found = pipelines()
     if query.phase is not None:
         found = found.filter(phase=query.phase)
     if query.q:

@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 
 from pipelines.domain.states import OperationKind, OperationState
 from pipelines.models import Operation
-from pipelines.selectors.views import OpenOperation, OperationError, OperationView, StepView
+from pipelines.selectors.views import OperationError, OperationView, StepView
 
 
 def operations(*, pipeline: str | None = None) -> QuerySet[Operation]:
@@ -37,10 +37,3 @@ def _error(error: dict[str, str] | None) -> OperationError | None:
     if error is None:
         return None
     return OperationError(code=error["code"], message=error["message"], hint=error.get("hint", ""))
-
-
-def short_view(operation: Operation | None) -> OpenOperation | None:
-    """An open operation in short."""
-    if operation is None:
-        return None
-    return OpenOperation(id=operation.id, kind=OperationKind(operation.kind), state=OperationState(operation.state))

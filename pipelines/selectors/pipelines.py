@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple, cast
+from uuid import UUID
 
 import yaml
-from django.db.models import Count, F, QuerySet
-from django.utils.functional import cached_property
+from django.db.models import Count, F, FilteredRelation, Q, QuerySet
 
 from controlplane.shared.errors import NotFound
 from pipelines.domain.actions import Situation, allowed_actions
 from pipelines.domain.conditions import Condition, ConditionStatus, ConditionType, Known, completed, headline
 from pipelines.domain.findings import Finding
 from pipelines.domain.roles import Role
-from pipelines.domain.states import LIVE_PHASES, DesiredState, Phase, StopReason
-from pipelines.models import Operation, Pipeline, Run
+from pipelines.domain.states import (
+    LIVE_PHASES,
+    DesiredState,
+    OperationKind,
+    OperationState,
+    Phase,
+    RunRole,
+    RunState,
+    StopReason,
+)
+from pipelines.models import Host, Pipeline, Run
 from pipelines.selectors.hosts import supervised
 from pipelines.selectors.live import component_views, intake_views, live_view, query_views, recorded_frame
-from pipelines.selectors.operations import short_view
 from pipelines.selectors.positions import choice_views
 from pipelines.selectors.runs import living_runs, run_view, runs
-from pipelines.selectors.situations import migrating, open_operations, situation
+from pipelines.selectors.situations import is_open, migrating
 from pipelines.selectors.views import (
     AllowedActionView,
     ArchivedPipelineView,
     ConditionView,
     LiveView,
+    OpenOperation,
     PipelineDetailView,
     PipelineView,
     StatusView,
@@ -36,25 +45,63 @@ from pipelines.selectors.views import (
 )
 
 LAST_RUNS = 5
-_NOT_LISTED = (
-    "conditions", "findings", "drain_on_stop", "force_stop", "restart_run", "restart_boot_id", "restart_boottime",
-    "closed_lineage",
-)  # fmt: skip
+
+
+class Listed(NamedTuple):
+    """What a list shows of a pipeline, as the database has it: its columns, the number and the role of its current
+    revision, its open operation, its living run with what that reports of itself (`live`: None before it does), and the
+    stage of the migration that holds it."""
+
+    name: str
+    description: str
+    labels: dict[str, str]
+    desired_state: str
+    phase: str
+    phase_since: datetime
+    phase_reason: str
+    phase_message: str
+    stop_reason: str | None
+    generation: int
+    observed_generation: int
+    host_id: str | None
+    created_at: datetime
+    updated_at: datetime
+    version: int
+    restart_count: int
+    restart_at: datetime | None
+    revision_number: int | None
+    revision_role: int | None
+    operation_id: UUID | None
+    operation_kind: str | None
+    operation_state: str | None
+    run_id: int | None
+    live: dict[str, Any] | None
+    migrating: str
 
 
 def pipelines() -> QuerySet[Pipeline]:
-    """Every pipeline that was not deleted."""
+    """Every pipeline that was not deleted, with what `Listed` adds to its columns: at most one row of each table joins,
+    since one operation at most is open of a pipeline and one run lives."""
     present = Pipeline.objects.filter(archived_at=None)
-    return present.annotate(
+    joined = present.annotate(
+        opened=FilteredRelation("operations", condition=is_open("operations__")),
+        living=FilteredRelation("runs", condition=~Q(runs__state=RunState.ENDED) & Q(runs__role=RunRole.ACTIVE)),
+    )
+    return joined.annotate(
         revision_number=F("current_revision__number"),
         revision_role=F("current_revision__required_role"),
+        operation_id=F("opened__id"),
+        operation_kind=F("opened__kind"),
+        operation_state=F("opened__state"),
+        run_id=F("living__id"),
+        live=F("living__observed__live"),
         migrating=migrating(),
     )
 
 
-def listed_pipelines() -> QuerySet[Pipeline]:
-    """The same with what a list shows: a thousand pipelines share the rows of a few hosts."""
-    return pipelines().prefetch_related("host").defer(*_NOT_LISTED)
+def listed_pipelines(found: QuerySet[Pipeline]) -> QuerySet[Pipeline, Listed]:
+    """The same with what a list shows: of a thousand pipelines, making their models is most of what a list costs."""
+    return cast("QuerySet[Pipeline, Listed]", found.values_list(*Listed._fields, named=True))
 
 
 def get_pipeline(name: str) -> Pipeline:
@@ -67,58 +114,25 @@ def get_pipeline(name: str) -> Pipeline:
     return pipeline
 
 
-class Surroundings:
-    """The open operations and living runs of some pipelines, read at once; `revisions`: the runs with theirs."""
-
-    def __init__(self, pipelines: Iterable[Pipeline], *, revisions: bool = False) -> None:
-        self._ids = [pipeline.id for pipeline in pipelines]
-        self._revisions = revisions
-
-    @cached_property
-    def operations(self) -> dict[Any, Operation]:
-        """Open operation by pipeline."""
-        found = open_operations().filter(pipeline__in=self._ids)
-        return {operation.pipeline_id: operation for operation in found}
-
-    @cached_property
-    def runs(self) -> dict[Any, Run]:
-        """Living run by pipeline."""
-        return self._whole(self._ids)
-
-    @cached_property
-    def figures(self) -> dict[Any, LiveView]:
-        """What the living runs report of themselves, by pipeline. It is little of a status, and of a thousand statuses
-        the whole would be most of what a list costs."""
-        told = dict(self._living(self._ids).values_list("pipeline_id", "observed__live"))
-        silent = [pipeline_id for pipeline_id, live in told.items() if live is None]
-        whole = self._whole(silent) if silent else {}
-        return {
-            pipeline_id: live_view(whole.get(pipeline_id)) if live is None else LiveView.model_validate(live)
-            for pipeline_id, live in told.items()
-        }
-
-    def _whole(self, ids: Sequence[Any]) -> dict[Any, Run]:
-        found = self._living(ids)
-        whole = found.select_related("revision").defer("revision__definition") if self._revisions else found
-        return {run.pipeline_id: run for run in whole.defer("identity")}
-
-    def _living(self, ids: Sequence[Any]) -> QuerySet[Run]:
-        return living_runs().filter(pipeline__in=ids)
+def _living(found: Iterable[Pipeline]) -> QuerySet[Run]:
+    return living_runs().filter(pipeline__in=[pipeline.id for pipeline in found]).defer("identity")
 
 
-def pipeline_views(found: Sequence[Pipeline], role: Role) -> list[PipelineView]:
+def _as_listed(pipeline: Pipeline) -> Listed:
+    return Listed(*(getattr(pipeline, name) for name in Listed._fields))
+
+
+def pipeline_views(found: Sequence[Listed], role: Role) -> list[PipelineView]:
     """Pipelines as the API shows them to a role."""
-    around = Surroundings(found)
-    return [PipelineView(**_listed(pipeline, around, role)) for pipeline in found]
+    return [PipelineView(**fields) for fields in _all_fields(found, role)]
 
 
 def detail_view(pipeline: Pipeline, role: Role) -> PipelineDetailView:
     """A pipeline with its definition."""
     revision = pipeline.current_revision
     definition = revision.definition if revision else {}
-    return PipelineDetailView(
-        **_listed(pipeline, Surroundings([pipeline]), role), definition=definition, definition_yaml=as_yaml(definition)
-    )
+    (fields,) = _all_fields([_as_listed(pipeline)], role)
+    return PipelineDetailView(**fields, definition=definition, definition_yaml=as_yaml(definition))
 
 
 def as_yaml(definition: dict[str, Any]) -> str:
@@ -128,18 +142,23 @@ def as_yaml(definition: dict[str, Any]) -> str:
 
 def etag(pipeline: Pipeline) -> str:
     """The entity tag of what a person may edit."""
-    return f'"{pipeline.version}"'
+    return _etag(pipeline.version)
 
 
-def _listed(pipeline: Pipeline, around: Surroundings, role: Role) -> dict[str, Any]:
-    return _fields(pipeline, around.operations.get(pipeline.id), around.figures.get(pipeline.id), role)
+def _etag(version: int) -> str:
+    return f'"{version}"'
 
 
-def _fields(pipeline: Pipeline, operation: Operation | None, figures: LiveView | None, role: Role) -> dict[str, Any]:
-    """`figures`: those of its living run; None without one."""
-    live, known = figures or LiveView(), _known(pipeline)
-    starter = Role(pipeline.revision_role or Role.OPERATOR)  # type: ignore[attr-defined]
-    now = situation(pipeline, operation, figures is not None, starter, pipeline.migrating)  # type: ignore[attr-defined]
+def _all_fields(found: Sequence[Listed], role: Role) -> list[dict[str, Any]]:
+    heard, silent = _heard(), [each.run_id for each in found if each.run_id is not None and each.live is None]
+    unread = Run.objects.in_bulk(silent) if silent else {}
+    return [_fields(each, heard, unread, role) for each in found]
+
+
+def _fields(pipeline: Listed, heard: Mapping[str, _Heard], unread: Mapping[int, Run], role: Role) -> dict[str, Any]:
+    """`unread`: living runs whose figures are in their reports alone."""
+    known = _known(pipeline, heard)
+    live = LiveView.model_validate(pipeline.live) if pipeline.live else live_view(unread.get(pipeline.run_id or 0))
     return {
         "name": pipeline.name,
         "description": pipeline.description,
@@ -153,18 +172,36 @@ def _fields(pipeline: Pipeline, operation: Operation | None, figures: LiveView |
         "stop_reason": StopReason(pipeline.stop_reason) if pipeline.stop_reason else None,
         "generation": pipeline.generation,
         "observed_generation": pipeline.observed_generation,
-        "revision": pipeline.revision_number,  # type: ignore[attr-defined]
+        "revision": pipeline.revision_number,
         "host": pipeline.host_id,
         "created_at": pipeline.created_at,
         "updated_at": pipeline.updated_at,
-        "etag": etag(pipeline),
+        "etag": _etag(pipeline.version),
         "live": live,
         "restart_count": pipeline.restart_count,
         "next_restart_at": pipeline.restart_at,
         "supervised": known.supervised,
-        "operation": short_view(operation),
-        "allowed_actions": _actions(now, role),
+        "operation": _operation(pipeline),
+        "allowed_actions": _actions(_situation(pipeline, known), role),
     }
+
+
+def _operation(pipeline: Listed) -> OpenOperation | None:
+    if pipeline.operation_id is None:
+        return None
+    kind, state = pipeline.operation_kind or "", pipeline.operation_state or ""
+    return OpenOperation(id=pipeline.operation_id, kind=OperationKind(kind), state=OperationState(state))
+
+
+def _situation(pipeline: Listed, known: Known) -> Situation:
+    return Situation(
+        desired=known.desired,
+        phase=known.phase,
+        operation=OperationKind(pipeline.operation_kind) if pipeline.operation_kind else None,
+        has_live_run=pipeline.run_id is not None,
+        starter=Role(pipeline.revision_role or Role.OPERATOR),
+        migrating=pipeline.migrating,
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -173,27 +210,44 @@ def _actions(now: Situation, role: Role) -> list[AllowedActionView]:
     return [allowed_action_view(each) for each in allowed_actions(now, role)]
 
 
-def _known(pipeline: Pipeline) -> Known:
+class _Heard(NamedTuple):
+    """What is heard of a host's supervisor."""
+
+    supervised: bool
+    seen_at: datetime | None
+
+
+def _heard() -> dict[str, _Heard]:
+    """By host; a thousand pipelines share the rows of a few."""
+    hosts = Host.objects.only("seen_at")
+    return {host.name: _Heard(supervised(host), host.seen_at) for host in hosts}
+
+
+_NOBODY = _Heard(supervised(None), None)
+
+
+def _known(pipeline: Listed, heard: Mapping[str, _Heard]) -> Known:
+    host = heard.get(pipeline.host_id or "", _NOBODY)
     return Known(
         desired=DesiredState(pipeline.desired_state),
         phase=Phase(pipeline.phase),
         phase_since=pipeline.phase_since,
         phase_message=pipeline.phase_message,
-        supervised=supervised(pipeline.host),
+        supervised=host.supervised,
         host=pipeline.host_id,
-        host_seen_at=pipeline.host.seen_at if pipeline.host else None,
+        host_seen_at=host.seen_at,
     )
 
 
 def status_view(pipeline: Pipeline, role: Role) -> StatusView:
     """Everything that is known of a pipeline now."""
-    around = Surroundings([pipeline], revisions=True)
-    run = around.runs.get(pipeline.id)
-    fields = _fields(pipeline, around.operations.get(pipeline.id), live_view(run) if run else None, role)
+    listed, heard = _as_listed(pipeline), _heard()
+    run = _living([pipeline]).select_related("revision").defer("revision__definition").first()
+    fields = _fields(listed, heard, {run.id: run} if run else {}, role)
     return StatusView(
         **fields,
         lag=fields["live"].lag_records,
-        conditions=[_condition_view(each) for each in completed(_recorded(pipeline), _known(pipeline))],
+        conditions=[_condition_view(each) for each in completed(_recorded(pipeline), _known(listed, heard))],
         run=run_view(run) if run else None,
         runs=[run_view(each) for each in runs(pipeline=pipeline).order_by("-number")[:LAST_RUNS]],
         queries=query_views(run),
@@ -237,12 +291,12 @@ MAX_MOVING = 500
 
 def live_frames(name: str | None) -> list[dict[str, Any]]:
     """The `live` frames of what moves now, of one pipeline or all."""
-    found = pipelines().filter(phase__in=MOVING)
+    found = Pipeline.objects.filter(archived_at=None, phase__in=MOVING)
     if name is not None:
         found = found.filter(name=name)
     moving = list(found.order_by("name")[:MAX_MOVING])
-    around = Surroundings(moving)
-    return [recorded_frame(pipeline, around.runs.get(pipeline.id)) for pipeline in moving]
+    living = {run.pipeline_id: run for run in _living(moving)}
+    return [recorded_frame(pipeline, living.get(pipeline.id)) for pipeline in moving]
 
 
 def archived() -> QuerySet[Pipeline]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.db.models import OuterRef, QuerySet, Subquery, Value
+from django.db.models import OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from pipelines.domain.actions import Situation
@@ -25,9 +25,15 @@ STEERING = [stage.value for stage in STEERING_STAGES]
 SIDE_KINDS = [kind.value for kind in SIDE_OPERATIONS]
 
 
+def is_open(path: str = "") -> Q:
+    """The condition of an operation under way that changes what its pipeline does; `path`: the lookups that lead to
+    the operation."""
+    return Q(**{f"{path}state__in": OPEN_STATES}) & ~Q(**{f"{path}kind__in": SIDE_KINDS})
+
+
 def open_operations() -> QuerySet[Operation]:
     """Operations under way that change what their pipeline does; at most one of each pipeline."""
-    return Operation.objects.filter(state__in=OPEN_STATES).exclude(kind__in=SIDE_KINDS)
+    return Operation.objects.filter(is_open())
 
 
 def open_operation(pipeline: Pipeline) -> Operation | None:

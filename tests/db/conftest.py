@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import pytest
 import uvicorn
 
-import controlplane.urls  # noqa: F401 - hosts are silent after seconds: no first request is to import all views first
 from controlplane.asgi import application
 from pipelines.domain.roles import Role
 from pipelines.services import access

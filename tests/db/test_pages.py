@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from django.test import Client
 from pytest_django import Settings
+
+from tests.settings import BASE_DIR
 
 pytestmark = pytest.mark.django_db
 
@@ -63,3 +67,15 @@ def test_the_documentation_of_the_api_brings_its_own_scripts(admin_client: Clien
     response = admin_client.get(asset)
     assert response.status_code == 200
     assert "Access-Control-Allow-Origin" not in response.headers
+
+
+def test_the_web_process_has_loaded_every_view_before_it_spares_what_stays_from_the_collector() -> None:
+    program = (
+        "import sys, controlplane.asgi; there = set(sys.modules)\n"
+        "from django.test import Client; answer = Client(SERVER_NAME='localhost').get('/api/v1/nothing')\n"
+        "print(answer.status_code, sorted(m for m in set(sys.modules) - there if m.split('.')[0] == 'pipelines'))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], cwd=BASE_DIR, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert found.stdout.splitlines()[-1] == "404 []"

@@ -115,6 +115,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_SETTINGS": {"persistAuthorization": False},
     "COMPONENT_SPLIT_REQUEST": False,
     "ENABLE_DJANGO_DEPLOY_CHECK": False,
+    "ENUM_NAME_OVERRIDES": {"PauseOnTimeout": ["abort", "stay"], "DrainOnTimeout": ["abort", "stop"]},
 }
 
 DJANGO_STRUCTLOG_USER_ID_FIELD = "username"

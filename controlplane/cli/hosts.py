@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import typer
@@ -10,6 +10,14 @@ import typer
 from controlplane.cli.session import AsJson, Name, begin, path
 
 HostName = Annotated[str, typer.Argument(help="The host's name.", metavar="HOST")]
+Late = Annotated[
+    Literal["abort", "stop"] | None,
+    typer.Option(
+        "--on-timeout",
+        help="If an agent's drain does not end within drain_timeout: it goes on, and is asked again in ten minutes "
+        "(abort), or it is stopped (stop).",
+    ),
+]
 
 app = typer.Typer(
     help="Show hosts and what they have room for; drain one before work on it.",
@@ -55,9 +63,10 @@ def show(ctx: typer.Context, host: HostName, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def drain(ctx: typer.Context, host: HostName, as_json: AsJson = False) -> None:
+def drain(ctx: typer.Context, host: HostName, on_timeout: Late = None, as_json: AsJson = False) -> None:
     """Let a host take no new agents, and move what is not tied to it, one after another, where there is room."""
-    _, found = begin(ctx, as_json=as_json).post(_path(host, "drain"), {})
+    body = {"on_timeout": on_timeout} if on_timeout else {}
+    _, found = begin(ctx, as_json=as_json).post(_path(host, "drain"), body)
     _tell(found, as_json=as_json)
 
 

@@ -28,6 +28,13 @@ StopLate = Annotated[
         help="If the drain does not end within drain_timeout: stop without it (stop), or go on as before (abort).",
     ),
 ]
+RestartLate = Annotated[
+    Literal["abort", "stop"] | None,
+    typer.Option(
+        "--on-timeout",
+        help="If the drain does not end within drain_timeout: go on as before (abort), or stop without it (stop).",
+    ),
+]
 
 DEFAULT_TIMEOUT_S = 300.0
 
@@ -93,12 +100,13 @@ def force_stop(
 def restart(
     ctx: typer.Context,
     name: Name,
+    on_timeout: RestartLate = None,
     wait: Wait = False,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     as_json: AsJson = False,
 ) -> None:
-    """Stop a pipeline and start it again."""
-    _act(ctx, "restart", name, {}, wait=wait, timeout=timeout, as_json=as_json)
+    """Drain a pipeline, end its process and start it again."""
+    _act(ctx, "restart", name, _given(on_timeout=on_timeout), wait=wait, timeout=timeout, as_json=as_json)
 
 
 def _given(**options: object) -> dict[str, Any]:

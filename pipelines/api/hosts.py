@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.base import PipelineView, View, answer, idempotent
-from pipelines.api.requests import ActionBody, DeclareLostBody
+from pipelines.api.requests import ActionBody, DeclareLostBody, DrainBody
 from pipelines.domain.roles import Role
 from pipelines.selectors import capacity, views
 from pipelines.selectors.runs import run_view
@@ -37,12 +37,11 @@ class DrainHost(View):
 
     roles = {"POST": Role.ADMIN}
 
-    @extend_schema(operation_id="drain_host", request=ActionBody, responses=views.HostDetailView)
+    @extend_schema(operation_id="drain_host", request=DrainBody, responses=views.HostDetailView)
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Take no new agents, and move each pipeline that is not tied to the host once another has room for it."""
-        self.body(ActionBody)
-        hosts.drain(name=name, actor=self.actor)
+        hosts.drain(name=name, actor=self.actor, on_timeout=self.body(DrainBody).on_timeout)
         return answer(capacity.host(name))
 
 

@@ -18,7 +18,7 @@ from controlplane.shared.errors import Conflict, NotFound
 from pipelines.api.base import PipelineView, View, answer, idempotent, in_place_of
 from pipelines.api.openapi import query_parameters
 from pipelines.api.paging import Page, each, page
-from pipelines.api.requests import ActionBody, PauseBody, PipelineQuery, StopBody, WaitQuery
+from pipelines.api.requests import ActionBody, PauseBody, PipelineQuery, RestartBody, StopBody, WaitQuery
 from pipelines.api.rights import require_rights
 from pipelines.domain.actions import CONSEQUENCES, Action, allowed_actions
 from pipelines.domain.operations import OnTimeout
@@ -85,7 +85,6 @@ ResumePipeline = _action(OperationKind.RESUME, "Resume a paused pipeline.")
 ForceStopPipeline = _action(
     OperationKind.FORCE_STOP, f"Stop by force, after a dump of the stacks. {CONSEQUENCES[Action.FORCE_STOP]}"
 )
-RestartPipeline = _action(OperationKind.RESTART, "Drain, end the process and start a new one.")
 
 
 class PausePipeline(ActionView):
@@ -116,6 +115,23 @@ class StopPipeline(ActionView):
         """Stop: the process ends. With `drain` the batch in hand and what was read is written first."""
         body = self.body(StopBody)
         return self.perform(drain=body.drain, on_timeout=body.on_timeout)
+
+
+class RestartPipeline(ActionView):
+    """A new process in place of the old one."""
+
+    action = OperationKind.RESTART
+
+    @extend_schema(
+        operation_id="restart_pipeline",
+        description="Drain, end the process and start a new one.",
+        request=RestartBody,
+        responses={202: views.OperationView},
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        """Restart; `on_timeout` says what follows where the batch in hand does not end in time."""
+        return self.perform(on_timeout=self.body(RestartBody).on_timeout)
 
 
 class OperationList(View):

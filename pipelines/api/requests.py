@@ -88,13 +88,27 @@ class StopBody(Shape):
     was."""
 
     drain: bool = True
-    on_timeout: Literal[OnTimeout.STOP, OnTimeout.ABORT] = OnTimeout.STOP
+    on_timeout: Literal[OnTimeout.ABORT, OnTimeout.STOP] = OnTimeout.STOP
 
     @model_validator(mode="after")
     def _drains_what_it_may_give_up(self) -> Self:
         if self.on_timeout is OnTimeout.ABORT and not self.drain:
             raise ValueError("without drain there is nothing to give up: leave on_timeout out")
         return self
+
+
+class RestartBody(Shape):
+    """`on_timeout`: what follows where the batch in hand does not end within the drain_timeout of the definition:
+    `abort`, the pipeline goes on as it was, or `stop`, the ladder of a stop begins."""
+
+    on_timeout: Literal[OnTimeout.ABORT, OnTimeout.STOP] = OnTimeout.ABORT
+
+
+class DrainBody(Shape):
+    """`on_timeout`: what becomes of an agent that does not end its batch in hand within the drain_timeout of its
+    definition: `abort`, it goes on and is asked again after ten minutes, or `stop`, the ladder of a stop begins."""
+
+    on_timeout: Literal[OnTimeout.ABORT, OnTimeout.STOP] = OnTimeout.ABORT
 
 
 class DeclareLostBody(Shape):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from pipelines.domain.operations import OnTimeout
 from pipelines.domain.states import RunOutcome, RunRole, RunState
 from pipelines.models.definition import choices
 
@@ -29,6 +30,12 @@ class Host(models.Model):
     )
     drained_at = models.DateTimeField(null=True, blank=True, help_text="Since when it takes no new agents.")
     drained_by = models.CharField(max_length=150, blank=True, default="")
+    drain_on_timeout = models.CharField(
+        max_length=8,
+        choices=[(each.value, each.value) for each in (OnTimeout.ABORT, OnTimeout.STOP)],
+        default=OnTimeout.ABORT,
+        help_text="What becomes of an agent that is to leave and does not end its batch in hand in time.",
+    )
     tick_ms = models.FloatField(null=True, blank=True, help_text="Duration of the last tick.")
     messages = models.JSONField(
         default=dict,

@@ -8,6 +8,7 @@ from django.db.models import Count, Q, QuerySet
 
 from controlplane.shared import clock
 from pipelines.domain.capacity import Room
+from pipelines.domain.operations import OnTimeout
 from pipelines.domain.states import RunState
 from pipelines.models import Host
 from pipelines.selectors.views import HostState, HostView, MessagesView
@@ -51,4 +52,5 @@ def host_view(host: Host, room: Room) -> HostView:
         memory_promised=room.taken,
         drained_at=host.drained_at,
         drained_by=host.drained_by,
+        drain_on_timeout=OnTimeout(host.drain_on_timeout),
     )

@@ -82,7 +82,9 @@ def homeless() -> list[Pipeline]:
 
 def leases() -> list[Host]:
     """Every host with its lease."""
-    return list(Host.objects.only("name", "lease_epoch", "lease_until", "drained_at").order_by("name"))
+    return list(
+        Host.objects.only("name", "lease_epoch", "lease_until", "drained_at", "drain_on_timeout").order_by("name")
+    )
 
 
 def living_runs(host: str) -> list[Run]:

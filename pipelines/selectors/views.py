@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 from pipelines.domain.actions import Action, AllowedAction
 from pipelines.domain.conditions import ConditionStatus, ConditionType
 from pipelines.domain.findings import Finding
-from pipelines.domain.operations import StepState
+from pipelines.domain.operations import OnTimeout, StepState
 from pipelines.domain.reconciling import Believe
 from pipelines.domain.states import (
     DesiredState,
@@ -596,7 +596,9 @@ class HostState(StrEnum):
 class HostView(View):
     """A machine with a worker. LOST: not seen for 30 s; supervised: seen within 5 s. `agents` live there; `promised`
     and `memory_promised` (bytes) also count pipelines that are about to have one. `slots` and `memory_limit` bound
-    them. `drained_at`: since when it takes no new agents. `lease_epoch` grows when another supervisor takes the host.
+    them. `drained_at`: since when it takes no new agents; `drain_on_timeout`: whether an agent that is to leave and
+    does not end its batch in time goes on (`abort`) or is stopped. `lease_epoch` grows when another supervisor takes
+    the host.
     """
 
     name: str
@@ -616,6 +618,7 @@ class HostView(View):
     memory_promised: int
     drained_at: datetime | None
     drained_by: str
+    drain_on_timeout: OnTimeout
 
 
 class GuestView(View):

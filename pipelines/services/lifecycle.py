@@ -33,14 +33,25 @@ TARGETS = {
     OperationKind.FORCE_STOP: DesiredState.STOPPED,
     OperationKind.RESTART: DesiredState.RUNNING,
 }
+IF_LATE = {
+    OperationKind.PAUSE: OnTimeout.ABORT,
+    OperationKind.RESTART: OnTimeout.ABORT,
+    OperationKind.STOP: OnTimeout.STOP,
+}
+"""What follows unless it is said: only a stop, whose purpose is the end, climbs by itself."""
+_DRAINING = frozenset({OperationKind.STOP, OperationKind.RESTART})
 
 
 @dataclass(frozen=True)
 class _How:
-    """The manner of a pause or a stop."""
+    """The manner of a pause, a stop or a restart."""
 
     drain: bool
     on_timeout: OnTimeout | None
+
+    def late(self, kind: OperationKind) -> OnTimeout | None:
+        """What follows where the batch in hand does not end in time."""
+        return self.on_timeout or IF_LATE.get(kind)
 
     @property
     def said(self) -> dict[str, Any]:
@@ -58,8 +69,9 @@ def request(
 ) -> Operation:
     """Ask for an action; returns its operation: a new one, the open one of its kind, or one that succeeded at once.
 
-    `on_timeout`: of a pause ABORT, unless STAY is given; of a stop with `drain` STOP, unless ABORT is given. Raises
-    Conflict with the reason where the action makes no sense now, or where others keep changing the pipeline.
+    `on_timeout`: of a pause ABORT, unless STAY is given; of a restart ABORT, unless STOP is; of a stop with `drain`
+    STOP, unless ABORT is. Raises Conflict with the reason where the action makes no sense now, or where others keep
+    changing the pipeline.
     """
     kind, how = OperationKind(action), _How(drain, on_timeout)
     for _ in range(ATTEMPTS):
@@ -100,10 +112,18 @@ def _judge(pipeline: Pipeline, kind: OperationKind, now_open: Operation | None, 
 
 def _asks_otherwise(pipeline: Pipeline, kind: OperationKind, how: _How) -> bool:
     """Whether what is on its way should come in another manner; a stop only ever goes further."""
+    climbs = pipeline.after_timeout and how.late(kind) is not OnTimeout.ABORT
     if kind == OperationKind.STOP:
-        climbs = pipeline.after_timeout and how.on_timeout is not OnTimeout.ABORT
         return bool(climbs) or (pipeline.drain_on_stop and not how.drain)
+    if kind == OperationKind.RESTART:
+        return bool(climbs) and _first_half(pipeline)
     return kind == OperationKind.PAUSE and pipeline.after_timeout != _after_timeout(pipeline, kind, how)
+
+
+def _first_half(pipeline: Pipeline) -> bool:
+    """Whether the run that a restart is to end lives."""
+    run = live_run(pipeline)
+    return run is not None and pipeline.restart_run is not None and run.number <= pipeline.restart_run
 
 
 def _refusal(pipeline: Pipeline, kind: OperationKind, verdict: Verdict, now_open: Operation | None) -> Conflict:
@@ -169,7 +189,7 @@ def _wanted(pipeline: Pipeline, kind: OperationKind, how: _How) -> dict[str, Any
         "force_stop": kind == OperationKind.FORCE_STOP,
         "after_timeout": _after_timeout(pipeline, kind, how),
     }
-    if kind in {OperationKind.STOP, OperationKind.RESTART}:
+    if kind in _DRAINING:
         wanted["drain_on_stop"] = how.drain
     if kind == OperationKind.FORCE_STOP:
         wanted["drain_on_stop"] = False
@@ -184,8 +204,8 @@ def _wanted(pipeline: Pipeline, kind: OperationKind, how: _How) -> dict[str, Any
 def _after_timeout(pipeline: Pipeline, kind: OperationKind, how: _How) -> str:
     """What is wanted again where the batch in hand does not end in time; empty where nothing is given up."""
     if kind == OperationKind.PAUSE:
-        return DesiredState.PAUSED if how.on_timeout is OnTimeout.STAY else DesiredState.RUNNING
-    aborts = kind == OperationKind.STOP and how.drain and how.on_timeout is OnTimeout.ABORT
+        return DesiredState.PAUSED if how.late(kind) is OnTimeout.STAY else DesiredState.RUNNING
+    aborts = kind in _DRAINING and how.drain and how.late(kind) is OnTimeout.ABORT
     return pipeline.desired_state if aborts and pipeline.desired_state != DesiredState.STOPPED else ""
 
 

@@ -16,6 +16,7 @@ from django.db import transaction
 from controlplane.shared import clock
 from controlplane.shared.errors import Conflict, Invalid
 from pipelines.domain.alert_rules import AlertRule
+from pipelines.domain.operations import OnTimeout
 from pipelines.domain.states import (
     ENDING_OPERATIONS,
     DesiredState,
@@ -29,7 +30,7 @@ from pipelines.models import Host, LedgerBatch, Operation, Pipeline, Run
 from pipelines.selectors.capacity import tied
 from pipelines.selectors.hosts import LOST_AFTER, seen_within
 from pipelines.selectors.runs import last_active
-from pipelines.selectors.situations import live_run, steering
+from pipelines.selectors.situations import live_run, open_operation, steering
 from pipelines.services import alerts, audit, events, operations, placement, runs
 from pipelines.services.audit import Actor
 from pipelines.services.fencing import fenced
@@ -153,16 +154,19 @@ def _tell_move(pipeline: Pipeline, new: str, reason: str) -> None:
 
 
 @fenced
-def evacuate(*, run: Run, living: Collection[str]) -> bool:
+def evacuate(*, run: Run, living: Collection[str], on_timeout: OnTimeout) -> bool:
     """Let a run end after its batch in hand, because its host is being drained; False where the pipeline cannot go
-    anywhere, or where something else is wanted of it."""
+    anywhere, or where something else is wanted of it. `on_timeout`: whether that is given up (ABORT) or becomes a stop
+    (STOP) where the batch does not end in time."""
     pipeline = run.pipeline
-    if steering(pipeline.id) is not None or pipeline.desired_state == DesiredState.STOPPED:
+    wanted = pipeline.desired_state != DesiredState.STOPPED and open_operation(pipeline) is None
+    if not wanted or steering(pipeline.id) is not None:
         return False
     if placement.elsewhere(pipeline, living) is None:
         return False
+    after_timeout = pipeline.desired_state if on_timeout is OnTimeout.ABORT else ""
     same = Pipeline.objects.filter(id=pipeline.id, generation=pipeline.generation, desired_state=pipeline.desired_state)
-    if not same.update(restart_run=run.number, drain_on_stop=True):
+    if not same.update(restart_run=run.number, drain_on_stop=True, after_timeout=after_timeout):
         return False
     message = f"{run.host_id} is being drained; run {run.number} ends, and the next one starts elsewhere."
     events.record(kind="host.drain", message=message, pipeline=pipeline, run=run)

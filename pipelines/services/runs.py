@@ -33,6 +33,13 @@ NO_RESTART: dict[str, Any] = {"restart_boot_id": "", "restart_boottime": None, "
 _LATE_HINTS = {
     OperationKind.PAUSE: "Try again when the sink is faster, make batches smaller, or raise lifecycle.drain_timeout.",
     OperationKind.STOP: "Try again when the sink is faster, raise lifecycle.drain_timeout, or stop without a way back.",
+    OperationKind.RESTART: "Try again when the sink is faster, raise lifecycle.drain_timeout, or restart without a way "
+    "back (on_timeout: stop).",
+}
+_DRAINED_FOR = {
+    DesiredState.PAUSED: OperationKind.PAUSE,
+    DesiredState.STOPPED: OperationKind.STOP,
+    DesiredState.RUNNING: OperationKind.RESTART,
 }
 
 
@@ -234,22 +241,26 @@ def _consequences(pipeline: Pipeline, after: Aftermath, now: datetime) -> dict[s
 
 @fenced
 def give_up_drain(*, pipeline: Pipeline, wanted: DesiredState, message: str, now: datetime) -> bool:
-    """The batch in hand of a pause or of a drain did not end in time: the operation has failed, and `wanted` is desired
-    from now on. False where a person asked otherwise."""
+    """The batch in hand of a pause or of a drain did not end in time: the operation has failed, `wanted` is desired
+    from now on, and no run is to be followed by another. False where a person asked otherwise."""
     before = DesiredState(pipeline.desired_state)
     generation = pipeline.generation + (wanted is not before)
     same = Pipeline.objects.filter(id=pipeline.id, generation=pipeline.generation, desired_state=before)
     changed = same.update(
-        desired_state=wanted, after_timeout="", generation=generation, observed_generation=generation, updated_at=now
-    )
+        desired_state=wanted, after_timeout="", restart_run=None, generation=generation,
+        observed_generation=generation, updated_at=now,
+    )  # fmt: skip
     if not changed:
         return False
-    kind = OperationKind.PAUSE if before is DesiredState.PAUSED else OperationKind.STOP
+    kind = _DRAINED_FOR[before]
     if wanted is not before:
         data = {"desired_state": wanted, "generation": generation, "kind": kind.value}
         events.record(kind="desired.changed", message=message, pipeline=pipeline, data=data)
     error = {"code": "drain_timeout", "message": message, "hint": _LATE_HINTS[kind]}
-    for operation in Operation.objects.filter(pipeline=pipeline, kind=kind, state__in=operations.OPEN):
+    waiting = Operation.objects.filter(pipeline=pipeline, kind=kind, state__in=operations.OPEN)
+    if not waiting and pipeline.restart_run is not None:
+        events.record(kind="host.drain", message=message, pipeline=pipeline, data={"code": "drain_timeout"})
+    for operation in waiting:
         operations.finish(operation_id=operation.id, state=OperationState.FAILED, now=now, error=error)
     return True
 

@@ -14,8 +14,8 @@ from rest_framework.test import APIClient
 
 from controlplane.shared.errors import Conflict
 from pipelines.domain.operations import OnTimeout
-from pipelines.domain.states import DesiredState, OperationKind, OperationState, Phase
-from pipelines.models import AuditRow, Event, Host, Operation, Pipeline
+from pipelines.domain.states import DesiredState, OperationKind, OperationState, Phase, RunState
+from pipelines.models import AuditRow, Event, Host, Operation, Pipeline, Run
 from pipelines.services import lifecycle, operations
 from pipelines.services.audit import Actor
 from tests.factories import HostFactory, OperationFactory, PipelineFactory, RevisionFactory, RunFactory, definition_data
@@ -166,6 +166,25 @@ def test_a_drain_of_a_paused_pipeline_goes_back_to_that() -> None:
     assert pipeline.after_timeout == ""
 
 
+def test_a_restart_gives_up_unless_a_stop_is_asked_for_and_then_takes_its_place() -> None:
+    pipeline = running()
+    soft = ask(pipeline, "restart")
+    assert (pipeline.after_timeout, ask(pipeline, "restart").id) == ("RUNNING", soft.id)
+    climbs = ask(pipeline, "restart", on_timeout=OnTimeout.STOP)
+    assert (pipeline.after_timeout, pipeline.restart_run, climbs.id != soft.id) == ("", 7, True)
+    assert ask(pipeline, "restart").id == climbs.id
+    assert pipeline.after_timeout == ""
+
+
+def test_a_restart_whose_old_run_has_ended_is_not_begun_again() -> None:
+    pipeline = running()
+    soft = ask(pipeline, "restart")
+    Run.objects.update(state=RunState.ENDED)
+    RunFactory.create(pipeline=pipeline, number=8)
+    assert ask(pipeline, "restart", on_timeout=OnTimeout.STOP).id == soft.id
+    assert pipeline.restart_run == 7
+
+
 def test_a_restart_names_the_run_that_is_to_end() -> None:
     pipeline = running()
     operation = ask(pipeline, "restart")
@@ -302,12 +321,16 @@ def test_who_asks_says_what_follows_where_a_batch_does_not_end(operator: APIClie
         ("pause", {"on_timeout": "stay"}, "PAUSED"),
         ("pause", {}, "RUNNING"),
         ("stop", {"on_timeout": "abort"}, "PAUSED"),
+        ("start", {}, ""),
+        ("restart", {}, "RUNNING"),
+        ("restart", {"on_timeout": "stop"}, ""),
     ):
         assert operator.post(f"/api/v1/pipelines/orders/{action}", body, format="json").status_code == 202
         pipeline.refresh_from_db()
         assert pipeline.after_timeout == after
     wrong: dict[str, dict[str, Any]] = {
         "pause": {"on_timeout": "stop"},
+        "restart": {"on_timeout": "stay"},
         "stop": {"on_timeout": "abort", "drain": False},
     }
     for action, nonsense in wrong.items():

@@ -16,6 +16,7 @@ from controlplane.shared import clock
 from controlplane.shared.errors import Conflict, Invalid
 from pipelines.domain.alert_rules import AlertRule
 from pipelines.domain.leases import TAKEOVER_MARGIN
+from pipelines.domain.operations import OnTimeout
 from pipelines.domain.roles import Role
 from pipelines.domain.states import OperationKind, Phase
 from pipelines.models import Alert, AuditRow, Event, Host, LedgerBatch, Operation, Pipeline, Position, Run
@@ -25,7 +26,7 @@ from tests.factories import PipelineFactory, UserFactory
 from tests.fakes.agents import Agents
 from tests.fakes.host import FakeHost, FakeProcess
 from tests.fakes.supervisor import supervisor
-from workers.supervisor.peers import ABANDONED_AFTER, CARE_EVERY, SILENT_AFTER
+from workers.supervisor.peers import ABANDONED_AFTER, CARE_EVERY, EVACUATED_AGAIN_AFTER, SILENT_AFTER
 from workers.supervisor.tick import Supervisor
 
 pytestmark = pytest.mark.django_db
@@ -435,6 +436,37 @@ class TestDrain:
         assert not books.exclude(gaps=0, overlaps=0).exists()
         assert [run.outcome for run in Run.objects.filter(pipeline=moving).order_by("number")] == ["CLEAN", None]
 
+    def test_an_agent_that_does_not_end_its_batch_goes_on_is_never_signalled_and_holds_up_nobody(
+        self, site: Site
+    ) -> None:
+        slow, quick = (site.running(name=name, drain_timeout=5.0) for name in ("slow", "quick"))
+        agents = site.machines["a"].agents
+        (held,) = (each for each in agents.living if each.launch.pipeline == "slow")
+        held.slow = True
+        site.pass_time(5)
+        hosts.drain(name="a", actor=ANA)
+        site.pass_time(60)
+        assert (site.where(slow), site.phase(slow)) == ("a", "RUNNING")
+        assert (site.where(quick), site.phase(quick)) == ("b", "RUNNING")
+        assert site.machines["a"].host.signals == []
+        said = Event.objects.filter(kind="host.drain", pipeline=slow).values_list("message", flat=True)
+        assert [each for each in said if "goes on as it was" in each] != []
+        held.slow = False
+        site.pass_time(EVACUATED_AGAIN_AFTER + 60)
+        assert (site.where(slow), site.phase(slow)) == ("b", "RUNNING")
+        assert [run.outcome for run in Run.objects.filter(pipeline=slow).order_by("number")] == ["CLEAN", None]
+
+    def test_an_agent_that_does_not_end_its_batch_is_stopped_where_that_was_asked_for(self, site: Site) -> None:
+        pipeline = site.running(drain_timeout=5.0)
+        site.machines["a"].agents.living[0].slow = True
+        site.pass_time(5)
+        assert hosts.drain(name="a", actor=ANA)
+        site.pass_time(30)
+        assert site.where(pipeline) == "a"
+        assert hosts.drain(name="a", actor=ANA, on_timeout=OnTimeout.STOP)
+        site.pass_time(60)
+        assert (site.where(pipeline), Run.objects.get(number=1).rung) == ("b", "sigterm")
+
     def test_nothing_is_stopped_while_there_is_no_room_elsewhere(self, site: Site) -> None:
         pipeline = site.running()
         facts = site.machines["b"].worker._lease._facts
@@ -490,8 +522,10 @@ class TestApi:
         assert pipeline.current_revision is not None
         pipeline.current_revision.definition["placement"]["host"] = "a"
         pipeline.current_revision.save()
-        answer = self.client(Role.ADMIN).post("/api/v1/hosts/a/drain", {}, format="json")
-        assert answer.status_code == 200, answer.content
+        admin = self.client(Role.ADMIN)
+        assert admin.post("/api/v1/hosts/a/drain", {"on_timeout": "stay"}, format="json").status_code == 422
+        answer = admin.post("/api/v1/hosts/a/drain", {}, format="json")
+        assert (answer.status_code, answer.json()["drain_on_timeout"]) == (200, "abort"), answer.content
         (guest,) = answer.json()["pipelines"]
         assert (guest["name"], guest["live_run"], guest["tied"]) == ("orders", 1, ["placement.host is a"])
         assert answer.json()["drained_by"]

@@ -284,6 +284,20 @@ def test_a_drain_that_could_not_finish_leaves_the_pipeline_as_it_was(world: Worl
     assert (world.phase, Run.objects.count(), world.host.signals) == (Phase(before), 1, [])
 
 
+def test_a_restart_that_could_not_drain_leaves_the_pipeline_as_it_was_unless_a_stop_is_asked_for(world: World) -> None:
+    world.agent.slow = True
+    world.run_until(lambda: world.agent.in_hand)
+    failed_in_time(world, world.ask(OperationKind.RESTART))
+    for _ in range(60):
+        world.pass_time()
+    assert (world.pipeline.restart_run, Run.objects.count(), world.host.signals) == (None, 1, [])
+    operation = world.ask(OperationKind.RESTART, on_timeout=OnTimeout.STOP)
+    world.run_until(lambda: world.settled() and Run.objects.count() == 2)
+    assert operation is not None
+    operation.refresh_from_db()
+    assert (operation.state, Run.objects.get(number=1).rung) == ("SUCCEEDED", "sigterm")
+
+
 def test_a_drain_that_may_be_given_up_ends_the_process_once_the_batch_has_ended(world: World) -> None:
     world.agent.slow = True
     world.run_until(lambda: world.agent.in_hand)

@@ -149,8 +149,10 @@ def test_stop_without_draining_says_so_to_the_server(orders: FakeApi) -> None:
 def test_who_waits_says_what_follows_where_the_batch_in_hand_does_not_end(orders: FakeApi) -> None:
     run("stop", "orders", "--on-timeout", "abort")
     run("pause", "orders", "--on-timeout", "stay")
+    run("restart", "orders", "--on-timeout", "stop")
+    run("hosts", "drain", "alpha", "--on-timeout", "stop")
     assert [each["body"] for each in orders.asked("POST")] == [
-        {"drain": True, "on_timeout": "abort"}, {"on_timeout": "stay"},
+        {"drain": True, "on_timeout": "abort"}, {"on_timeout": "stay"}, {"on_timeout": "stop"}, {"on_timeout": "stop"},
     ]  # fmt: skip
     assert run("pause", "orders", "--on-timeout", "stop").exit_code == 2
 

@@ -289,7 +289,7 @@ class TestDrainThatMayBeGivenUp:
         return view(desired=DesiredState.STOPPED, run=run, **fields)
 
     def draining(self, **fields: Any) -> RunView:
-        order = control(Command.PAUSE, reason="drain", generation=2, **{"deadline": 1060.0, **fields})
+        order = control(Command.PAUSE, reason="drain", **{"deadline": 1060.0, "generation": 2, **fields})
         return run(control=order, status=status(AgentPhase.PAUSING))
 
     def test_it_waits_for_the_batch_in_hand_with_a_deadline(self) -> None:
@@ -308,6 +308,20 @@ class TestDrainThatMayBeGivenUp:
     def test_past_its_deadline_the_pipeline_goes_on_as_it_was(self, before: DesiredState) -> None:
         given = one(actions.GiveUpDrain, self.stopping(self.draining(deadline=1000.0), after_timeout=before))
         assert given.wanted is before
+
+    def test_a_restart_past_its_deadline_is_given_up_too(self) -> None:
+        fields = {"desired": DesiredState.RUNNING, "restart_run": 1, "after_timeout": DesiredState.RUNNING}
+        given = one(actions.WriteControl, view(run=run(), **fields)).control
+        assert (given.command, given.deadline, given.kill_at) == (Command.PAUSE, 1060.0, None)
+        late = one(
+            actions.GiveUpDrain, view(phase=Phase.PAUSING, run=self.draining(deadline=1000.0, generation=1), **fields)
+        )
+        assert (late.wanted, "goes on as it was" in late.message) == (DesiredState.RUNNING, True)
+
+    def test_one_that_is_asked_for_again_gets_another_deadline(self) -> None:
+        late = self.draining(deadline=1000.0, generation=1)
+        assert none(actions.GiveUpDrain, self.stopping(late))
+        assert one(actions.WriteControl, self.stopping(late)).control.deadline == 1060.0
 
     def test_once_it_is_proven_the_process_ends_and_nothing_is_given_up(self) -> None:
         done = status(AgentPhase.PAUSED, pause_proof=self.proof)

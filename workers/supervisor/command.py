@@ -44,7 +44,7 @@ def command_actions(view: PipelineView, run: RunView, now: Now) -> list[Action]:
 def _given_up(view: PipelineView) -> GiveUpDrain:
     wanted = view.after_timeout or DesiredState.RUNNING
     stays = "it reads nothing, and is paused as soon as the batch ends"
-    follows = stays if wanted is view.desired else "the pipeline goes on as it was"
+    follows = stays if wanted is view.desired is DesiredState.PAUSED else "the pipeline goes on as it was"
     words = f"The batch in hand did not end within {view.lifecycle.drain_timeout:g} s; {follows}."
     return GiveUpDrain(wanted, words)
 
@@ -60,7 +60,7 @@ def first_control(view: PipelineView, now: Now) -> Control:
 def next_control(view: PipelineView, run: RunView, now: Now) -> Control | None:
     """The command to give now; None where the last one stands."""
     wanted, last = _wanted(view, run, now), run.control
-    if last is not None and not _replaces(wanted, last, _pause_needs_deadline(view, run)):
+    if last is not None and not _replaces(wanted, last, _needs_deadline(view, run, wanted)):
         return None
     seq = 1 if last is None else last.seq + 1
     base = Control(
@@ -93,12 +93,12 @@ def _standing(view: PipelineView) -> _Wanted:
 
 
 def _drains_first(view: PipelineView, run: RunView) -> bool:
-    """Whether a stop waits for the batch in hand as a pause does, so that it can still be given up."""
-    can_be_given_up = view.desired is DesiredState.STOPPED and view.drain_on_stop and view.after_timeout is not None
+    """Whether a stop or a restart waits for the batch in hand as a pause does, so that it can still be given up."""
+    can_be_given_up = view.end_wanted and view.drain_on_stop and view.after_timeout is not None
     return can_be_given_up and not run.stopping and _initialised(run) and not pause_proven(run)
 
 
-def _replaces(wanted: _Wanted, last: Control, pause_needs_deadline: bool) -> bool:
+def _replaces(wanted: _Wanted, last: Control, needs_deadline: bool) -> bool:
     """A stop is never taken back and its clock never begins again; a drain can become a stop, and both a stop by force,
     at once."""
     if last.command is Command.STOP:
@@ -106,7 +106,7 @@ def _replaces(wanted: _Wanted, last: Control, pause_needs_deadline: bool) -> boo
     if last.command is Command.DRAIN_AND_STOP:
         return wanted.command is Command.STOP
     if wanted.command is Command.PAUSE and last.command is Command.PAUSE:
-        return pause_needs_deadline or wanted.reason == DRAIN != last.reason
+        return needs_deadline or wanted.reason == DRAIN != last.reason
     return wanted.command is not last.command
 
 
@@ -141,13 +141,13 @@ def _person_waits(view: PipelineView) -> bool:
     return view.operation is not None and view.operation.kind is OperationKind.PAUSE
 
 
-def _pause_needs_deadline(view: PipelineView, run: RunView) -> bool:
-    """A pause given while the agent was initialising gets its deadline when the agent is ready to obey it; one that is
-    asked for again gets another."""
+def _needs_deadline(view: PipelineView, run: RunView, wanted: _Wanted) -> bool:
+    """A pause given while the agent was initialising gets its deadline when the agent is ready to obey it; a pause or a
+    drain that is asked for again gets another."""
     control = run.control
     if control is None or pause_proven(run) or (control.deadline is not None and not _is_older(control, view)):
         return False
-    return _initialised(run) and _person_waits(view)
+    return _initialised(run) and (wanted.reason == DRAIN or _person_waits(view))
 
 
 def pause_proven(run: RunView) -> bool:

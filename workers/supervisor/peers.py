@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pipelines.domain.leases import fence_of
+from pipelines.domain.operations import OnTimeout
 from pipelines.models import Host, Run
 from pipelines.selectors import supervision
 from pipelines.services import ownership
@@ -24,6 +25,8 @@ CARE_EVERY = 5.0
 """Seconds between two rounds over silent hosts."""
 ABANDONED_AFTER = 60.0
 """Seconds of silence after which a pipeline without a living run does not wait for its host any longer."""
+EVACUATED_AGAIN_AFTER = 600.0
+"""Seconds after which a run that did not end in time, and went on, is asked again to leave a host that is drained."""
 
 
 @dataclass
@@ -39,8 +42,9 @@ class _Seen:
 class Peers:
     """What one supervisor remembers of the other hosts. `host`: its own.
 
-    `_quiet`: when it looked last, no host was silent and no alert said that one was. That is forgotten after a pause in
-    which others may have raised one, about us too.
+    `_sent_away`: when a run was last asked to leave, and in which manner. `_quiet`: when it looked last, no host was
+    silent and no alert said that one was. That is forgotten after a pause in which others may have raised one, about us
+    too.
     """
 
     host: str
@@ -48,6 +52,7 @@ class Peers:
     _quiet: bool = False
     _looked_at: float = 0.0
     _acted_at: float = -CARE_EVERY
+    _sent_away: dict[tuple[int, str], float] = field(default_factory=dict)
 
     def look(self, clock: Clock) -> None:
         """One query; more, and not with every tick, only where a host is or was silent, or this one is being drained.
@@ -60,7 +65,7 @@ class Peers:
         for row in others:
             self._note(row, now)
         silent = [row.name for row in others if self._is_silent(row.name, now)]
-        drained = any(row.name == self.host and row.drained_at is not None for row in hosts)
+        drained = next((row for row in hosts if row.name == self.host and row.drained_at is not None), None)
         living = {row.name for row in hosts if self._lives(row.name, now)}
         if drained:
             _send_away(self.host, living)
@@ -73,7 +78,18 @@ class Peers:
         stood = self._report(hosts, silent, held, now)
         self._quiet = not (silent or stood)
         if drained:
-            _evacuate_one(self.host, living)
+            self._evacuate_one(OnTimeout(drained.drain_on_timeout), living, now)
+
+    def _evacuate_one(self, on_timeout: OnTimeout, living: set[str], now: Now) -> None:
+        """Runs of a host that is being drained end one after another, each only while another host has room."""
+        runs = supervision.living_runs(self.host)
+        if any(run.pipeline.restart_run is not None and run.number <= run.pipeline.restart_run for run in runs):
+            return
+        for run in runs:
+            again = self._sent_away.get((run.id, on_timeout), -EVACUATED_AGAIN_AFTER) + EVACUATED_AGAIN_AFTER
+            if again <= now.boottime and ownership.evacuate(run=run, living=living, on_timeout=on_timeout):
+                self._sent_away[run.id, on_timeout] = now.boottime
+                return
 
     def silent(self, now: Now) -> list[str]:
         """Hosts whose leases have stood still for too long, as far as they were looked at."""
@@ -133,13 +149,3 @@ def _send_away(host: str, living: set[str]) -> None:
     """Pipelines of a host that is being drained start their next run elsewhere."""
     for pipeline in supervision.waiting_without_run(host):
         ownership.move(pipeline=pipeline, living=living, reason=f"{host} is being drained.")
-
-
-def _evacuate_one(host: str, living: set[str]) -> None:
-    """Runs of a host that is being drained end one after another, each only while another host has room."""
-    runs = supervision.living_runs(host)
-    if any(run.pipeline.restart_run is not None and run.number <= run.pipeline.restart_run for run in runs):
-        return
-    for run in runs:
-        if ownership.evacuate(run=run, living=living):
-            return

@@ -2,12 +2,13 @@ import { queryOptions } from '@tanstack/react-query'
 import { randomKey } from '@/lib/ids'
 import { api, take } from './client'
 import { keys } from './keys'
+import type { DrainBody } from './types'
 
-/** With `drain` a host takes no new agents, and those that can move are moved; without, it takes them again. */
-export function drainHost(name: string, drain: boolean) {
+/** With `how` a host takes no new agents, and those that can move are moved; without, it takes them again. */
+export function drainHost(name: string, how: DrainBody | null) {
   const params = { path: { name }, header: { 'Idempotency-Key': randomKey() } }
-  return drain
-    ? take(api.POST('/api/v1/hosts/{name}/drain', { params, body: {} }))
+  return how
+    ? take(api.POST('/api/v1/hosts/{name}/drain', { params, body: how }))
     : take(api.POST('/api/v1/hosts/{name}/undrain', { params, body: {} }))
 }
 

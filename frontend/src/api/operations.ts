@@ -2,7 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import { randomKey } from '@/lib/ids'
 import { api, take } from './client'
 import { keys } from './keys'
-import type { Operation, ActionKind, StopBody } from './types'
+import type { Operation, ActionKind, RestartBody, StopBody } from './types'
 
 /** The newest operation of a pipeline, open or final; null when it never had one. */
 export const operationQuery = (name: string) =>
@@ -15,11 +15,13 @@ export const operationQuery = (name: string) =>
     },
   })
 
-/** Asks for a change of state. `body` matters to a stop alone. */
-export function act(name: string, kind: ActionKind, body: StopBody = { drain: true }): Promise<Operation> {
+/** Asks for a change of state. `body` says how to stop or to restart; without it, as the server does by itself. */
+export function act(name: string, kind: ActionKind, body: StopBody | RestartBody = {}): Promise<Operation> {
   const params = { path: { name }, header: { 'Idempotency-Key': randomKey() } }
   if (kind === 'stop')
     return take(api.POST('/api/v1/pipelines/{name}/stop', { params, body: body as Required<StopBody> }))
+  if (kind === 'restart')
+    return take(api.POST('/api/v1/pipelines/{name}/restart', { params, body: body as Required<RestartBody> }))
   return take(api.POST(`/api/v1/pipelines/{name}/${kind}`, { params, body: {} }))
 }
 

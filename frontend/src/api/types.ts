@@ -58,6 +58,8 @@ export type Step = Schemas['Step']
 export type Stacks = Schemas['Stacks']
 /** How to stop; the server knows what is left out. */
 export type StopBody = Partial<Schemas['StopBody']>
+export type RestartBody = Partial<Schemas['RestartBody']>
+export type DrainBody = Schemas['DrainBody']
 export type StopReason = Schemas['StopReason']
 export type WatchedGroup = Schemas['WatchedGroup']
 export type Webhook = Schemas['Webhook']

@@ -1,6 +1,7 @@
 import type {
   ActionKind,
   Believe,
+  DrainBody,
   QuarantineRequest,
   ReplayRange,
   ReplayRequest,
@@ -108,11 +109,10 @@ export function rangeReplayCall(name: string, range: ReplayRange, hash: string, 
   }
 }
 
-export function drainCall(host: string, drain: boolean): Call {
-  const act = drain ? 'drain' : 'undrain'
+export function drainCall(host: string, body: DrainBody): Call {
   return {
-    ...requestCall({ method: 'POST', path: `/hosts/${host}/${act}`, body: jsonBody({}) }),
-    cli: command(`hosts ${act} ${host}`),
+    ...requestCall({ method: 'POST', path: `/hosts/${host}/drain`, body: jsonBody(body) }),
+    cli: command(`hosts drain ${host} --on-timeout ${body.on_timeout}`),
   }
 }
 

@@ -5,17 +5,18 @@ import type { ActionKind, Pipeline } from '@/api/types'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { refusal } from './allowed'
 import { CallsDialog } from './CallsDialog'
+import { EndDialog } from './EndDialog'
 import { ACTION_ICONS } from './icons'
-import { StopDialog } from './StopDialog'
 import { useAction } from './useAction'
 import { ACTION_KINDS, ACTION_WORDS } from './words'
 
 /** Every life-cycle action of a pipeline; the one that fits best is filled, one that may not be taken says why. */
 export function ActionButtons({ pipeline }: { pipeline: Pipeline }) {
   const action = useAction(pipeline.name)
-  const [dialog, setDialog] = useState<'stop' | 'calls' | null>(null)
+  const [dialog, setDialog] = useState<'stop' | 'restart' | 'calls' | null>(null)
   const main = mainAction(pipeline)
-  const ask = (kind: ActionKind) => (kind === 'stop' ? setDialog('stop') : action.mutate({ kind }))
+  const ask = (kind: ActionKind) =>
+    kind === 'stop' || kind === 'restart' ? setDialog(kind) : action.mutate({ kind })
   return (
     <>
       {ACTION_KINDS.map((kind) => {
@@ -41,13 +42,14 @@ export function ActionButtons({ pipeline }: { pipeline: Pipeline }) {
       {dialog === 'calls' && (
         <CallsDialog name={pipeline.name} first={main ?? 'start'} onClose={() => setDialog(null)} />
       )}
-      {dialog === 'stop' && (
-        <StopDialog
+      {(dialog === 'stop' || dialog === 'restart') && (
+        <EndDialog
           name={pipeline.name}
+          kind={dialog}
           onClose={() => setDialog(null)}
           onConfirm={(body) => {
             setDialog(null)
-            action.mutate({ kind: 'stop', body })
+            action.mutate({ kind: dialog, body })
           }}
         />
       )}

@@ -1,4 +1,4 @@
-import { screen, waitFor } from '@testing-library/react'
+import { screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
 import { operation, pipeline } from '@/testing/factories'
@@ -54,6 +54,22 @@ describe('the action buttons', () => {
     await userEvent.click(await screen.findByRole('radio', { name: /or go on as it was/ }))
     await userEvent.click(screen.getByRole('button', { name: 'Drain and stop' }))
     await waitFor(() => expect(asked).toHaveBeenCalledWith({ drain: true, on_timeout: 'abort' }))
+  })
+
+  it('ask before a restart, which is given up where the batch in hand does not end unless a stop is chosen', async () => {
+    const asked = vi.fn()
+    given.post('/pipelines/orders/restart', async (request) => {
+      asked(await request.json())
+      return operation({ kind: 'restart' })
+    })
+    show(<ActionButtons pipeline={pipeline()} />)
+    for (const how of [/or go on as it was/, /then stop/]) {
+      await userEvent.click(screen.getByRole('button', { name: 'Restart' }))
+      await userEvent.click(await screen.findByRole('radio', { name: how }))
+      await userEvent.click(within(screen.getByRole('dialog')).getByRole('button', { name: 'Restart' }))
+      await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull())
+    }
+    expect(asked.mock.calls).toEqual([[{ on_timeout: 'abort' }], [{ on_timeout: 'stop' }]])
   })
 
   it('show the reason of a refusal that came while the page was out of date', async () => {

@@ -3,14 +3,14 @@ import { useMutation, useQueryClient, type QueryClient } from '@tanstack/react-q
 import { keys } from '@/api/keys'
 import { act } from '@/api/operations'
 import { explain } from '@/api/problem'
-import type { Operation, ActionKind, Pipeline, StopBody } from '@/api/types'
+import type { Operation, ActionKind, Pipeline, RestartBody, StopBody } from '@/api/types'
 import { announce } from '@/components/ui/Announcer'
 import { ACTION_WORDS } from './words'
 
 export interface ActionRequest {
   kind: ActionKind
-  /** How to stop. */
-  body?: StopBody
+  /** How to stop or to restart. */
+  body?: StopBody | RestartBody
 }
 
 /** Asks for an action on one pipeline. Nothing is shown as done before the server has said so. */

@@ -5,8 +5,9 @@ import { useState } from 'react'
 import { drainHost } from '@/api/hosts'
 import { keys } from '@/api/keys'
 import { sessionQuery } from '@/api/session'
-import type { Host } from '@/api/types'
+import type { DrainBody, Host } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
+import { Ways, type Way, type WayList } from '@/components/actions/Ways'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
@@ -24,15 +25,31 @@ export function Drained({ host }: { host: Host }) {
   )
 }
 
+const WAYS: WayList<Way<DrainBody>> = [
+  {
+    label: 'Drain each, or let it go on',
+    description:
+      'An agent whose batch in hand has not ended at its drain timeout goes on, and is asked again in ten minutes.',
+    body: { on_timeout: 'abort' },
+  },
+  {
+    label: 'Drain each, then stop it',
+    description: 'After the drain timeout the clock of a stop runs: what hangs is interrupted, then killed.',
+    body: { on_timeout: 'stop' },
+  },
+]
+
 /** Empties a host after a question, or takes it back at once. */
 export function DrainButton({ host }: { host: Host }) {
   const refused = cannotAdminister(useQuery(sessionQuery).data)
   const [asking, setAsking] = useState(false)
+  const [chosen, setChosen] = useState(WAYS[0])
+  const { body } = chosen
   const client = useQueryClient()
   const change = useMutation({
-    mutationFn: (drain: boolean) => drainHost(host.name, drain),
-    onSuccess: (_, drain) => {
-      announce(drain ? `${host.name} takes no new agents.` : `${host.name} takes agents again.`)
+    mutationFn: (how: DrainBody | null) => drainHost(host.name, how),
+    onSuccess: (_, how) => {
+      announce(how ? `${host.name} takes no new agents.` : `${host.name} takes agents again.`)
       setAsking(false)
     },
     onSettled: () => client.invalidateQueries({ queryKey: keys.hosts }),
@@ -46,7 +63,7 @@ export function DrainButton({ host }: { host: Host }) {
         reason={refused}
         aria-label={`${drained ? 'Undrain' : 'Drain'} ${host.name}`}
         loading={change.isPending && !asking}
-        onClick={() => (drained ? change.mutate(false) : setAsking(true))}
+        onClick={() => (drained ? change.mutate(null) : setAsking(true))}
       >
         {drained ? 'Undrain' : 'Drain'}
       </ReasonButton>
@@ -60,12 +77,13 @@ export function DrainButton({ host }: { host: Host }) {
               its pipelines says by what. Nothing moves back by itself.
             </Text>
             {change.error && <ErrorNote error={change.error} />}
-            <ShowCall call={drainCall(host.name, true)} subject="Drain" />
+            <Ways ways={WAYS} chosen={chosen} onChoose={setChosen} />
+            <ShowCall call={drainCall(host.name, body)} subject="Drain" />
             <Group justify="flex-end" gap="xs">
               <Button variant="default" onClick={() => setAsking(false)}>
                 Leave it
               </Button>
-              <Button loading={change.isPending} onClick={() => change.mutate(true)}>
+              <Button loading={change.isPending} onClick={() => change.mutate(body)}>
                 Drain
               </Button>
             </Group>

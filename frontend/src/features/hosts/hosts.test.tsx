@@ -26,6 +26,7 @@ const host = (fields: Partial<Host> = {}): Host => ({
   memory_promised: 0,
   drained_at: null,
   drained_by: '',
+  drain_on_timeout: 'abort',
   ...fields,
 })
 
@@ -38,21 +39,25 @@ async function press(name: string) {
 it('empties a host after a question, and takes it back without one', async () => {
   const asked = vi.fn()
   given.get('/session', () => session())
-  given.post('/hosts/alpha/:what', (request) => {
-    asked(new URL(request.url).pathname)
+  given.post('/hosts/alpha/:what', async (request) => {
+    asked(new URL(request.url).pathname, await request.json())
     return {}
   })
   const { unmount } = show(<DrainButton host={host()} />)
   await press('Drain alpha')
   expect(await screen.findByRole('dialog', { name: 'Drain alpha?' })).toBeInTheDocument()
   expect(asked).not.toHaveBeenCalled()
+  await userEvent.click(screen.getByRole('radio', { name: /then stop it/ }))
   await userEvent.click(screen.getByRole('button', { name: 'Drain' }))
   await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull())
   unmount()
   show(<DrainButton host={host({ drained_at: T0, drained_by: 'ana' })} />)
   await press('Undrain alpha')
   await waitFor(() =>
-    expect(asked.mock.calls).toEqual([['/api/v1/hosts/alpha/drain'], ['/api/v1/hosts/alpha/undrain']]),
+    expect(asked.mock.calls).toEqual([
+      ['/api/v1/hosts/alpha/drain', { on_timeout: 'stop' }],
+      ['/api/v1/hosts/alpha/undrain', {}],
+    ]),
   )
 })
 

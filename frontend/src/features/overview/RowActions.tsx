@@ -3,16 +3,16 @@ import { IconDots } from '@tabler/icons-react'
 import { useRef, useState } from 'react'
 import type { ActionKind, Pipeline } from '@/api/types'
 import { refusal } from '@/components/actions/allowed'
+import { EndDialog } from '@/components/actions/EndDialog'
 import { ForceStopDialog } from '@/components/actions/ForceStopDialog'
 import { ACTION_ICONS } from '@/components/actions/icons'
-import { StopDialog } from '@/components/actions/StopDialog'
 import { useAction } from '@/components/actions/useAction'
 import { ACTION_KINDS, ACTION_WORDS } from '@/components/actions/words'
 import { ReasonItem } from '@/components/ui/ReasonItem'
 import classes from './table.module.css'
 
 /** Actions that are asked about first. */
-const ASKED: ActionKind[] = ['stop', 'force-stop']
+const ASKED: ActionKind[] = ['stop', 'restart', 'force-stop']
 
 /**
  * The actions of one row. What may not be done now is listed with the reason. The menu is made only when it is opened:
@@ -63,13 +63,14 @@ export function RowActions({ pipeline }: { pipeline: Pipeline }) {
         dots
       )}
       {asking === 'force-stop' && <ForceStopDialog pipeline={pipeline} onClose={() => setAsking(null)} />}
-      {asking === 'stop' && (
-        <StopDialog
+      {(asking === 'stop' || asking === 'restart') && (
+        <EndDialog
           name={pipeline.name}
+          kind={asking}
           onClose={() => setAsking(null)}
           onConfirm={(body) => {
             setAsking(null)
-            action.mutate({ kind: 'stop', body })
+            action.mutate({ kind: asking, body })
           }}
         />
       )}

@@ -40,7 +40,8 @@ class Wanted(Frozen):
 
 
 class Order(Document):
-    """What the agent is to do: the batch of number n is [start + n * size, start + (n + 1) * size), cut at the end."""
+    """What the agent is to do: the batch of number n is [start + n * size, start + (n + 1) * size), cut at the end.
+    Those up to `done` were done on another host."""
 
     operation: UUID
     source: str
@@ -50,6 +51,7 @@ class Order(Document):
     start: int = Field(ge=0)
     end: int = Field(ge=0)
     size: int = Field(ge=1)
+    done: int = -1
 
     @property
     def batches(self) -> int:
@@ -60,6 +62,11 @@ class Order(Document):
         """What one batch reads."""
         start = self.start + batch * self.size
         return start, min(start + self.size, self.end)
+
+    @property
+    def left(self) -> int:
+        """Offsets of the batches that are not done."""
+        return max(0, self.end - self.range_of(self.done + 1)[0])
 
     @property
     def alias(self) -> str:

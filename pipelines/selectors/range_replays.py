@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 
 from controlplane.shared import clock
 from pipelines.domain.states import OperationKind
-from pipelines.models import Operation, Pipeline
+from pipelines.models import LedgerBatch, Operation, Pipeline
 from pipelines.selectors.operations import operation_view
 from pipelines.selectors.runs import living_runs
 from pipelines.selectors.situations import OPEN_STATES
@@ -36,6 +36,20 @@ def open_replays(host: str) -> list[Operation]:
         kind=OperationKind.REPLAY_RANGE, state__in=OPEN_STATES, pipeline__host_id=host, pipeline__archived_at=None
     )
     return list(found.select_related("pipeline__current_revision").order_by("created_at"))
+
+
+def left_behind(host: str) -> list[Operation]:
+    """Replays under way that a host holds, and whose pipelines have another one since."""
+    found = Operation.objects.filter(
+        kind=OperationKind.REPLAY_RANGE, state__in=OPEN_STATES, parameters__host=host, pipeline__archived_at=None
+    )
+    return list(found.exclude(pipeline__host_id=host).select_related("pipeline__current_revision"))
+
+
+def last_replayed(operation: Operation) -> int:
+    """The last batch of a replay that is in the ledger; -1 without one."""
+    last = LedgerBatch.objects.filter(operation=operation).aggregate(last=Max("first_batch"))["last"]
+    return -1 if last is None else int(last)
 
 
 def lately_ended(host: str) -> list[Operation]:

@@ -12,16 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from controlplane.shared import clock
 from controlplane.shared.errors import Conflict, Invalid
-from pipelines.domain.journal import DeadLetters, Done, Entry, EntryKind, Resolved
+from pipelines.domain.journal import DeadLetters, Done, Entry, EntryKind, Planned, Resolved
 from pipelines.domain.operations import steps_of
 from pipelines.domain.range_replay import Order, Wanted, digest, resolved
 from pipelines.domain.resets import effects
 from pipelines.domain.spec import Definition
 from pipelines.domain.states import DesiredState, LedgerState, OperationKind, OperationState
-from pipelines.models import LedgerBatch, Operation, Pipeline, Position, Run
+from pipelines.models import Host, LedgerBatch, Operation, Pipeline, Position, Run
+from pipelines.selectors.hosts import LOST_AFTER, seen_within
+from pipelines.selectors.range_replays import last_replayed
 from pipelines.selectors.situations import OPEN_STATES
 from pipelines.services import audit, dead_letters, events, operations
 from pipelines.services.audit import Actor
@@ -150,7 +153,67 @@ def _request(pipeline: Pipeline, made: Plan, reason: str, actor: Actor) -> Opera
 
 def order_of(operation: Operation) -> Order:
     """What the agent is told."""
-    return Order.model_validate({**operation.parameters, "operation": operation.id})
+    done = last_replayed(operation)
+    return Order.model_validate({**operation.parameters, "operation": operation.id, "done": done})
+
+
+def hold(*, operation: Operation, host: str) -> Order | None:
+    """Let a host carry a replay out from now on; returns the order, which goes on behind what the ledger has.
+
+    What was done on the host before and is not in the ledger yet is there alone: that host is waited for (None) while
+    it is heard. Where it is silent, what is left may be delivered twice, and that is announced.
+    """
+    holder, order = operation.parameters.get("host"), order_of(operation)
+    if holder not in (None, host):
+        before = Host.objects.filter(name=holder).first()
+        if before is not None and seen_within(before.seen_at, LOST_AFTER):
+            words = f"It waits for {holder} to say how far it has come."
+            operations.advance(
+                operation_id=operation.id, step="replaying", state="running", message=words, now=clock.now()
+            )
+            return None
+        words = f"{holder} is silent: what was replayed there behind {order.range_of(order.done + 1)[0]} is not known."
+        _doubt(operation, order.left, words)
+    return order if _hand_over(operation, host) else None
+
+
+def release(*, operation: Operation, journals: Sequence[tuple[int, Sequence[Entry]]]) -> None:
+    """Take in what the runs on a host have written, and let another host carry the replay on.
+
+    A batch that was in hand is delivered again by the next run, which cannot ask about it: its records may be there
+    twice, and that is announced.
+    """
+    take_in(operation=operation, journals=journals)
+    operation.refresh_from_db()
+    order = order_of(operation)
+    payloads = [entry.payload() for _, entries in journals for entry in entries]
+    if any(isinstance(each, Planned) and each.batch > order.done for each in payloads):
+        start, end = order.range_of(order.done + 1)
+        _doubt(operation, end - start, f"[{start}, {end}) was in hand when its pipeline changed host.")
+    _hand_over(operation, None)
+
+
+def _doubt(operation: Operation, records: int, why: str) -> None:
+    """Announce that up to so many records may be delivered twice."""
+    unsure = operation.progress.get("unsure", 0) + records
+    possible = operation.progress["possible_duplicates"] + records
+    operation.progress = {**operation.progress, "unsure": unsure, "possible_duplicates": possible}
+    operations.report(operation_id=operation.id, progress=operation.progress)
+    words = f"{why} Up to {records} records may be delivered twice."
+    operations.advance(operation_id=operation.id, step="replaying", state="running", message=words, now=clock.now())
+
+
+def _hand_over(operation: Operation, host: str | None) -> bool:
+    """Name the host that carries it out; False where it is over, or somebody else was first."""
+    holder = operation.parameters.get("host")
+    same = Operation.objects.filter(id=operation.id, state__in=OPEN_STATES)
+    same = same.filter(parameters__host=holder) if holder else same.filter(_nobody())
+    operation.parameters = {**operation.parameters, "host": host}
+    return bool(same.update(parameters=operation.parameters))
+
+
+def _nobody() -> Q:
+    return Q(parameters__host=None) | ~Q(parameters__has_key="host")
 
 
 @transaction.atomic
@@ -194,7 +257,7 @@ def _report(operation: Operation, order: Order) -> None:
     progress = {
         **operation.progress, "done": done, "read": sum(row.read for row in rows),
         "delivered": sum(row.delivered for row in rows),
-        "possible_duplicates": sum(row.duplicates_max for row in rows),
+        "possible_duplicates": sum(row.duplicates_max for row in rows) + operation.progress.get("unsure", 0),
     }  # fmt: skip
     if rows:
         words = f"{done} of {operation.progress['of']} offsets were replayed."

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rest_framework.test import APIClient
 
+from controlplane.shared import clock
 from pipelines.domain.journal import Done, Exited, Planned, Resolved
 from pipelines.domain.ledger import Counts
 from pipelines.domain.positions import PartitionRange
 from pipelines.domain.range_replay import ORDER, Order, Wanted, journal_name, place
 from pipelines.domain.states import DesiredState, LedgerState, OperationState, RunState
-from pipelines.models import AuditRow, LedgerBatch, Operation, Pipeline, Position, Run
+from pipelines.models import AuditRow, Host, LedgerBatch, Operation, Pipeline, Position, Run
 from pipelines.selectors.ledger import books_view
 from pipelines.services import lifecycle, range_replays
 from pipelines.services.audit import Actor
-from tests.factories import LedgerBatchFactory, PipelineFactory, PositionFactory, RunFactory, definition
+from tests.factories import HostFactory, LedgerBatchFactory, PipelineFactory, PositionFactory, RunFactory, definition
 from workers.agent.ledger import Journal
 from workers.agent.range_replay import progress
 from workers.supervisor.watch_replays import ReplayWatch
@@ -205,3 +207,91 @@ def test_a_cancelled_replay_is_withdrawn_and_its_last_batch_is_still_taken_in(ru
     Run.objects.update(state=RunState.ENDED)
     watch.turn()
     assert not directory.exists()
+
+
+def at(state: Path, name: str) -> ReplayWatch:
+    """The watch of a host, with a disk of its own."""
+    return ReplayWatch(name, state / name)
+
+
+def moved(run: Run, to: str, number: int) -> Run:
+    """The pipeline has changed host: another run lives there."""
+    HostFactory.create(name=to)
+    Run.objects.update(state=RunState.ENDED)
+    Pipeline.objects.update(host_id=to)
+    run.pipeline.refresh_from_db()
+    return RunFactory.create(pipeline=run.pipeline, number=number)
+
+
+def test_a_pipeline_that_changes_host_goes_on_behind_what_was_replayed_before(run: Run, tmp_path: Path) -> None:
+    operation, alpha, beta = ask(run.pipeline), at(tmp_path, "alpha"), at(tmp_path, "beta")
+    alpha.turn()
+    first = Agent(directory_of(tmp_path / "alpha", operation), 3)
+    first.does(0)
+    alpha.turn()
+    first.does(1)
+    moved(run, "beta", 4)
+    beta.turn()
+    there = directory_of(tmp_path / "beta", operation)
+    assert not there.exists(), "what alpha has done is not known yet"
+    operation.refresh_from_db()
+    assert "waits for alpha" in operation.message
+    alpha.turn()
+    beta.turn()
+    assert (progress(there).done, directory_of(tmp_path / "alpha", operation).exists()) == (1, False)
+    second = Agent(there, 4)
+    second.does(2)
+    second.journal.append(Exited(code=0, reason=""))
+    beta.turn()
+    operation.refresh_from_db()
+    rows = LedgerBatch.objects.filter(operation=operation).order_by("first_batch")
+    assert [(row.first_batch, row.run.number, row.read) for row in rows] == [(0, 3, 100), (1, 3, 100), (2, 4, 50)]
+    assert (operation.state, operation.progress["done"], operation.progress["possible_duplicates"]) == (
+        OperationState.SUCCEEDED, 250, 0,
+    )  # fmt: skip
+
+
+def test_a_batch_in_hand_when_the_pipeline_changes_host_is_announced_as_possibly_there_twice(
+    run: Run, tmp_path: Path
+) -> None:
+    operation, alpha, beta = ask(run.pipeline), at(tmp_path, "alpha"), at(tmp_path, "beta")
+    alpha.turn()
+    first = Agent(directory_of(tmp_path / "alpha", operation), 3)
+    first.does(0)
+    first.plans(1)
+    moved(run, "beta", 4)
+    alpha.turn()
+    beta.turn()
+    operation.refresh_from_db()
+    assert progress(directory_of(tmp_path / "beta", operation)).done == 0
+    assert operation.progress["possible_duplicates"] == 100
+    assert "[200, 300) was in hand" in operation.message
+
+
+def test_what_a_silent_host_may_have_replayed_is_announced_and_its_old_journals_count_no_more(
+    run: Run, tmp_path: Path
+) -> None:
+    operation, alpha, beta = ask(run.pipeline), at(tmp_path, "alpha"), at(tmp_path, "beta")
+    alpha.turn()
+    first = Agent(directory_of(tmp_path / "alpha", operation), 3)
+    first.does(0)
+    alpha.turn()
+    first.does(1)
+    moved(run, "beta", 4)
+    Host.objects.filter(name="alpha").update(seen_at=clock.now() - timedelta(minutes=5))
+    beta.turn()
+    operation.refresh_from_db()
+    assert operation.progress["possible_duplicates"] == 150
+    assert "alpha is silent" in operation.message
+    second = Agent(directory_of(tmp_path / "beta", operation), 4)
+    second.does(1)
+    second.does(2)
+    beta.turn()
+    moved(run, "alpha", 5)
+    Host.objects.update(seen_at=clock.now())
+    for watch in (beta, alpha):
+        watch.turn()
+    found = progress(directory_of(tmp_path / "alpha", operation))
+    assert (found.done, found.planned) == (2, None)
+    operation.refresh_from_db()
+    assert (operation.progress["done"], operation.progress["possible_duplicates"]) == (250, 150)

@@ -2,6 +2,7 @@
 
 A batch is planned, delivered and done as those of a query are, in a journal of its own. After a crash the next run
 reads these journals, asks the sinks about a batch that was planned and never done, and goes on behind the last done.
+On another host the order says what was done.
 """
 
 from __future__ import annotations
@@ -53,15 +54,17 @@ class Before:
 
 
 def progress(place: Path) -> Before:
-    """Read the journals of all runs that took part, oldest first. Raises JournalCorrupt."""
-    found = Before()
+    """Read the order, and the journals of all runs that took part here, oldest first: a later one knows more, unless
+    the replay has gone on elsewhere since. Raises JournalCorrupt."""
+    order = Order.load(place / ORDER)
+    found = Before(done=order.done if order else -1)
     for path in sorted(place.glob("journal-*.jsonl"), key=lambda each: int(each.stem.partition("-")[2])):
         entries, _ = read_entries(path.read_bytes(), 0)
         for entry in entries:
             payload = entry.payload()
-            if isinstance(payload, Planned):
+            if isinstance(payload, Planned) and payload.batch > found.done:
                 found = replace(found, planned=payload)
-            elif isinstance(payload, Done):
+            elif isinstance(payload, Done) and payload.batch > found.done:
                 found = Before(done=payload.batch)
             elif entry.kind is EntryKind.EXIT:
                 found = replace(found, over=True)

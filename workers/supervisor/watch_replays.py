@@ -1,13 +1,15 @@
 """Orders to replay ranges: handed to agents as files, and what came of them taken into the ledger.
 
 An order is withdrawn by removing its file. Its directory goes when its journal has a last word, or when no run is left
-that could write one.
+that could write one. A pipeline that has changed host leaves its journals behind: the host before takes them in and
+gives the order back, and the new one goes on behind them. Where the data is on storage that hosts share, the directory
+goes along by itself.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +18,9 @@ import structlog
 from pipelines.domain.journal import Entry, EntryKind, JournalCorrupt, read_entries
 from pipelines.domain.range_replay import ORDER, place
 from pipelines.models import Operation
-from pipelines.selectors.range_replays import lately_ended, open_replays, under_way
+from pipelines.selectors.range_replays import lately_ended, left_behind, open_replays, under_way
 from pipelines.services import range_replays
-from pipelines.services.range_replays import data_of, order_of
+from pipelines.services.range_replays import data_of
 
 _OVER = "over"
 """Everything that the journals of an order hold is in the ledger, and nobody writes there any more."""
@@ -34,12 +36,11 @@ class ReplayWatch:
     state_dir: Path
 
     def turn(self) -> None:
-        """Hand out what is new, take in what was done, withdraw and clear away what is over."""
+        """Give back what has left, hand out what is new, take in what was done, clear away what is over."""
+        for operation in left_behind(self.host):
+            self._safely(self._give_back, operation)
         for operation in open_replays(self.host):
-            try:
-                self._attend(operation)
-            except (OSError, JournalCorrupt) as error:
-                log.warning("replay_unreadable", operation=str(operation.id), cause=str(error))
+            self._safely(self._attend, operation)
         for operation in lately_ended(self.host):
             self._clear_safely(place(data_of(operation.pipeline, self.state_dir), operation.id))
 
@@ -47,6 +48,13 @@ class ReplayWatch:
         """Clear away what was not cleared when it ended."""
         for directory in self.state_dir.glob("data/*/*/replays/*"):
             self._clear_safely(directory)
+
+    @staticmethod
+    def _safely(act: Callable[[Operation], None], operation: Operation) -> None:
+        try:
+            act(operation)
+        except (OSError, JournalCorrupt) as error:
+            log.warning("replay_unreadable", operation=str(operation.id), cause=str(error))
 
     def _clear_safely(self, directory: Path) -> None:
         try:
@@ -57,11 +65,29 @@ class ReplayWatch:
 
     def _attend(self, operation: Operation) -> None:
         directory = place(data_of(operation.pipeline, self.state_dir), operation.id)
-        directory.mkdir(parents=True, exist_ok=True)
-        if not (directory / ORDER).exists():
-            order_of(operation).store(directory / ORDER)
+        if self._is_new(operation, directory):
+            order = range_replays.hold(operation=operation, host=self.host)
+            if order is None:
+                return
+            directory.mkdir(parents=True, exist_ok=True)
+            order.store(directory / ORDER)
         if journals := _journals(directory):
             range_replays.take_in(operation=operation, journals=journals)
+
+    def _is_new(self, operation: Operation, directory: Path) -> bool:
+        """Whether the order still has to be given to the agent here."""
+        moved = operation.parameters.get("host") != self.host and self._is_own(directory)
+        return moved or not (directory / ORDER).exists()
+
+    def _is_own(self, directory: Path) -> bool:
+        return directory.is_relative_to(self.state_dir)
+
+    def _give_back(self, operation: Operation) -> None:
+        directory = place(data_of(operation.pipeline, self.state_dir), operation.id)
+        if not self._is_own(directory):
+            return
+        range_replays.release(operation=operation, journals=_journals(directory))
+        shutil.rmtree(directory, ignore_errors=True)
 
     def _clear(self, directory: Path) -> None:
         """Withdraw an order whose operation is over, and remove it once nobody writes there."""

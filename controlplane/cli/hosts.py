@@ -1,4 +1,4 @@
-"""Commands about hosts: list them, drain one, take it back, and declare a run of a silent one lost."""
+"""Commands about hosts: list them, drain one, take it back, remove one, and declare a run of a silent one lost."""
 
 from __future__ import annotations
 
@@ -75,6 +75,15 @@ def undrain(ctx: typer.Context, host: HostName, as_json: AsJson = False) -> None
     """Let a host take new agents again. Nothing moves back by itself."""
     _, found = begin(ctx, as_json=as_json).post(_path(host, "undrain"), {})
     _tell(found, as_json=as_json)
+
+
+@app.command()
+def remove(ctx: typer.Context, host: HostName) -> None:
+    """Expect a silent host no longer. Refused while it is heard, or while a pipeline is assigned to it."""
+    from controlplane.cli import output
+
+    begin(ctx, as_json=False).delete(_path(host))
+    output.say(f"{host} is expected no longer. A worker that speaks up from there brings it back.")
 
 
 def _tell(host: dict[str, Any], *, as_json: bool) -> None:

@@ -31,6 +31,12 @@ class HostDetail(View):
         """Show a host with the pipelines that have a place there, and what ties each to it."""
         return answer(capacity.host(name))
 
+    @extend_schema(operation_id="remove_host", responses={204: None})
+    def delete(self, request: Request, name: str) -> Response:
+        """Expect a silent host no longer; 409 while it is heard, or while something is assigned to it."""
+        hosts.remove(name=name, actor=self.actor)
+        return Response(status=204)
+
 
 class DrainHost(View):
     """Emptying a host."""

@@ -36,6 +36,9 @@ class Host(models.Model):
         default=OnTimeout.ABORT,
         help_text="What becomes of an agent that is to leave and does not end its batch in hand in time.",
     )
+    removed_at = models.DateTimeField(
+        null=True, blank=True, help_text="Since when nobody expects it back; its next beat ends that."
+    )
     tick_ms = models.FloatField(null=True, blank=True, help_text="Duration of the last tick.")
     messages = models.JSONField(
         default=dict,

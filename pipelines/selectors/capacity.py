@@ -38,7 +38,7 @@ def promised() -> QuerySet[Pipeline]:
 
 
 def hosts() -> list[HostView]:
-    """Every host that ever reported; two queries."""
+    """Every host that is expected; two queries."""
     rows = list(host_rows())
     return [host_view(host, room) for host, room in zip(rows, rooms(rows), strict=True)]
 

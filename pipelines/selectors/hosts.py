@@ -27,9 +27,14 @@ def supervised(host: Host | None) -> bool:
     return host is None or seen_within(host.seen_at, SUPERVISED_WITHIN)
 
 
+def expected() -> QuerySet[Host]:
+    """Every host that ever reported and was not removed since."""
+    return Host.objects.filter(removed_at=None)
+
+
 def host_rows() -> QuerySet[Host]:
-    """Every host that ever reported, with the number of its living agents."""
-    return Host.objects.annotate(agents=Count("runs", filter=~Q(runs__state=RunState.ENDED))).order_by("name")
+    """The same with the number of their living agents."""
+    return expected().annotate(agents=Count("runs", filter=~Q(runs__state=RunState.ENDED))).order_by("name")
 
 
 def host_view(host: Host, room: Room) -> HostView:

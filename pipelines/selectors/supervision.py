@@ -22,6 +22,7 @@ from pipelines.domain.states import DesiredState, LedgerState, Phase, RunRole, R
 from pipelines.models import Event, Host, LedgerBatch, Operation, Pipeline, Position, Reconciliation, Revision, Run
 from pipelines.selectors import positions
 from pipelines.selectors import runs as run_selectors
+from pipelines.selectors.hosts import expected
 from pipelines.selectors.situations import open_operations
 
 _UNUSED_OF_RUN = (
@@ -81,10 +82,9 @@ def homeless() -> list[Pipeline]:
 
 
 def leases() -> list[Host]:
-    """Every host with its lease."""
-    return list(
-        Host.objects.only("name", "lease_epoch", "lease_until", "drained_at", "drain_on_timeout").order_by("name")
-    )
+    """Every host that is expected, with its lease."""
+    shown = ("name", "lease_epoch", "lease_until", "drained_at", "drain_on_timeout")
+    return list(expected().only(*shown).order_by("name"))
 
 
 def living_runs(host: str) -> list[Run]:

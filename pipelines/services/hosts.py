@@ -5,11 +5,17 @@ from __future__ import annotations
 from django.db import transaction
 
 from controlplane.shared import clock, dispatch
-from controlplane.shared.errors import NotFound
+from controlplane.shared.errors import Conflict, NotFound
+from pipelines.domain.alert_rules import AlertRule
 from pipelines.domain.operations import OnTimeout
-from pipelines.models import Host
-from pipelines.services import audit, events
+from pipelines.models import Host, Pipeline
+from pipelines.selectors.capacity import promised, tied
+from pipelines.selectors.hosts import LOST_AFTER, expected, seen_within
+from pipelines.services import alerts, audit, events
 from pipelines.services.audit import Actor
+
+_NAMED = 10
+"""Pipelines that a refusal names."""
 
 
 def drain(*, name: str, actor: Actor, on_timeout: OnTimeout = OnTimeout.ABORT) -> bool:
@@ -27,10 +33,45 @@ def undrain(*, name: str, actor: Actor) -> bool:
 
 
 @transaction.atomic
-def _change(name: str, actor: Actor, on_timeout: OnTimeout, *, drained: bool) -> bool:
-    host = Host.objects.filter(name=name).first()
+def remove(*, name: str, actor: Actor) -> None:
+    """Expect a silent host no longer: its alert is over, and no list shows it. Its runs stay in the books.
+
+    Stopped pipelines that nothing ties to it are placed anew by their next start. A worker that speaks up from there
+    brings it back. Raises NotFound; Conflict where it is heard, or where something is still assigned to it.
+    """
+    host = _expected(name)
+    if seen_within(host.seen_at, LOST_AFTER):
+        raise Conflict(
+            f"{name} is heard: its next beat would bring it back.", code="host_heard", hint="Stop its worker first."
+        )
+    there = Pipeline.objects.filter(host=host, archived_at=None).select_related("current_revision").order_by("name")
+    placed = set(promised().filter(host=host).values_list("id", flat=True))
+    if assigned := [pipeline.name for pipeline in there if pipeline.id in placed or tied(pipeline)]:
+        more = f" and {len(assigned) - _NAMED} more" if len(assigned) > _NAMED else ""
+        raise Conflict(
+            f"Assigned to {name}: {', '.join(assigned[:_NAMED])}{more}.", code="host_in_use",
+            hint=f"`headgate hosts drain {name}` moves what can move; declare lost what ran there (`headgate "
+            "declare-lost NAME`), and pin elsewhere or delete what is tied to it.",
+        )  # fmt: skip
+    there.update(host=None)
+    gone = {"removed_at": clock.now(), "lease_owner": None, "lease_until": None}
+    Host.objects.filter(name=name).update(**gone, drained_at=None, drained_by="", drain_on_timeout=OnTimeout.ABORT)
+    alerts.clear_alert(rule=AlertRule.HOST_SILENT, key=name)
+    audit.record(actor=actor, action="host.remove", before={"host": name})
+    words = f"{actor.name} removed {name}."
+    events.record(kind="host.remove", message=words, actor=actor.name, data={"host": name})
+
+
+def _expected(name: str) -> Host:
+    host = expected().select_for_update(no_key=True).filter(name=name).first()
     if host is None:
         raise NotFound(f"There is no host {name!r}.", code="host_not_found", hint="GET /api/v1/hosts lists them.")
+    return host
+
+
+@transaction.atomic
+def _change(name: str, actor: Actor, on_timeout: OnTimeout, *, drained: bool) -> bool:
+    host = _expected(name)
     at, by = (host.drained_at or clock.now(), actor.name) if drained else (None, "")
     other = Host.objects.filter(name=name).exclude(drained_at__isnull=not drained, drain_on_timeout=on_timeout)
     if not other.update(drained_at=at, drained_by=by, drain_on_timeout=on_timeout):

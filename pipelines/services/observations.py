@@ -59,6 +59,7 @@ def beat(*, facts: HostFacts, seen: Host, now: datetime, ttl: float, tick_ms: fl
             slots=facts.slots,
             memory_limit=facts.memory_limit,
             tick_ms=tick_ms,
+            removed_at=None,
         )
     )
     return epoch if written else None

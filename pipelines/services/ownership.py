@@ -85,7 +85,7 @@ def report_silence(*, leases: Collection[Lapsed], silent: Mapping[str, float], g
 def _raise_silence(lapsed: Lapsed, silence: float) -> None:
     message = (
         f"Nothing is heard of {lapsed.host}: its worker does not run, or does not reach the database. Its agents may "
-        f"live; nobody looks after them. If it does not come back: headgate hosts drain {lapsed.host}"
+        f"live; nobody looks after them. If it does not come back: headgate hosts drain {lapsed.host}, then remove it"
     )
     if lapsed.lasts():
         alerts.raise_alert(

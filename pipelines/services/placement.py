@@ -15,6 +15,7 @@ from pipelines.domain.findings import Finding
 from pipelines.domain.spec import ANY_HOST
 from pipelines.models import Host, Pipeline
 from pipelines.selectors.capacity import need_by, need_of, rooms, takers, tied, wanted_host
+from pipelines.selectors.hosts import expected
 from pipelines.selectors.situations import live_run
 from pipelines.services.fencing import fenced
 
@@ -92,10 +93,10 @@ def _present(pipeline: Pipeline) -> Host | None:
 
 
 def _known(name: str) -> Host:
-    host = next(iter(_locked(Host.objects.filter(name=name))), None)
+    host = next(iter(_locked(expected().filter(name=name))), None)
     if host is None:
         raise Conflict(
-            f"No worker has ever reported from the host {name!r}.",
+            f"No worker has ever reported from the host {name!r}, or it was removed.",
             code="unknown_host",
             hint=f"Start a worker there with HEADGATE_HOST={name}, or change placement.host.",
         )

@@ -15,8 +15,8 @@ from controlplane.shared.errors import Conflict, NotFound
 from pipelines.domain.alert_rules import AlertRule
 from pipelines.domain.lag import STEPS, PartitionLag
 from pipelines.domain.watching import Happening, Key, Kind, Limits, Look, fastest, happenings
-from pipelines.models import Alert, GroupSnapshot, Host, WatchedGroup
-from pipelines.selectors.hosts import LOST_AFTER
+from pipelines.models import Alert, GroupSnapshot, WatchedGroup
+from pipelines.selectors.hosts import LOST_AFTER, expected
 from pipelines.services import alerts, audit, events
 from pipelines.services.audit import Actor
 from pipelines.services.lag import measures
@@ -45,7 +45,7 @@ class Wanted:
 @transaction.atomic
 def watch(*, wanted: Wanted, actor: Actor) -> WatchedGroup:
     """Begin to watch a group. Raises NotFound for a host; Conflict where it is watched, or too many are."""
-    if wanted.host is not None and not Host.objects.filter(name=wanted.host).exists():
+    if wanted.host is not None and not expected().filter(name=wanted.host).exists():
         raise NotFound(f"There is no host {wanted.host}.", code="host_not_found", hint="GET /api/v1/hosts lists them.")
     if WatchedGroup.objects.count() >= MOST_GROUPS:
         words = f"{MOST_GROUPS} groups are watched already."

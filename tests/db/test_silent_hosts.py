@@ -13,13 +13,14 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from controlplane.shared import clock
-from controlplane.shared.errors import Conflict, Invalid
-from pipelines.domain.alert_rules import AlertRule
+from controlplane.shared.errors import Conflict, Invalid, NotFound
+from pipelines.domain.alert_rules import AlertRule, AlertState
 from pipelines.domain.leases import TAKEOVER_MARGIN
 from pipelines.domain.operations import OnTimeout
 from pipelines.domain.roles import Role
 from pipelines.domain.states import OperationKind, Phase
 from pipelines.models import Alert, AuditRow, Event, Host, LedgerBatch, Operation, Pipeline, Position, Run
+from pipelines.selectors import capacity
 from pipelines.services import alerts, hosts, lifecycle, ownership
 from pipelines.services.audit import Actor
 from tests.factories import PipelineFactory, UserFactory
@@ -503,6 +504,53 @@ class TestDrain:
         assert (site.phase(pipeline), site.where(pipeline)) == ("RUNNING", "b")
 
 
+class TestRemoval:
+    def gone(self, site: Site) -> None:
+        site.cut("a")
+        site.pass_time(SILENT_AFTER + 2 * CARE_EVERY)
+        Host.objects.filter(name="a").update(seen_at=clock.now() - timedelta(minutes=1))
+
+    def test_a_silent_host_that_nothing_is_assigned_to_is_missed_no_more_until_it_speaks_up(self, site: Site) -> None:
+        stopped = site.pipeline("stopped")
+        self.gone(site)
+        assert Alert.objects.get().state == AlertState.OPEN
+        hosts.remove(name="a", actor=ANA)
+        site.pass_time(2 * SILENT_AFTER)
+        assert Alert.objects.get().state == AlertState.RESOLVED
+        assert ([each.name for each in capacity.hosts()], site.where(stopped)) == (["b"], None)
+        assert AuditRow.objects.get().action == "host.remove"
+        with pytest.raises(NotFound):
+            hosts.drain(name="a", actor=ANA)
+        site.ask(stopped, OperationKind.START)
+        assert site.where(stopped) == "b"
+        site.heal("a")
+        site.pass_time(3)
+        assert [each.name for each in capacity.hosts()] == ["a", "b"]
+
+    def test_a_host_that_is_heard_is_not_removed(self, site: Site) -> None:
+        with pytest.raises(Conflict) as refused:
+            hosts.remove(name="a", actor=ANA)
+        assert (refused.value.code, Host.objects.get(name="a").removed_at) == ("host_heard", None)
+
+    def test_a_host_is_not_removed_while_a_run_of_it_may_live_or_a_pipeline_is_tied_to_it(self, site: Site) -> None:
+        running, tied = site.running(name="running"), site.pipeline("tied")
+        assert tied.current_revision is not None
+        tied.current_revision.definition["placement"]["host"] = "a"
+        tied.current_revision.save()
+        self.gone(site)
+        with pytest.raises(Conflict) as refused:
+            hosts.remove(name="a", actor=ANA)
+        assert (refused.value.code, "running, tied" in refused.value.detail) == ("host_in_use", True)
+        ownership.declare_lost(pipeline=running, confirm="running", actor=ANA)
+        with pytest.raises(Conflict) as refused:
+            hosts.remove(name="a", actor=ANA)
+        assert "Assigned to a: tied." in refused.value.detail
+        tied.current_revision.definition["placement"]["host"] = "any"
+        tied.current_revision.save()
+        hosts.remove(name="a", actor=ANA)
+        assert Run.objects.get(pipeline=running, number=1).host_id == "a"
+
+
 class TestApi:
     def client(self, role: Role) -> APIClient:
         made = APIClient()
@@ -539,6 +587,17 @@ class TestApi:
         admin = self.client(Role.ADMIN)
         assert admin.get("/api/v1/hosts/nowhere").status_code == 404
         assert admin.post("/api/v1/hosts/nowhere/drain", {}, format="json").status_code == 404
+        assert admin.delete("/api/v1/hosts/nowhere").status_code == 404
+
+    def test_a_host_is_removed_by_an_admin_alone(self, site: Site) -> None:
+        assert self.client(Role.OPERATOR).delete("/api/v1/hosts/a").status_code == 403
+        admin = self.client(Role.ADMIN)
+        refused = admin.delete("/api/v1/hosts/a")
+        assert (refused.status_code, refused.json()["code"]) == (409, "host_heard")
+        site.cut("a")
+        Host.objects.filter(name="a").update(seen_at=clock.now() - timedelta(minutes=1))
+        assert admin.delete("/api/v1/hosts/a").status_code == 204
+        assert admin.get("/api/v1/hosts/a").status_code == 404
 
     def test_a_run_is_declared_lost_by_repeating_the_name(self, site: Site) -> None:
         site.running()

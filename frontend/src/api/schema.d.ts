@@ -292,7 +292,8 @@ export interface paths {
         get: operations["get_host"];
         put?: never;
         post?: never;
-        delete?: never;
+        /** @description Expect a silent host no longer; 409 while it is heard, or while something is assigned to it. */
+        delete: operations["remove_host"];
         options?: never;
         head?: never;
         patch?: never;
@@ -5763,6 +5764,35 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["HostDetail"];
                 };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_host: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A problem. */
             default: {

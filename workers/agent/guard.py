@@ -198,6 +198,19 @@ def _outside(position: PartitionPosition, log: LogRange | None) -> Iterator[tupl
         )
 
 
+def same_log(known: SourceIdentity | None, seen: SourceIdentity | None, read: Collection[str]) -> bool:
+    """Whether the log is the one that the ledger's positions are offsets of, as far as that is known; `read`: topics
+    that have any."""
+    if known is None or seen is None or not read:
+        return True
+    return known.cluster_id == seen.cluster_id and not _made_anew(known, seen, read)
+
+
+def _made_anew(known: SourceIdentity, seen: SourceIdentity, read: Collection[str]) -> list[str]:
+    ids = known.topics
+    return [topic for topic in sorted(read) if topic in ids and ids[topic] != seen.topics.get(topic, ids[topic])]
+
+
 def another_log(
     path: str,
     known: SourceIdentity | None,
@@ -205,15 +218,14 @@ def another_log(
     read: Collection[str],
     log: Mapping[Key, LogRange],
 ) -> list[AgentFinding]:
-    """Whether the log is the one that the ledger's positions are offsets of; `read`: topics that have any."""
-    if known is None or seen is None or not read:
+    """What is said where it is not `same_log`; `log`: what can be read now."""
+    if known is None or seen is None or same_log(known, seen, read):
         return []
     if known.cluster_id != seen.cluster_id:
         return [_another_cluster(path, known, seen, read, log)]
     return [
         _made_again(path, topic, known.topics[topic], seen.topics[topic], log)
-        for topic in sorted(read)
-        if topic in known.topics and known.topics[topic] != seen.topics.get(topic, known.topics[topic])
+        for topic in _made_anew(known, seen, read)
     ]
 
 

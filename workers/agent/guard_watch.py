@@ -60,7 +60,7 @@ class SourceGuard:
             after = self._cursors()
             path = self._source.place.path
             read = {topic for cursor in before for topic, _ in cursor}
-            if guard.another_log(path, self._known, seen, read, log):
+            if not guard.same_log(self._known, seen, read):
                 return guard.another_log(path, self._known, seen, read, self._source.log_ranges())
             self._learn(seen)
             lowest = slowest(after) if resting else {}

@@ -312,7 +312,7 @@ def _agree(query: Query, head: Head, known: Found) -> tuple[Offsets, Positions |
     grown = [key for key in added if key[0] in known_topics]
     first, origin = known.first(source, [key for key in added if key[0] not in known_topics])
     starts = {**head.positions, **dict.fromkeys(grown, 0), **first}
-    same = not guard.another_log("", known.remembered(source), known.identity(source), known_topics, log)
+    same = guard.same_log(known.remembered(source), known.identity(source), known_topics)
     if findings := guard.compare(head, view) + (known.outside(query.read, starts, log) if same else []):
         raise Refused(*findings)
     if view.used or not (grown or first):

@@ -55,7 +55,7 @@ def _of_channel(known: Found, read: Read, channel: str, *, live: bool) -> list[A
     head = known.head(read, channel)
     log = known.log(read.source)
     topics = {topic for topic, _ in head.positions}
-    same = not guard.another_log("", known.remembered(read.source), known.identity(read.source), topics, log)
+    same = guard.same_log(known.remembered(read.source), known.identity(read.source), topics)
     outside = known.outside(read, head.positions, log) if same else []
     if live:
         return outside

@@ -23,7 +23,7 @@ from workers.ports import Now, Processes, RunDirs, TokenHolders
 from workers.supervisor.decide import HEALTHY_PHASES
 from workers.supervisor.intake import Intake
 from workers.supervisor.memory import Memory, RunMemory
-from workers.supervisor.view import OperationView, PipelineView, RunView
+from workers.supervisor.view import OperationView, PipelineView, RunView, lives
 
 
 def living(processes: Processes, rows: Sequence[Row]) -> TokenHolders:
@@ -184,8 +184,8 @@ def _note_health(
     memory: RunMemory, well: bool, identity: Identity | None, holders: Collection[ProcessIdentity], now: Now
 ) -> None:
     """Since when the run has been half dead (keeper or driver has ended while other processes live on), or well."""
-    named = [] if identity is None else [identity.keeper, identity.driver]
-    half_dead = bool(holders) and any(each is not None and each not in holders for each in named)
+    whole = identity is None or (lives(identity.keeper, holders) and lives(identity.driver, holders))
+    half_dead = bool(holders) and not whole
     memory.half_dead_since = (memory.half_dead_since or now.boottime) if half_dead else None
     memory.healthy_since = (memory.healthy_since or now.boottime) if well else None
 

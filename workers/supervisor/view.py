@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -26,6 +26,11 @@ class OperationView:
     kind: OperationKind
     generation: int
     expires: float | None = None
+
+
+def lives(named: ProcessIdentity | None, holders: Collection[ProcessIdentity]) -> bool:
+    """Whether a process is among the living ones; true as long as none is named."""
+    return named is None or named in holders
 
 
 @dataclass(frozen=True)
@@ -67,12 +72,12 @@ class RunView:
     @property
     def keeper_alive(self) -> bool:
         """Whether the keeper that identity.json names lives; true as long as it names none."""
-        return self.identity is None or self.identity.keeper in self.holders
+        return self.identity is None or lives(self.identity.keeper, self.holders)
 
     @property
     def driver_alive(self) -> bool:
         """Whether the driver that identity.json names lives; true as long as it names none."""
-        return self.identity is None or self.identity.driver is None or self.identity.driver in self.holders
+        return self.identity is None or lives(self.identity.driver, self.holders)
 
     @property
     def started(self) -> float | None:

@@ -132,7 +132,9 @@ def test_merging_keeps_every_range_and_sum(cuts: list[int], odd: set[int]) -> No
             )
         )
         start += size
+    plain = "".join(" | " if number in odd else "." for number in range(len(cuts))).split()
     kept, gone = merged(found)
+    assert len(kept) == len(plain), "neighbours without a gap are one row"
     assert {row.pk for row in kept} | set(gone) == set(range(len(cuts)))
     assert sum(row.read for row in kept) == start
     assert sum(row.gaps for row in kept) == len(odd & set(range(len(cuts))))

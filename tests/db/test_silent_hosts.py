@@ -159,8 +159,10 @@ class TestContinue:
 
     def test_the_next_run_begins_where_the_ledger_stands_and_says_what_may_come_twice(self, site: Site) -> None:
         pipeline = site.running()
-        site.cut("a")
         agent = site.machines["a"].agents.living[0]
+        while not agent.in_hand:
+            site.pass_time(1)
+        site.cut("a")
         site.machines["a"].worker.tick()
         taken_in = Position.objects.get().next_offset
         site.pass_time(SILENT_AFTER + CARE_EVERY + 1)
@@ -171,8 +173,8 @@ class TestContinue:
         assert launch.heads[0].positions[0].offset == taken_in
         assert launch.lineage == launch.run
         assert not LedgerBatch.objects.filter(state="planned", run__host_id="a").exists()
-        for event in Event.objects.filter(kind="batch.abandoned"):
-            assert event.data["duplicates_max"] == 10
+        (abandoned,) = Event.objects.filter(kind="batch.abandoned")
+        assert abandoned.data["duplicates_max"] == 10
 
     def test_a_host_that_is_heard_is_not_declared_lost(self, site: Site) -> None:
         pipeline = site.running()

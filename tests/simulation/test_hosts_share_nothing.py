@@ -12,10 +12,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from controlplane.shared.errors import Conflict, HeadgateError
+from controlplane.shared.errors import Conflict, HeadgateError, NotFound
 from pipelines.domain.alert_rules import AlertRule, AlertState
+from pipelines.domain.operations import OnTimeout
 from pipelines.domain.states import DesiredState, OperationKind, Phase, RunState
-from pipelines.models import Alert, Event, Operation, Pipeline, Position, Run
+from pipelines.models import Alert, Event, LedgerBatch, Operation, Pipeline, Position, Run
 from pipelines.services import hosts as rooms
 from pipelines.services import lifecycle, ownership
 from pipelines.services.audit import Actor
@@ -152,9 +153,27 @@ class Hosts(RuleBasedStateMachine):
             if who in ("driver", "both") and agent.driver is not None:
                 agent.driver.alive = False
 
-    @rule(at=SITES, drained=st.booleans())
-    def a_host_is_drained_or_taken_back(self, at: int, drained: bool) -> None:
-        (rooms.drain if drained else rooms.undrain)(name=self.sites[at].name, actor=ANA)
+    @rule(at=SITES, on_timeout=st.sampled_from([OnTimeout.ABORT, OnTimeout.STOP, None]))
+    def a_host_is_drained_or_taken_back(self, at: int, on_timeout: OnTimeout | None) -> None:
+        name = self.sites[at].name
+        with suppress(NotFound):
+            if on_timeout is None:
+                rooms.undrain(name=name, actor=ANA)
+            else:
+                rooms.drain(name=name, actor=ANA, on_timeout=on_timeout)
+
+    @rule(at=SITES, slow=st.booleans())
+    def batches_end_late_or_in_time(self, at: int, slow: bool) -> None:
+        for agent in self.sites[at].agents.living:
+            agent.slow = slow
+
+    @rule(at=SITES)
+    def a_silent_host_is_removed(self, at: int) -> None:
+        """Only one that is heard of no more: the simulated wall clocks stand in the past."""
+        site = self.sites[at]
+        if site.frozen or site.cut or site.worker is None:
+            with suppress(HeadgateError):
+                rooms.remove(name=site.name, actor=ANA)
 
     @rule()
     def a_dead_host_is_declared_lost(self) -> None:
@@ -178,6 +197,7 @@ class Hosts(RuleBasedStateMachine):
             assert {token for _, token in site.host.signals} <= {a.launch.token for a in site.agents.all.values()}
         assert not Event.objects.filter(kind__in=["supervisor.error", "journal.corrupt"]).exists(), self.story()
         assert Run.objects.exclude(state=RunState.ENDED).count() <= 1
+        assert not LedgerBatch.objects.filter(gaps__gt=0).exists(), self.story()
         self.check_positions()
 
     def check_positions(self) -> None:
@@ -208,7 +228,10 @@ class Hosts(RuleBasedStateMachine):
         for site in self.sites:
             site.cut = site.frozen = False
             site.start_worker()
-            rooms.undrain(name=site.name, actor=ANA)
+            for agent in site.agents.living:
+                agent.slow = False
+            with suppress(NotFound):
+                rooms.undrain(name=site.name, actor=ANA)
         if Pipeline.objects.exists():
             self.run_until_settled()
             self.ask(OperationKind.STOP)

@@ -83,6 +83,8 @@ class Peers:
     def _evacuate_one(self, on_timeout: OnTimeout, living: set[str], now: Now) -> None:
         """Runs of a host that is being drained end one after another, each only while another host has room."""
         runs = supervision.living_runs(self.host)
+        ids = {run.id for run in runs}
+        self._sent_away = {key: at for key, at in self._sent_away.items() if key[0] in ids}
         if any(run.pipeline.restart_run is not None and run.number <= run.pipeline.restart_run for run in runs):
             return
         for run in runs:

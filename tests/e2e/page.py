@@ -18,7 +18,11 @@ AXE = PROJECT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 # Beyond WCAG 2.2 AA also axe's advice, so that landmarks and headings stay in order.
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 SLOW_MS = 60_000
+TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""After these a colour is the new one: even a change without a transition takes one."""
 Scheme = Literal["light", "dark"]
+LOOKS: list[tuple[int, Scheme]] = [(1440, "light"), (768, "light"), (768, "dark"), (1440, "dark")]
+"""Widths of the window with both schemes of colours; the last one is as wide as a new page."""
 
 
 @contextmanager
@@ -112,6 +116,18 @@ def wait_until(page: Page, condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain for {what}"
         page.wait_for_timeout(100)
+
+
+def in_every_look(page: Page, look: Callable[[Page], list[str]]) -> list[str]:
+    """What a look finds on a page that stands, in each width and scheme; nothing is loaded again."""
+    found = []
+    for width, scheme in LOOKS:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 900})
+        expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
+        page.evaluate(TWO_FRAMES)
+        found += [f"{width}, {scheme}: {each}" for each in look(page)]
+    return found
 
 
 def violations(page: Page) -> list[str]:

@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
 
 from pipelines.domain.positions import PartitionPosition
 from tests.waiting import wait_for
-from workers.agent.kafka import NOT_COORDINATED, Cluster
+from workers.agent.kafka import Cluster
 
 _PARTITIONS = 4
 
@@ -120,16 +120,7 @@ class Topics:
         positions = [
             PartitionPosition(topic=self.source, partition=number, offset=offset) for number, offset in offsets.items()
         ]
-        wait_for(lambda: self._committed(group, positions, metadata), f"a coordinator of {group}")
-
-    def _committed(self, group: str, positions: list[PartitionPosition], metadata: str) -> bool:
-        try:
-            Cluster.of(self.servers, {}).commit(group, positions, metadata)
-        except KafkaException as error:
-            if error.args[0].code() not in NOT_COORDINATED:
-                raise
-            return False
-        return True
+        Cluster.of(self.servers, {}).commit(group, positions, metadata)
 
     def commit_everywhere(self, offset: int, metadata: str = "") -> None:
         """Commit one offset for every partition to the declared group."""

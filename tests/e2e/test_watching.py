@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from controlplane.devstack import topics
 from controlplane.devstack.client import Api
@@ -112,12 +112,4 @@ def seen(stack: Stack, group: str, committed: int) -> Any:
 
 def commit(broker: str, group: str, offset: int) -> None:
     """What a consumer of the group does."""
-
-    def done() -> bool:
-        try:
-            Cluster.of(broker, {}).commit(group, [PartitionPosition(topic=group, partition=0, offset=offset)])
-        except KafkaException:
-            return False
-        return True
-
-    wait_for(done, "the group has a coordinator")
+    Cluster.of(broker, {}).commit(group, [PartitionPosition(topic=group, partition=0, offset=offset)])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from pipelines.domain.journal import Identified, Noticed, read_entries
 from pipelines.domain.positions import PartitionPosition, SourceIdentity
@@ -18,7 +18,7 @@ from workers.agent.findings import Blocked
 from workers.agent.gate import Gate
 from workers.agent.guard import LogRange, Mirrored
 from workers.agent.guard_watch import GuardWatch, SourceGuard, before_batch
-from workers.agent.kafka import Cluster, Commit
+from workers.agent.kafka import TIMEOUT, Cluster, Commit
 from workers.agent.ledger import Journal
 
 KEY: Key = ("t", 0)
@@ -208,11 +208,18 @@ class Moving(Cluster):
     def __init__(self, answers: list[dict[Key, Commit]], errors: list[int] | None = None) -> None:
         super().__init__({})
         self.answers, self.errors, self.coordinators = answers, errors or [], 0
+        self.written: list[tuple[str, int, int]] = []
 
     def _commits(self, group: str, partitions: Iterable[Key]) -> dict[Key, Commit]:
         if self.errors:
             raise KafkaException(KafkaError(self.errors.pop(0)))
         return self.answers.pop(0)
+
+    def _commit(self, group: str, offsets: list[TopicPartition], timeout: float) -> None:
+        assert 0 < timeout <= TIMEOUT
+        if self.errors:
+            raise KafkaException(KafkaError(self.errors.pop(0)))
+        self.written += [(each.topic, each.partition, each.offset) for each in offsets]
 
     def _another(self) -> Cluster:
         return self
@@ -236,6 +243,15 @@ def test_a_coordinator_that_is_not_ready_is_waited_for(monkeypatch: pytest.Monke
     assert Moving([{KEY: Commit(5)}], [loading, loading]).commits("g", [KEY]) == {KEY: Commit(5)}
     with pytest.raises(KafkaException):
         Moving([], [KafkaError.GROUP_AUTHORIZATION_FAILED]).commits("g", [KEY])
+
+
+def test_a_commit_waits_for_a_coordinator_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workers.agent.kafka._RETRY", 0.0)
+    moving = Moving([], [KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE])
+    moving.commit("g", [PartitionPosition(topic="t", partition=0, offset=5)])
+    assert moving.written == [("t", 0, 5)]
+    with pytest.raises(KafkaException):
+        Moving([], [KafkaError.GROUP_AUTHORIZATION_FAILED]).commit("g", [])
 
 
 class Asked:

@@ -266,11 +266,14 @@ class Cluster:
         return found
 
     def commit(self, group: str, positions: list[PartitionPosition], metadata: str = "") -> None:
-        """Write positions to a consumer group that nobody joins."""
+        """Write positions to a consumer group that nobody joins. A coordinator that is not ready is waited for."""
         offsets = [TopicPartition(at.topic, at.partition, at.offset, metadata) for at in positions]
+        _patiently(lambda left: self._commit(group, offsets, left), NOT_COORDINATED, TIMEOUT)
+
+    def _commit(self, group: str, offsets: list[TopicPartition], timeout: float) -> None:
         request = ConsumerGroupTopicPartitions(group, offsets)
-        for future in self._admin.alter_consumer_group_offsets([request], request_timeout=TIMEOUT).values():
-            for answer in future.result(TIMEOUT + 1).topic_partitions:
+        for future in self._admin.alter_consumer_group_offsets([request], request_timeout=timeout).values():
+            for answer in future.result(timeout + 1).topic_partitions:
                 if answer.error:
                     raise KafkaException(answer.error)
 

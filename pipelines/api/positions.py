@@ -19,6 +19,7 @@ from pipelines.api.lifecycle import repeated
 from pipelines.api.openapi import query_parameters
 from pipelines.api.requests import PositionsApplyBody, PositionsPlanBody, PositionsQuery
 from pipelines.domain.findings import Finding
+from pipelines.domain.position_plan import Goal
 from pipelines.domain.position_target import target
 from pipelines.domain.states import LookState
 from pipelines.models import PositionLook
@@ -108,7 +109,7 @@ class PositionsPlan(PipelineView):
     def get(self, request: Request, name: str, look_id: UUID) -> Response:
         """Show a plan; `state` is PENDING until the host has answered."""
         look = PositionLook.objects.select_related("pipeline").filter(pk=look_id, pipeline=self.pipeline).first()
-        if look is None or look.target is None:
+        if look is None or look.target is None or look.target["goal"] not in set(Goal):
             raise NotFound(
                 "There is no such plan.", code="plan_not_found", hint="Plans are kept for a while; plan again."
             )

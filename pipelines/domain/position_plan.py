@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import Field
 
+from pipelines.domain.migrating.cluster_move import ClusterMove, Translation
 from pipelines.domain.positions import Frozen, Offset, SourceIdentity
 
 Key = tuple[str, int]
@@ -83,6 +84,7 @@ class Question(Frozen):
     """What a look is about: the launch that the next run would get, and the values of its references.
 
     `masked`: texts that no answer may show. `live`: a run goes on. `timestamp`: wall milliseconds, where it matters.
+    `move`: asked is what becomes of positions on another cluster, and nothing else.
     """
 
     launch: dict[str, Any]
@@ -90,15 +92,18 @@ class Question(Frozen):
     masked: list[str] = Field(default=[], repr=False)
     live: bool = False
     timestamp: int | None = None
+    move: ClusterMove | None = None
 
 
 class Answer(Frozen):
     """What was found; `survey` is None where a source is away, which is among the findings. `at_time`: by source,
-    topic, partition and the first offset that is not older than the question's timestamp."""
+    topic, partition and the first offset that is not older than the question's timestamp. `translation`: the answer to
+    a question with a move; None where a cluster is away."""
 
     survey: Survey | None
     findings: list[dict[str, Any]] = []
     at_time: dict[str, list[tuple[str, int, int]]] = {}
+    translation: Translation | None = None
 
 
 class Goal(StrEnum):

@@ -33,7 +33,8 @@ class PositionLook(models.Model):
     """A look at all positions of a pipeline, asked for by people and taken by the worker of its host.
 
     With a `target` (position_plan.Target) it is a plan: `moves` and `impossible` say what the choice would do, and
-    `hash` names it. `basis` is what of the database it was made against, `survey` what was found.
+    `hash` names it. `basis` is what of the database it was made against, `survey` what was found. Of a target that is a
+    ClusterMove, `moves` are the rows of its Translation.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

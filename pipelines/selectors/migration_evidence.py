@@ -17,6 +17,7 @@ def document(migration: Migration) -> dict[str, Any]:
     taken: dict[str, Any] = migration.snapshot or {}
     positions = _positions(migration, taken)
     plan = migration.plan
+    announced = taken.get("translation") or plan.get("moves") or []
     return evidence.sealed(
         {
             "id": str(migration.pk),
@@ -46,6 +47,8 @@ def document(migration: Migration) -> dict[str, Any]:
             },
             "snapshot": taken,
             "positions": positions,
+            "announced": {name: sum(row[name] or 0 for row in announced) for name in ("skip", "replay")},
+            "sink_ends": (_evidence_of(migration, StepName.NOTE_SINK_ENDS) or {}).get("ends", []),
             "gap": sum(row["gap"] or 0 for row in positions),
             "overlap": sum(row["overlap"] or 0 for row in positions),
             "books": {
@@ -70,7 +73,15 @@ def _positions(migration: Migration, taken: dict[str, Any]) -> list[dict[str, An
     """Per partition: where the old side stopped, the snapshot, where the side that followed began."""
     stopped = (taken.get("stopped") or {}).get("positions", [])
     follower = following(migration)
-    rows = evidence.between(stopped, _starts(follower) if follower else [])
+    started = _starts(follower) if follower else []
+    if follower is not None and follower.revision_id == migration.new_revision_id and taken.get("translation"):
+        rows = evidence.across(taken["translation"], started)
+        kept = {
+            (r["source"], r["channel"], r["topic"], r["partition"]): r["offset"] for r in taken.get("positions", [])
+        }
+        named = ("source", "channel", "old_topic", "partition")
+        return [{**row, "snapshot": kept.get(tuple(row[name] for name in named))} for row in rows]
+    rows = evidence.between(stopped, started)
     kept = {(r["source"], r["channel"], r["topic"], r["partition"]): r["offset"] for r in taken.get("positions", [])}
     return [
         {**row, "snapshot": kept.get((row["source"], row["channel"], row["topic"], row["partition"]))} for row in rows

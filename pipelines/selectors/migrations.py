@@ -21,6 +21,7 @@ from pipelines.domain.spec import Lifecycle
 from pipelines.domain.states import (
     OPEN_STAGES,
     LedgerState,
+    MigrationKind,
     MigrationStage,
     Phase,
     RunRole,
@@ -139,6 +140,19 @@ def planned_by(run: Run | None) -> bool:
     return run is not None and LedgerBatch.objects.filter(run=run).exists()
 
 
+def has_delivered(migration: Migration) -> bool:
+    """Whether any run has begun to deliver since the pipeline was handed over."""
+    new = migration.new_run
+    if new is None or not is_promoted(migration):
+        return False
+    return LedgerBatch.objects.filter(pipeline_id=migration.pipeline_id, run__epoch__gte=new.epoch).exists()
+
+
+def is_translated(migration: Migration) -> bool:
+    """Whether a source moves to another cluster, so that its positions are other numbers afterwards."""
+    return migration.kind == MigrationKind.CLUSTER and bool(migration.spec.get("source"))
+
+
 def standing(migration: Migration) -> Standing:
     """How far it has come, as far as choices depend on it."""
     rule, given, now = approval_rule(migration.pipeline), approvals(migration), clock.now()
@@ -160,6 +174,7 @@ def standing(migration: Migration) -> Standing:
         open_records=_open_records(new),
         restart=_restart_seconds(migration),
         frozen="; ".join(words),
+        translated=is_translated(migration),
     )
 
 

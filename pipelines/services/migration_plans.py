@@ -11,12 +11,14 @@ from controlplane.shared.errors import Conflict, Invalid
 from pipelines.domain.diff import diff
 from pipelines.domain.findings import Finding, dotted
 from pipelines.domain.migrating import blockers as blocking
+from pipelines.domain.migrating import cluster_move
 from pipelines.domain.migrating.blockers import Facts, Place
+from pipelines.domain.migrating.cluster_move import ClusterMove, PartitionTranslation, SinkEnd
 from pipelines.domain.migrating.consequences import Consequence, JudgedChange, heaviest, judge
 from pipelines.domain.migrating.plan import MigrationPlan, MigrationTarget, expected_pause
-from pipelines.domain.migrating.specs import SPECS, HostSpec, RevisionSpec, Spec
+from pipelines.domain.migrating.specs import SPECS, ClusterSpec, HostSpec, PositionSpec, RevisionSpec, Spec
 from pipelines.domain.migrating.steps import forward
-from pipelines.domain.position_plan import PlannedMove
+from pipelines.domain.position_plan import PlannedMove, Target
 from pipelines.domain.spec import ANY_HOST, Definition
 from pipelines.domain.states import DesiredState, LookState, MigrationKind, Phase
 from pipelines.domain.validate import validate_data, validate_text
@@ -33,16 +35,9 @@ _LEAST = {
 
 
 def read_spec(kind: MigrationKind, data: dict[str, Any]) -> Spec:
-    """Check what is asked for. Raises Conflict for a kind that does not work here, Invalid with every problem."""
-    shape = SPECS.get(kind)
-    if shape is None:
-        raise Conflict(
-            f"Migrations of the kind {kind} do not work in this version.",
-            code="kind_unavailable",
-            hint=f"Kinds that work: {', '.join(SPECS)}. Stop the pipeline, change it, and start it.",
-        )
+    """Check what is asked for. Raises Invalid with every problem."""
     try:
-        return shape.model_validate(data)
+        return SPECS[kind].model_validate(data)
     except ValidationError as error:
         findings = [
             Finding(path=dotted(("spec", *each["loc"])), code=each["type"], message=f"{each['msg']}.")
@@ -68,6 +63,8 @@ def wanted_by(kind: MigrationKind, spec: Spec, pipeline: Pipeline) -> Wanted:
     if isinstance(spec, RevisionSpec):
         return _revised(spec, pipeline, host)
     definition = _valid(present)
+    if isinstance(spec, ClusterSpec) and definition is not None:
+        return _elsewhere(spec, definition, host)
     if isinstance(spec, HostSpec):
         host = spec.host
         if definition is not None and definition.placement.host not in (ANY_HOST, host):
@@ -89,12 +86,31 @@ def _revised(spec: RevisionSpec, pipeline: Pipeline, host: str) -> Wanted:
     return Wanted(validation.definition, None, host, tuple(validation.findings))
 
 
+def _elsewhere(spec: ClusterSpec, old: Definition, host: str) -> Wanted:
+    """A component on another cluster."""
+    changed = spec.changed(old)
+    if isinstance(changed, Finding):
+        return Wanted(None, None, host, (changed,))
+    validation = validate_data(changed)
+    return Wanted(validation.definition, None, host, tuple(validation.findings))
+
+
+def question(pipeline: Pipeline, spec: Spec) -> Target | ClusterMove | None:
+    """What the host has to look at before a plan can be made; None where nothing, or where there is no definition."""
+    if isinstance(spec, PositionSpec):
+        return spec.target
+    if isinstance(spec, ClusterSpec):
+        new = wanted_by(MigrationKind.CLUSTER, spec, pipeline).definition
+        return spec.move(new) if new is not None else None
+    return None
+
+
 def _valid(revision: Revision | None) -> Definition | None:
     return validate_data(revision.definition).definition if revision else None
 
 
 def make(*, pipeline: Pipeline, kind: MigrationKind, spec: Spec, look: PositionLook | None = None) -> MigrationPlan:
-    """The plan, with everything that stands in its way. `look`: where positions are decided, what the host found of it.
+    """The plan, with everything that stands in its way. `look`: where positions change, what the host found of it.
     Raises Conflict for a pipeline without a valid definition."""
     old = _valid(pipeline.current_revision)
     if old is None:
@@ -108,9 +124,12 @@ def make(*, pipeline: Pipeline, kind: MigrationKind, spec: Spec, look: PositionL
     changes = judge(diff(old, new), old, new) if new else []
     facts = _facts(pipeline, kind, old, wanted, changes)
     longest = old.delivery.batch_duration if old.delivery.mode == "real_time" else 0.0
-    steps = forward(kind, old.lifecycle, gates=spec.gates, window=spec.rules.window, longest_batch=longest)
+    of_sink = isinstance(spec, ClusterSpec) and spec.sink is not None
+    steps = forward(
+        kind, old.lifecycle, gates=spec.gates, window=spec.rules.window, longest_batch=longest, of_sink=of_sink
+    )
     run = selecting.active_run(pipeline.id)
-    moves = [PlannedMove.model_validate(move) for move in look.moves] if look else []
+    seen = _seen(kind, look, of_sink=of_sink)
     return MigrationPlan(
         kind=kind,
         pipeline=pipeline.name,
@@ -129,21 +148,56 @@ def make(*, pipeline: Pipeline, kind: MigrationKind, spec: Spec, look: PositionL
         ),
         rules=spec.rules,
         gates=list(spec.gates),
-        moves=moves,
-        skip=sum(move.skip for move in moves),
-        replay=sum(move.replay for move in moves),
+        moves=seen.moves,
+        translation=seen.rows,
+        sink_ends=seen.ends,
+        skip=seen.skip,
+        replay=seen.replay,
         blockers=[
             *(finding for finding in blocking.blockers(facts) if finding.is_error),
-            *(_uncounted(look) if kind is MigrationKind.POSITION else ()),
+            *(_uncounted(look, seen) if kind in _LOOKED and new is not None else ()),
         ],
         warnings=[
             *(finding for finding in wanted.findings if not finding.is_error),
             *blocking.warnings(changes, old, new),
+            *cluster_move.warnings(seen.rows),
         ],
     )  # fmt: skip
 
 
-def _uncounted(look: PositionLook | None) -> list[Finding]:
+_LOOKED = frozenset({MigrationKind.POSITION, MigrationKind.CLUSTER})
+"""Kinds whose plan needs a look of the host."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the host found: of a decision, of a source's move, of a sink's move."""
+
+    moves: list[PlannedMove]
+    rows: list[PartitionTranslation]
+    ends: list[SinkEnd]
+
+    @property
+    def skip(self) -> int:
+        """Records that are skipped, as far as anybody can count them."""
+        return sum(move.skip for move in self.moves) + sum(row.skip or 0 for row in self.rows)
+
+    @property
+    def replay(self) -> int:
+        """Records that come again."""
+        return sum(move.replay for move in self.moves) + sum(row.replay or 0 for row in self.rows)
+
+
+def _seen(kind: MigrationKind, look: PositionLook | None, *, of_sink: bool) -> _Seen:
+    found = look.moves if look else []
+    if kind is not MigrationKind.CLUSTER:
+        return _Seen([PlannedMove.model_validate(each) for each in found], [], [])
+    if of_sink:
+        return _Seen([], [], [SinkEnd.model_validate(each) for each in found])
+    return _Seen([], [PartitionTranslation.model_validate(each) for each in found], [])
+
+
+def _uncounted(look: PositionLook | None, seen: _Seen) -> list[Finding]:
     """Why nobody knows yet what a decision about positions would do."""
     if look is None or look.state == LookState.PENDING:
         words = "The host of the pipeline is being asked how many records are skipped and how many come again."
@@ -156,6 +210,8 @@ def _uncounted(look: PositionLook | None) -> list[Finding]:
                 suggestion=str(error.get("hint", "")),
             )
         ]  # fmt: skip
+    if seen.rows or seen.ends:
+        return [row.finding() for row in seen.rows if row.code]
     return [
         Finding(
             path=f"{each['source']}.{each['channel']} {each['topic']}/{each['partition']}",

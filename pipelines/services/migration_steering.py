@@ -12,12 +12,14 @@ from uuid import UUID
 
 from controlplane.shared import clock, dispatch
 from controlplane.shared.errors import Conflict
+from pipelines.domain.migrating.cluster_move import ClusterMove, PartitionTranslation, pairs_back
 from pipelines.domain.position_plan import Target
-from pipelines.domain.states import DesiredState, LookState, MigrationKind, Phase, RunRole
+from pipelines.domain.positions import SourceIdentity
+from pipelines.domain.states import DesiredState, LookState, MigrationKind, MigrationStage, Phase, RunRole
 from pipelines.models import Migration, Pipeline, PositionLook, Run
 from pipelines.selectors import migrations as selecting
 from pipelines.selectors.positions import basis
-from pipelines.services import events, ownership, positions
+from pipelines.services import events, migration_plans, ownership, positions
 from pipelines.services import migration_standbys as standbys
 from pipelines.services.audit import Actor
 from pipelines.services.fencing import fenced
@@ -77,8 +79,77 @@ def ask_for_positions(*, migration: Migration) -> None:
         return
     pipeline = _at_rest(migration)
     target = Target.model_validate(migration.spec["target"])
-    look = positions.plan(pipeline=pipeline, target=target, actor=Actor(ACTOR))
-    change(migration, event=False, snapshot={**taken, "look": str(look.pk)})
+    _ask(migration, pipeline, target)
+
+
+def _ask(migration: Migration, pipeline: Pipeline, what: Target | ClusterMove, **more: str | int) -> None:
+    look = positions.plan(pipeline=pipeline, target=what, actor=Actor(ACTOR))
+    change(migration, event=False, snapshot={**(migration.snapshot or {}), "look": str(look.pk), **more})
+
+
+@fenced
+def ask_both_clusters(*, migration: Migration, attempt: str) -> None:
+    """With the pause proven, have the host ask what positions become on the other cluster, or where a sink's topics end
+    there; once for an attempt of the step, unless the mirror is behind."""
+    lock(migration)
+    if not _is_due(migration, attempt):
+        return
+    pipeline = Pipeline.objects.select_for_update().get(pk=migration.pipeline_id)
+    spec = migration_plans.read_spec(MigrationKind(migration.kind), migration.spec)
+    what = migration_plans.question(pipeline, spec)
+    if what is None:
+        raise Conflict("There is no definition to move to.", code="definition_invalid")
+    _ask(migration, pipeline, what, attempt=attempt, behind=behind(look_of(migration)))
+
+
+def _is_due(migration: Migration, attempt: str) -> bool:
+    look = look_of(migration)
+    return look is None or not is_of(migration, attempt) or _is_behind(look)
+
+
+def is_of(migration: Migration, attempt: str) -> bool:
+    """Whether the look was asked for by this attempt of the step."""
+    return (migration.snapshot or {}).get("attempt") == attempt
+
+
+def _is_behind(look: PositionLook) -> bool:
+    """Whether all that speaks against it is that the mirror has not brought everything."""
+    return look.state == LookState.ANSWERED and not look.impossible and behind(look) > 0
+
+
+def behind(look: PositionLook | None) -> int:
+    """Records that the mirror had not brought."""
+    return sum(row.get("behind", 0) for row in look.moves) if look else 0
+
+
+@fenced
+def ask_for_the_way_back(*, migration: Migration, attempt: str) -> None:
+    """With the new side over, have the host ask what its positions are on the old cluster, unless they are those of the
+    snapshot. Raises NotYet."""
+    lock(migration)
+    pipeline = _at_rest(migration)
+    if needs_translation(migration, pipeline) and _is_due(migration, attempt):
+        _ask(migration, pipeline, _way_back(migration), attempt=attempt, behind=behind(look_of(migration)))
+
+
+def needs_translation(migration: Migration, pipeline: Pipeline) -> bool:
+    """Whether the ledger has positions of the new cluster that the old configuration has to go on behind."""
+    moved = selecting.is_translated(migration) and selecting.has_delivered(migration)
+    return moved and not restored(migration, pipeline)
+
+
+def restored(migration: Migration, pipeline: Pipeline) -> bool:
+    """Whether the pipeline has its old revision and host again."""
+    return (pipeline.current_revision_id, pipeline.host_id) == (migration.old_revision_id, migration.old_host_id)
+
+
+def _way_back(migration: Migration) -> ClusterMove:
+    """The same question the other way round, by what the cut was found to be."""
+    source = migration.spec["source"]
+    rows = [PartitionTranslation.model_validate(row) for row in (migration.snapshot or {})["translation"]]
+    old = migration.old_revision.definition if migration.old_revision else {}
+    names = {row.topic: row.old_topic for row in rows if row.topic != row.old_topic}
+    return ClusterMove(source=source, to=old["sources"][source], topics=names, cut=pairs_back(rows))
 
 
 @fenced
@@ -90,11 +161,26 @@ def set_positions(*, migration: Migration) -> bool:
     if look is None or look.state != LookState.ANSWERED:
         return False
     pipeline = _at_rest(migration)
+    if migration.kind == MigrationKind.CLUSTER:
+        _carry_over(migration, pipeline, look)
+        return True
     if look.impossible or not look.hash or look.basis != basis(pipeline):
         reason = look.impossible[0]["reason"] if look.impossible else "something has changed since it was counted"
         raise Conflict(f"The positions cannot be set: {reason}.", code="position_impossible", hint="Decide anew.")
     positions.carry_out(pipeline=pipeline, found=look, actor=Actor(migration.created_by))
     return True
+
+
+def _carry_over(migration: Migration, pipeline: Pipeline, look: PositionLook) -> None:
+    now, rows = basis(pipeline), look.moves
+    if look.impossible or _is_behind(look) or now["positions"] != look.basis["positions"] or now["open_batches"]:
+        raise Conflict(
+            "The positions cannot be set: something has changed since they were translated.",
+            code="position_impossible", hint="Begin it again.",
+        )  # fmt: skip
+    positions.carry_over(pipeline=pipeline, found=look, actor=Actor(migration.created_by))
+    name = "translated_back" if migration.stage == MigrationStage.ROLLING_BACK else "translation"
+    change(migration, event=False, snapshot={**(migration.snapshot or {}), name: rows})
 
 
 def look_of(migration: Migration) -> PositionLook | None:
@@ -129,7 +215,7 @@ def restore(*, migration: Migration) -> bool:
     if new is not None and new.role == RunRole.ACTIVE:
         ownership.abandon_open_batches(pipeline=pipeline, run=new)
     _put_positions_back(migration, pipeline)
-    if (pipeline.current_revision_id, pipeline.host_id) == (migration.old_revision_id, migration.old_host_id):
+    if restored(migration, pipeline):
         return False
     same = Pipeline.objects.filter(pk=pipeline.pk, generation=pipeline.generation, phase=Phase.STOPPED)
     if not same.update(current_revision=old, host=migration.old_host_id):
@@ -142,13 +228,28 @@ def restore(*, migration: Migration) -> bool:
 
 
 def _put_positions_back(migration: Migration, pipeline: Pipeline) -> None:
-    """Those of the snapshot, unless the new side has begun to deliver."""
+    """Those of the snapshot, unless the new side has begun to deliver; then those of another cluster are translated
+    back, which has to be possible."""
     written = (migration.snapshot or {}).get("positions")
-    if written is None or migration.kind != MigrationKind.POSITION or selecting.planned_by(migration.new_run):
+    if written is None or migration.kind not in {MigrationKind.POSITION, MigrationKind.CLUSTER}:
+        return
+    if selecting.has_delivered(migration):
+        if needs_translation(migration, pipeline):
+            _translate_back(migration, pipeline)
         return
     if selecting.positions(pipeline.pk) != written:
-        positions.put_back(pipeline=pipeline, rows=written)
+        logs = (migration.snapshot or {}).get("identities", [])
+        found = [SourceIdentity.model_validate(each) for each in logs]
+        positions.put_back(pipeline=pipeline, rows=written, identities=found)
         pipeline.refresh_from_db()
+
+
+def _translate_back(migration: Migration, pipeline: Pipeline) -> None:
+    look = look_of(migration)
+    if look is None or look.state != LookState.ANSWERED:
+        raise NotYet("The host asks what the positions are on the old cluster.")
+    _carry_over(migration, pipeline, look)
+    pipeline.refresh_from_db()
 
 
 def _at_rest(migration: Migration) -> Pipeline:

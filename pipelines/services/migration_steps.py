@@ -169,6 +169,7 @@ def turn_back(migration: Migration, reason: str, actor: str = "system", findings
         ended=progress.done(migration.steps, StepName.END_OLD_RUN),
         has_standby=new is not None and new.state != RunState.ENDED,
         promoted=selecting.is_promoted(migration),
+        translated=selecting.is_translated(migration),
         life=selecting.lifecycle_of(migration),
     )
     change(

@@ -47,7 +47,7 @@ def create(
 ) -> Migration:
     """Write a migration down and plan it: PLANNED, or DRAFT with everything that stands in its way.
 
-    Raises Conflict where the pipeline has an open migration, or for a kind that does not work; Invalid for a spec.
+    Raises Conflict where the pipeline has an open migration; Invalid for a spec.
     """
     now = clock.now()
     read = _resolved(migration_plans.read_spec(kind, dict(spec)), now)
@@ -85,14 +85,15 @@ def _resolved(spec: Spec, now: datetime) -> Spec:
 
 def _look(pipeline: Pipeline, spec: Spec, actor: Actor) -> PositionLook | None:
     """What the host has found of a decision about positions of late, or the question that it was just asked."""
-    if not isinstance(spec, PositionSpec) or spec.target is None:
+    asked_of = migration_plans.question(pipeline, spec)
+    if asked_of is None:
         return None
     since = clock.now() - timedelta(seconds=COUNTED_SECONDS)
     asked = PositionLook.objects.filter(pipeline=pipeline, asked_at__gte=since).order_by("-asked_at")
-    wanted = spec.target.model_dump(mode="json")
+    wanted = asked_of.model_dump(mode="json")
     same = next((look for look in asked[:10] if look.target == wanted), None)
     if same is None and pipeline.host_id is not None and supervised(pipeline.host):
-        same = positions.plan(pipeline=pipeline, target=spec.target, actor=actor)
+        same = positions.plan(pipeline=pipeline, target=asked_of, actor=actor)
         same.refresh_from_db()
     return same
 

@@ -16,8 +16,10 @@ from django.db import transaction
 from controlplane.shared import clock, dispatch
 from controlplane.shared.errors import Conflict
 from pipelines.domain import journal
+from pipelines.domain.migrating.cluster_move import ClusterMove, PartitionTranslation, Translation
+from pipelines.domain.migrating.cluster_move import identity as log_of
 from pipelines.domain.position_plan import STALE_AFTER, Plan, PlannedMove, Survey, Target, digest
-from pipelines.domain.positions import SourceIdentity
+from pipelines.domain.positions import Frozen, SourceIdentity
 from pipelines.domain.states import LedgerState, LookState, Phase
 from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionLook, Run
 from pipelines.selectors.hosts import supervised
@@ -87,8 +89,8 @@ def look(*, pipeline: Pipeline, actor: Actor, now: datetime, max_age: float = FR
     return recent.first() or pending.first() or _ask(pipeline, None, actor, now)
 
 
-def plan(*, pipeline: Pipeline, target: Target, actor: Actor) -> PositionLook:
-    """Ask what a choice would do. Raises Conflict where nobody can look."""
+def plan(*, pipeline: Pipeline, target: Target | ClusterMove, actor: Actor) -> PositionLook:
+    """Ask what a choice would do, or a move to another cluster. Raises Conflict where nobody can look."""
     if pipeline.host_id is None:
         raise Conflict(
             f"{pipeline.name} has no host that could look at its positions.", code="no_host", hint="Start it once."
@@ -102,7 +104,7 @@ def plan(*, pipeline: Pipeline, target: Target, actor: Actor) -> PositionLook:
     return _ask(pipeline, target, actor, clock.now())
 
 
-def _ask(pipeline: Pipeline, target: Target | None, actor: Actor, now: datetime) -> PositionLook:
+def _ask(pipeline: Pipeline, target: Target | ClusterMove | None, actor: Actor, now: datetime) -> PositionLook:
     asked = PositionLook.objects.create(
         pipeline=pipeline,
         target=target.model_dump(mode="json") if target else None,
@@ -138,6 +140,19 @@ def answer(
         findings=list(findings),
         basis=seen,
         hash=named,
+    )
+
+
+def answer_move(*, look: PositionLook, found: Translation, seen: dict[str, Any]) -> bool:
+    """The worker has asked both clusters; nobody applies that but the migration that asked. False where somebody else
+    has answered."""
+    rows: Sequence[Frozen] = found.rows or found.ends
+    return _close(
+        look,
+        LookState.ANSWERED,
+        moves=[row.model_dump(mode="json") for row in rows],
+        impossible=[row.model_dump(mode="json") for row in found.rows if row.code],
+        basis=seen,
     )
 
 
@@ -186,11 +201,55 @@ def carry_out(*, pipeline: Pipeline, found: PositionLook, actor: Actor) -> Posit
     return found
 
 
-def put_back(*, pipeline: Pipeline, rows: Sequence[Mapping[str, Any]]) -> None:
+def carry_over(*, pipeline: Pipeline, found: PositionLook, actor: Actor) -> PositionLook:
+    """Give one source the positions on another cluster that were found for it, and remember that log alone. Call it in
+    a transaction, for a pipeline at rest whose basis was compared."""
+    rows = [PartitionTranslation.model_validate(row) for row in found.moves]
+    source, lineage = rows[0].source, _last_lineage(pipeline)
+    Position.objects.filter(pipeline=pipeline, source=source).delete()
+    Position.objects.bulk_create(
+        Position(
+            pipeline=pipeline, source=source, channel=row.channel, topic=row.topic, partition=row.partition,
+            next_offset=row.new, lineage=lineage,
+        )
+        for row in rows
+        if row.new is not None
+    )  # fmt: skip
+    LogIdentity.objects.filter(pipeline=pipeline, source=source).delete()
+    identify(pipeline.id, [log_of(rows)])
+    _begin_anew(pipeline)
+    PositionLook.objects.filter(pk=found.pk).update(state=LookState.APPLIED)
+    found.state = LookState.APPLIED
+    _record_translation(pipeline, found, rows, actor)
+    return found
+
+
+def _record_translation(
+    pipeline: Pipeline, found: PositionLook, rows: Sequence[PartitionTranslation], actor: Actor
+) -> None:
+    done = {
+        "origin": f"translated by {rows[0].by}", "cluster": rows[0].cluster_id, "skip":
+        sum(row.skip or 0 for row in rows), "replay": sum(row.replay or 0 for row in rows), "changes": found.moves,
+    }  # fmt: skip
+    audit.record(
+        actor=actor, action="positions.translate", pipeline_name=pipeline.name,
+        before={"positions": found.basis.get("positions")}, after=done,
+    )  # fmt: skip
+    message = f"sources.{rows[0].source} goes on in the cluster {rows[0].cluster_id}: {done['skip']} records are "
+    message += f"skipped, {done['replay']} come again."
+    events.record(kind="position.changed", message=message, pipeline=pipeline, actor=actor.name, data=done)
+
+
+def put_back(
+    *, pipeline: Pipeline, rows: Sequence[Mapping[str, Any]], identities: Collection[SourceIdentity] = ()
+) -> None:
     """Set the positions that were written down (source, channel, topic, partition, offset), and begin a new lineage
-    from them. What the group tells of those that are given up is no news. Call it in a transaction, for a pipeline at
-    rest."""
+    from them; `identities`: the logs that they are offsets of, where those had changed. What the group tells of those that
+    are given up is no news. Call it in a transaction, for a pipeline at rest."""
     lineage = _last_lineage(pipeline)
+    if identities:
+        LogIdentity.objects.filter(pipeline=pipeline).delete()
+        identify(pipeline.id, identities)
     given_up = Position.objects.filter(pipeline=pipeline)
     told = {_place(each): max(each.next_offset, each.told_at_decision or 0) for each in given_up}
     given_up.delete()

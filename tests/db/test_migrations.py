@@ -186,7 +186,8 @@ def test_secrets_are_shown_in_no_answer(ana: APIClient, orders: Pipeline, form: 
 @pytest.mark.parametrize(
     ("more", "status", "code"),
     [
-        ({"kind": "cluster", "spec": {}}, 409, "kind_unavailable"),
+        ({"kind": "cluster", "spec": {}}, 422, "spec_invalid"),
+        ({"kind": "moon", "spec": {}}, 422, "body_invalid"),
         ({"spec": {}}, 422, "spec_invalid"),
         ({"spec": {"definition": {}, "gates": ["PREFLIGHT"]}}, 422, "spec_invalid"),
         ({"reason": "  "}, 422, "body_invalid"),

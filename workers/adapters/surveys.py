@@ -14,6 +14,8 @@ from workers.ports import LookFailed
 
 SECONDS = 45.0
 _PROJECT = Path(__file__).resolve().parents[2]
+_ASKED = {False: "workers.agent.survey", True: "workers.agent.translating"}
+"""Who answers, by whether the question is about another cluster."""
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
 _LAST_WORDS = 500
 
@@ -27,7 +29,7 @@ class ChildSurveys:
     def look(self, question: Question) -> Answer:
         environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         child = subprocess.Popen(
-            [sys.executable, "-m", "workers.agent.survey"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, "-m", _ASKED[question.move is not None]], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, start_new_session=True, cwd=_PROJECT,
             env={**environment, "PYTHONPATH": str(_PROJECT)},
         )  # fmt: skip

@@ -207,6 +207,10 @@ class Cluster:
         """The first record at or after an instant; partitions without one are left out."""
         return self._offsets(partitions, OffsetSpec.for_timestamp(milliseconds), TIMEOUT)
 
+    def at_each(self, times: Mapping[Key, int]) -> Offsets:
+        """The same with an instant for each partition."""
+        return self._listed({key: OffsetSpec.for_timestamp(at) for key, at in times.items()}, TIMEOUT)
+
     def _offsets(self, partitions: Iterable[Key], spec: OffsetSpec, timeout: float, **how: Any) -> Offsets:
         return self._listed(dict.fromkeys(partitions, spec), timeout, **how)
 

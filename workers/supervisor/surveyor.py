@@ -9,11 +9,13 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import structlog
 from django.db import close_old_connections, connections
 
+from pipelines.domain.migrating.cluster_move import ClusterMove
 from pipelines.domain.position_plan import Answer, Goal, Plan, Question, Target, plan
 from pipelines.models import PositionLook
 from pipelines.selectors.positions import basis, pending_looks
@@ -41,6 +43,9 @@ class Sight:
         """Look, and answer."""
         try:
             seen = basis(look.pipeline)
+            if look.target and look.target["goal"] == ClusterMove.model_fields["goal"].default:
+                self._translate(look, seen)
+                return
             target = Target.model_validate(look.target) if look.target else None
             answer = self.surveys.look(self._question(look, target))
             if answer.survey is None:
@@ -50,6 +55,24 @@ class Sight:
         except (LookFailed, Unresolved, LookupError) as error:
             code, hint = getattr(error, "code", "look_impossible"), getattr(error, "hint", "")
             positions.fail(look=look, error={"code": code, "message": str(error), "hint": hint})
+
+    def _translate(self, look: PositionLook, seen: dict[str, Any]) -> None:
+        """Ask both clusters of a move what positions become."""
+        move = ClusterMove.model_validate(look.target)
+        launch, handover = self.launcher.to_look(look.pipeline)
+        there = self.launcher.references.resolve(move.to)
+        if there.findings:
+            raise Unresolved(there.findings[0].message)
+        more = there.handover()
+        answer = self.surveys.look(
+            Question(
+                launch=launch.model_dump(mode="json"), values={**handover.values, **more.values}, move=move,
+                masked=[*handover.masked, *more.masked],
+            )
+        )  # fmt: skip
+        if answer.translation is None:
+            raise _away(answer)
+        positions.answer_move(look=look, found=answer.translation, seen=seen)
 
     def _question(self, look: PositionLook, target: Target | None) -> Question:
         launch, handover = self.launcher.to_look(look.pipeline)

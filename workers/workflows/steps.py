@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.domain.migrating import progress, proof
+from pipelines.domain.migrating.cluster_move import PartitionTranslation
 from pipelines.domain.migrating.observation import Conclusion, ObservationRules, Sample, judge
 from pipelines.domain.migrating.plan import digest
 from pipelines.domain.migrating.progress import Instant
@@ -20,13 +21,15 @@ from pipelines.domain.states import (
     DesiredState,
     LedgerState,
     LookState,
+    MigrationKind,
     MigrationStage,
     Phase,
     RunRole,
     RunState,
 )
-from pipelines.models import LedgerBatch, Migration, Pipeline, Run
+from pipelines.models import LedgerBatch, Migration, Pipeline, PositionLook, Run
 from pipelines.selectors import migrations as selecting
+from pipelines.selectors.positions import identities
 from pipelines.selectors.runs import last_active
 from pipelines.services import migration_standbys as standbys
 from pipelines.services import migration_steering as steering
@@ -175,6 +178,7 @@ def _snapshot(scene: Scene) -> None:
         "run": run.number if run else None,
         "lineage": run.lineage if run else None,
         "positions": selecting.positions(pipeline.pk),
+        "identities": [each.model_dump() for each in identities(pipeline.pk)],
         "books": selecting.books(pipeline.pk),
         "stopped": _stopped_at(run),
     }
@@ -197,6 +201,69 @@ def _snapshot_taken(scene: Scene) -> Outcome:
     return Outcome(message="Being written down.")
 
 
+def _attempt(scene: Scene) -> str:
+    return str(scene.row["intent_at"])
+
+
+def _translate(scene: Scene) -> None:
+    steering.ask_both_clusters(migration=scene.migration, attempt=_attempt(scene))
+
+
+def _translated(scene: Scene) -> Outcome:
+    if not _standby_lives(scene):
+        return _standby_lost(scene)
+    return _answered(scene)
+
+
+def _answered(scene: Scene) -> Outcome:
+    """What the host has found on both clusters."""
+    look = steering.look_of(scene.migration)
+    if look is None or not steering.is_of(scene.migration, _attempt(scene)):
+        return Outcome(message="The host asks both clusters.")
+    if look.state == LookState.PENDING:
+        before = int((scene.migration.snapshot or {}).get("behind", 0))
+        return _behind(before) if before else Outcome(message="The host asks both clusters.")
+    if look.state == LookState.FAILED:
+        return _not_looked(look)
+    rows = look.moves
+    if look.impossible:
+        found = [PartitionTranslation.model_validate(row).finding().model_dump(mode="json") for row in look.impossible]
+        words = f"{len(found)} positions cannot be translated: {found[0]['message']}"
+        return Outcome(failed=True, message=words, findings=found, evidence={"rows": rows})
+    if behind := steering.behind(look):
+        return _behind(behind)
+    if not any("stopped_at" in row for row in rows):
+        return Outcome(done=True, message=f"{len(rows)} ends are written down.", evidence={"ends": rows})
+    counts = {name: sum(row[name] or 0 for row in rows) for name in ("skip", "replay")}
+    words = (
+        f"{len(rows)} positions are translated: {counts['skip']} records are skipped, {counts['replay']} come again."
+    )
+    return Outcome(done=True, message=words, evidence={**counts, "rows": rows})
+
+
+def _behind(records: int) -> Outcome:
+    words = f"The mirror has not brought {records} records that were read already."
+    advice = "See that it runs and keeps up, then begin again; or translate by given offsets."
+    found = {"path": "positions", "code": "MIRROR_BEHIND", "message": words, "suggestion": advice}
+    return Outcome(message=words, findings=[found])
+
+
+def _not_looked(look: PositionLook) -> Outcome:
+    error = look.error or {}
+    found = [{"path": "to", "code": str(error.get("code", "")).upper(), "message": error.get("message", "")}]
+    return Outcome(failed=True, message=str(error.get("message", "")), findings=found)
+
+
+def _translate_back(scene: Scene) -> None:
+    steering.ask_for_the_way_back(migration=scene.migration, attempt=_attempt(scene))
+
+
+def _translated_back(scene: Scene) -> Outcome:
+    if not steering.needs_translation(scene.migration, scene.pipeline):
+        return Outcome(done=True, message="Its positions are those of the snapshot.")
+    return _answered(scene)
+
+
 def _end(scene: Scene) -> None:
     why = f"Migration {scene.migration.pk} ends run {_number(selecting.active_run(scene.pipeline.pk))}."
     steering.want(migration=scene.migration, desired=DesiredState.STOPPED, why=why)
@@ -216,7 +283,8 @@ def _ended(scene: Scene) -> Outcome:
 
 
 def _set_positions(scene: Scene) -> None:
-    steering.ask_for_positions(migration=scene.migration)
+    if scene.migration.kind == MigrationKind.POSITION:
+        steering.ask_for_positions(migration=scene.migration)
     steering.set_positions(migration=scene.migration)
 
 
@@ -225,11 +293,9 @@ def _positions_set(scene: Scene) -> Outcome:
     if look is None or look.state in {LookState.PENDING, LookState.ANSWERED}:
         return Outcome(message="The host counts what the decision does.")
     if look.state == LookState.FAILED:
-        error = look.error or {}
-        found = [{"path": "to", "code": str(error.get("code", "")).upper(), "message": error.get("message", "")}]
-        return Outcome(failed=True, message=str(error.get("message", "")), findings=found)
+        return _not_looked(look)
     moves = look.moves
-    counts = {"skip": sum(each["skip"] for each in moves), "replay": sum(each["replay"] for each in moves)}
+    counts = {name: sum(each[name] or 0 for each in moves) for name in ("skip", "replay")}
     words = f"{counts['skip']} records are skipped, {counts['replay']} come again."
     return Outcome(done=True, message=words, evidence={**counts, "moves": moves})
 
@@ -395,6 +461,8 @@ RULES: dict[StepName, Rule] = {
     StepName.PAUSE: Rule(_pause, _paused),
     StepName.PROVE_PAUSE: Rule(_nothing, _prove),
     StepName.TAKE_SNAPSHOT: Rule(_snapshot, _snapshot_taken),
+    StepName.TRANSLATE_POSITIONS: Rule(_translate, _translated),
+    StepName.NOTE_SINK_ENDS: Rule(_translate, _translated),
     StepName.END_OLD_RUN: Rule(_end, _ended),
     StepName.SET_POSITIONS: Rule(_set_positions, _positions_set),
     StepName.CHECK_STANDBY: Rule(_nothing, _checked),
@@ -404,6 +472,7 @@ RULES: dict[StepName, Rule] = {
     StepName.RESUME_OLD: Rule(_resume, _resumed),
     StepName.PAUSE_NEW: Rule(_stop_consuming, _pause_new),
     StepName.END_NEW_RUN: Rule(_end, _ended),
+    StepName.TRANSLATE_BACK: Rule(_translate_back, _translated_back),
     StepName.RESTORE: Rule(_restore, _restored),
     StepName.START_OLD: Rule(_resume, _started),
 }

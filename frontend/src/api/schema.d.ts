@@ -1643,6 +1643,14 @@ export interface components {
             positions: components["schemas"]["Position"][];
         };
         /**
+         * By
+         * @description How a position became one on the other cluster. MAPPING: by the pairs of a mirror; TIMESTAMP: by the time of the
+         *     last record; GIVEN: by a person; SAME_LOG: it is the same cluster under another address; CUT: by what an earlier
+         *     translation found.
+         * @enum {string}
+         */
+        By: "mapping" | "timestamp" | "given" | "same_log" | "cut";
+        /**
          * Change
          * @description One difference. `old` is None where something was added, `new` where something was removed.
          */
@@ -3134,6 +3142,9 @@ export interface components {
         /**
          * MigrationPlan
          * @description Everything that is decided before anything is touched. `basis`: what of the present it was made against.
+         *
+         *     `translation` and `sink_ends` are of a move to another cluster, with the positions and the logs of now; after the
+         *     pause it is looked once more.
          */
         MigrationPlan: {
             kind: components["schemas"]["MigrationKind"];
@@ -3172,6 +3183,16 @@ export interface components {
              * @default []
              */
             moves: components["schemas"]["PlannedMove"][];
+            /**
+             * Translation
+             * @default []
+             */
+            translation: components["schemas"]["PartitionTranslation"][];
+            /**
+             * Sink Ends
+             * @default []
+             */
+            sink_ends: components["schemas"]["SinkEnd"][];
             /**
              * @default {
              *       "window": 60,
@@ -3427,6 +3448,86 @@ export interface components {
             verdict: string;
             /** Codes */
             codes: string[];
+        };
+        /**
+         * PartitionTranslation
+         * @description One partition of one channel: it stopped at `stopped_at` and goes on at `new`; None with `code`, where it cannot,
+         *     and with `behind`, while the mirror has not brought so many records yet.
+         *
+         *     `exact`: the record behind the last one that was read is the next one. `skip` and `replay` are records; None where
+         *     nobody can count them. `evidence`: what it rests on. `cluster_id`, `topic_id`: the log that `new` is an offset of.
+         */
+        PartitionTranslation: {
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            /** Old Topic */
+            old_topic: string;
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Stopped At */
+            stopped_at: number;
+            /**
+             * New
+             * @default null
+             */
+            new: number | null;
+            by: components["schemas"]["By"];
+            /**
+             * Exact
+             * @default false
+             */
+            exact: boolean;
+            /**
+             * Skip
+             * @default 0
+             */
+            skip: number | null;
+            /**
+             * Replay
+             * @default 0
+             */
+            replay: number | null;
+            /**
+             * Behind
+             * @default 0
+             */
+            behind: number;
+            /**
+             * Code
+             * @default
+             */
+            code: string;
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+            /**
+             * Suggestion
+             * @default
+             */
+            suggestion: string;
+            /**
+             * Evidence
+             * @default {}
+             */
+            evidence: {
+                [key: string]: unknown;
+            };
+            /**
+             * Cluster Id
+             * @default
+             */
+            cluster_id: string;
+            /**
+             * Topic Id
+             * @default
+             */
+            topic_id: string;
         };
         /**
          * PassedGate
@@ -4656,6 +4757,32 @@ export interface components {
             effect: string;
         };
         /**
+         * SinkEnd
+         * @description Where a partition of a sink's topic begins and ends on the new cluster before the first record is written.
+         */
+        SinkEnd: {
+            /** Sink */
+            sink: string;
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /**
+             * Cluster Id
+             * @default
+             */
+            cluster_id: string;
+            /**
+             * Topic Id
+             * @default
+             */
+            topic_id: string;
+        };
+        /**
          * Snapshot
          * @description What was seen of a group in one look, or in a window of them.
          */
@@ -4816,7 +4943,7 @@ export interface components {
          * @description Everything that a migration does, forward and back.
          * @enum {string}
          */
-        StepName: "prepare_standby" | "pause" | "prove_pause" | "take_snapshot" | "end_old_run" | "set_positions" | "check_standby" | "promote" | "observe" | "discard_standby" | "resume_old" | "pause_new" | "end_new_run" | "restore" | "start_old";
+        StepName: "prepare_standby" | "pause" | "prove_pause" | "take_snapshot" | "translate_positions" | "note_sink_ends" | "end_old_run" | "set_positions" | "check_standby" | "promote" | "observe" | "discard_standby" | "resume_old" | "pause_new" | "end_new_run" | "translate_back" | "restore" | "start_old";
         /**
          * StepState
          * @description A step waits, is under way, or is over.

@@ -85,6 +85,8 @@ def _of_change(facts: Facts) -> Iterator[Finding]:
         )
     if facts.kind is MigrationKind.REVISION:
         yield from _of_revision(facts)
+    if facts.kind is MigrationKind.CLUSTER and not facts.judged:
+        yield _finding("to", "NO_CHANGE", "It is on this cluster already.", "Name another one, or do nothing.")
     if facts.kind is MigrationKind.HOST and facts.target.name == facts.host:
         yield _finding("host", "SAME_HOST", f"It runs on {facts.host} already.", "Name another host.")
 

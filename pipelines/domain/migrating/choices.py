@@ -48,7 +48,8 @@ class Standing:
     """How far a migration has come, as far as choices depend on it. `waits`: a person has to pass a gate.
 
     `delivered`: records that the new side has planned or delivered. `open_records`: of them, those of batches that were
-    begun and not finished. `restart`: seconds that the old configuration needs to start.
+    begun and not finished. `restart`: seconds that the old configuration needs to start. `translated`: positions of the
+    new side are offsets of another cluster.
     """
 
     stage: MigrationStage
@@ -63,6 +64,7 @@ class Standing:
     open_records: int = 0
     restart: float = 0.0
     frozen: str = ""
+    translated: bool = False
 
 
 def options(now: Standing) -> list[MigrationChoice]:
@@ -153,7 +155,12 @@ def price_back(now: Standing) -> ChoicePrice:
         return ChoicePrice(exact=True, pause=now.restart, words=words)
     words = (
         f"The new side has delivered {now.delivered} records, which stay. The old configuration goes on behind them: "
-        "nothing is skipped or read twice."
+    )
+    words += (
+        "its positions are translated back, and compared record by record; where the old cluster does not have what "
+        "the new side has read, a person has to choose."
+        if now.translated
+        else "nothing is skipped or read twice."
     )
     if now.open_records:
         words += f" A batch that was begun may leave up to {now.open_records} records twice."

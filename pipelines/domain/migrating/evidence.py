@@ -76,6 +76,30 @@ def _gap(place: Place, end: int | None, start: int | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def across(translated: Sequence[Mapping[str, Any]], started: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The same where the sides read different clusters: rows of a translation (cluster_move.PartitionTranslation), and
+    where the new side began. Records that were announced to be skipped or to come again lie between, or doubly."""
+    starts = _by_place(started)
+    rows = []
+    for row in translated:
+        at = starts.get((row["source"], row["channel"], row["topic"], row["partition"]))
+        known = at is not None and row["skip"] is not None
+        rows.append(
+            {
+                **{name: row[name] for name in _OF_TRANSLATION}, "translated": row["new"], "started_at": at,
+                "gap": row["skip"] + max(0, at - row["new"]) if known else None,
+                "overlap": row["replay"] + max(0, row["new"] - at) if known else None,
+            }
+        )  # fmt: skip
+    return rows
+
+
+_OF_TRANSLATION = (
+    "source", "channel", "topic", "partition", "old_topic", "stopped_at", "by", "exact", "skip", "replay", "evidence",
+    "cluster_id",
+)  # fmt: skip
+
+
 def durations(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """How long each step took, in seconds."""
     return [

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import model_validator
 
 from pipelines.domain.findings import Finding
+from pipelines.domain.migrating.cluster_move import PartitionTranslation, SinkEnd
 from pipelines.domain.migrating.consequences import Consequence, JudgedChange
 from pipelines.domain.migrating.observation import ObservationRules
 from pipelines.domain.migrating.steps import PlannedStep, ordered
@@ -40,7 +41,11 @@ class MigrationTarget(Frozen):
 
 
 class MigrationPlan(Frozen):
-    """Everything that is decided before anything is touched. `basis`: what of the present it was made against."""
+    """Everything that is decided before anything is touched. `basis`: what of the present it was made against.
+
+    `translation` and `sink_ends` are of a move to another cluster, with the positions and the logs of now; after the
+    pause it is looked once more.
+    """
 
     kind: MigrationKind
     pipeline: str
@@ -53,6 +58,8 @@ class MigrationPlan(Frozen):
     skip: int = 0
     replay: int = 0
     moves: list[PlannedMove] = []
+    translation: list[PartitionTranslation] = []
+    sink_ends: list[SinkEnd] = []
     rules: ObservationRules = ObservationRules()
     gates: list[MigrationStage] = []
     blockers: list[Finding] = []

@@ -34,6 +34,13 @@ def html(document: Mapping[str, Any]) -> str:
             "Positions", ("source.channel", "partition", "stopped at", "snapshot", "started at", "gap", "overlap"),
             _positions(content),
         ),
+        _table(
+            "Translated", ("partition", "stopped at", "by", "goes on at", "exact", "skipped", "again", "evidence"),
+            _translated(content),
+        ),
+        _table(
+            "Ends of the sink's topics", ("sink", "partition", "start", "end", "cluster"), _sink_ends(content)
+        ),
         _table("Books", ("", "before", "after"), _books(content)),
         _table("Steps", ("step", "stage", "state", "seconds", "message"), _steps(content)),
         _table("Observed", ("rule", "holds", "before", "after", "words"), _checks(content)),
@@ -58,12 +65,12 @@ def _about(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _figures(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    pause = content["pause"]
+    pause, announced = content["pause"], content.get("announced") or content["plan"]
     return [
         ("pause as the data saw it, seconds", pause["seen"]),
         ("pause that the plan expected, seconds", pause["expected"]),
-        ("records skipped, planned and found", f"{content['plan'].get('skip', 0)}, {content['gap']}"),
-        ("records read twice, planned and found", f"{content['plan'].get('replay', 0)}, {content['overlap']}"),
+        ("records skipped, announced and found", f"{announced.get('skip', 0)}, {content['gap']}"),
+        ("records read twice, announced and found", f"{announced.get('replay', 0)}, {content['overlap']}"),
     ]
 
 
@@ -81,6 +88,19 @@ def _positions(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
     for row in content["positions"]:
         where = f"{row['source']}.{row['channel']}", f"{row['topic']}/{row['partition']}"
         yield *where, row["stopped_at"], row.get("snapshot"), row["started_at"], row["gap"], row["overlap"]
+
+
+def _translated(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
+    for row in (each for each in content["positions"] if "translated" in each):
+        there = f"{row['topic']}/{row['translated']}"
+        place = f"{row['source']}.{row['channel']} {row['old_topic']}/{row['partition']}"
+        told = ", ".join(f"{name} {value}" for name, value in sorted(row["evidence"].items()))
+        yield place, row["stopped_at"], row["by"], there, row["exact"], row["skip"], row["replay"], told
+
+
+def _sink_ends(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
+    for row in content.get("sink_ends", []):
+        yield row["sink"], f"{row['topic']}/{row['partition']}", row["start"], row["end"], row["cluster_id"]
 
 
 def _books(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:

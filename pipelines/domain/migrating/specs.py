@@ -9,14 +9,17 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from pipelines.domain.diff import masked
+from pipelines.domain.findings import Finding
+from pipelines.domain.migrating.cluster_move import SINK_KEYS, SOURCE_KEYS, ClusterMove, Translate
 from pipelines.domain.migrating.observation import Conclusion, ObservationRules
 from pipelines.domain.migrating.steps import GATES
 from pipelines.domain.position_plan import Target
 from pipelines.domain.position_target import target
 from pipelines.domain.positions import Frozen
+from pipelines.domain.spec import Definition
 from pipelines.domain.states import MigrationKind, MigrationStage
 from pipelines.domain.text import load
-from pipelines.domain.values import HostName
+from pipelines.domain.values import HostName, Topic
 
 
 class Spec(Frozen):
@@ -85,6 +88,61 @@ class PositionSpec(Spec):
         return self.model_copy(update={"target": target(self.to, now=now, source=self.source)})
 
 
+class ClusterSpec(Spec):
+    """A source or a sink by its name, and where it lies on the other cluster (`to`: keys of the component, in place of
+    the present ones). Of a source `topics` says which have another name there, and `positions` how to translate."""
+
+    source: str | None = Field(default=None, max_length=100)
+    sink: str | None = Field(default=None, max_length=100)
+    to: dict[str, Any]
+    topics: dict[Topic, Topic] = {}
+    positions: Translate | None = None
+
+    @model_validator(mode="after")
+    def _says_which(self) -> Self:
+        if (self.source is None) == (self.sink is None):
+            raise ValueError("give exactly one of source and sink")
+        if (self.source is None) != (self.positions is None):
+            raise ValueError("positions says how those of a source are translated; a sink has none")
+        if self.topics and self.source is None:
+            raise ValueError("topics renames those of a source; of a sink give to.topic")
+        allowed = SINK_KEYS if self.source is None else SOURCE_KEYS
+        if wrong := sorted(self.to.keys() - allowed):
+            raise ValueError(f"to has {', '.join(wrong)}; of another cluster it may have {', '.join(sorted(allowed))}")
+        if "bootstrap_servers" not in self.to:
+            raise ValueError("to needs bootstrap_servers, the address of the other cluster")
+        return self
+
+    @property
+    def path(self) -> str:
+        """The component in the definition."""
+        return f"sources.{self.source}" if self.source is not None else f"sinks.{self.sink}"
+
+    def changed(self, old: Definition) -> dict[str, Any] | Finding:
+        """The definition with its component on the other cluster, or why there is none."""
+        data = old.plain()
+        group, name = self.path.split(".", 1)
+        present = data.get(group, {}).get(name)
+        if present is None or present.get("type") != "kafka":
+            known = ", ".join(key for key, value in data.get(group, {}).items() if value.get("type") == "kafka")
+            words = f"The pipeline has no {self.path} of the type kafka; it has {known or 'none'}."
+            return Finding(path=self.path, code="NOT_KAFKA", message=words, suggestion="Name one that is there.")
+        moved = {**present, **self.to}
+        if unknown := sorted(self.topics.keys() - set(present.get("topics") or self.topics)):
+            words = f"{self.path} does not read {', '.join(unknown)}."
+            return Finding(path="spec.topics", code="TOPIC_UNKNOWN", message=words, suggestion="Name topics it reads.")
+        if "topics" in present:
+            moved["topics"] = [self.topics.get(topic, topic) for topic in present["topics"]]
+        return {**data, group: {**data[group], name: moved}}
+
+    def move(self, new: Definition) -> ClusterMove:
+        """The question to the host."""
+        group, name = self.path.split(".", 1)
+        to = new.plain()[group][name]
+        which = {"source" if group == "sources" else "sink": name}
+        return ClusterMove(**which, to=to, topics=self.topics, positions=self.positions)
+
+
 def shown(spec: Mapping[str, Any]) -> dict[str, Any]:
     """A spec as people see it: a definition that was sent as text as the data that it holds, and no secrets. What
     cannot be read is not shown."""
@@ -98,6 +156,7 @@ SPECS: dict[MigrationKind, type[Spec]] = {
     MigrationKind.REVISION: RevisionSpec,
     MigrationKind.HOST: HostSpec,
     MigrationKind.SOFTWARE: SoftwareSpec,
+    MigrationKind.CLUSTER: ClusterSpec,
     MigrationKind.POSITION: PositionSpec,
 }
-"""Kinds that work; any other is refused."""
+"""What each kind is asked for with."""

@@ -19,6 +19,8 @@ MARGIN_SECONDS = 30.0
 GATE_SECONDS = 3600.0
 """How long a manual gate waits for a person before the migration is taken back."""
 UNWATCHED_STOP_SECONDS = 600.0
+TRANSLATION_SECONDS = 120.0
+"""How long positions may take to be translated while data waits; a mirror that is behind is waited for."""
 FIRST_BATCH_SECONDS = 120.0
 
 
@@ -33,6 +35,8 @@ class StepName(StrEnum):
     PAUSE = "pause"
     PROVE_PAUSE = "prove_pause"
     TAKE_SNAPSHOT = "take_snapshot"
+    TRANSLATE_POSITIONS = "translate_positions"
+    NOTE_SINK_ENDS = "note_sink_ends"
     END_OLD_RUN = "end_old_run"
     SET_POSITIONS = "set_positions"
     CHECK_STANDBY = "check_standby"
@@ -42,6 +46,7 @@ class StepName(StrEnum):
     RESUME_OLD = "resume_old"
     PAUSE_NEW = "pause_new"
     END_NEW_RUN = "end_new_run"
+    TRANSLATE_BACK = "translate_back"
     RESTORE = "restore"
     START_OLD = "start_old"
 
@@ -51,6 +56,8 @@ SENTENCES: dict[StepName, str] = {
     StepName.PAUSE: "Stop consumption and finish the batch in hand.",
     StepName.PROVE_PAUSE: "Prove that nothing is read, in flight or unaccounted for.",
     StepName.TAKE_SNAPSHOT: "Write down positions, revision, checkpoint and books.",
+    StepName.TRANSLATE_POSITIONS: "Find where the new cluster goes on behind the last record that was read.",
+    StepName.NOTE_SINK_ENDS: "Write down where the sink's topics end on the new cluster.",
     StepName.END_OLD_RUN: "End the old run and prove that none of its processes lives.",
     StepName.SET_POSITIONS: "Set the positions that were decided.",
     StepName.CHECK_STANDBY: "See that the new agent is still ready.",
@@ -60,6 +67,7 @@ SENTENCES: dict[StepName, str] = {
     StepName.RESUME_OLD: "Let the old agent go on where it stands.",
     StepName.PAUSE_NEW: "Stop the consumption of the new agent and finish its batch in hand.",
     StepName.END_NEW_RUN: "End the new run and prove that none of its processes lives.",
+    StepName.TRANSLATE_BACK: "Find where the old cluster goes on behind the last record that was read.",
     StepName.RESTORE: "Give the pipeline its old revision, host and positions again.",
     StepName.START_OLD: "Start the old configuration and wait for its first records.",
 }
@@ -72,12 +80,16 @@ _STAGE_OF: dict[StepName, MigrationStage] = {
     StepName.PAUSE: MigrationStage.PAUSING,
     StepName.PROVE_PAUSE: MigrationStage.PAUSE_PROVEN,
     StepName.TAKE_SNAPSHOT: MigrationStage.SNAPSHOT,
+    StepName.TRANSLATE_POSITIONS: MigrationStage.SNAPSHOT,
+    StepName.NOTE_SINK_ENDS: MigrationStage.SNAPSHOT,
     StepName.END_OLD_RUN: MigrationStage.APPLYING,
     StepName.SET_POSITIONS: MigrationStage.APPLYING,
     StepName.CHECK_STANDBY: MigrationStage.READY_TO_CUT_OVER,
     StepName.PROMOTE: MigrationStage.RESUMING,
     StepName.OBSERVE: MigrationStage.VERIFYING,
 }
+
+_LATER_IN_STAGE = frozenset({StepName.SET_POSITIONS, StepName.TRANSLATE_POSITIONS, StepName.NOTE_SINK_ENDS})
 
 GATES = (MigrationStage.PAUSING, MigrationStage.APPLYING, MigrationStage.READY_TO_CUT_OVER, MigrationStage.COMMITTED)
 """Stages before which a person may want to be asked."""
@@ -116,18 +128,29 @@ def ordered(steps: Iterable[PlannedStep]) -> list[PlannedStep]:
 
 
 def forward(
-    kind: MigrationKind, life: Lifecycle, *, gates: Sequence[MigrationStage] = (), window: float, longest_batch: float
+    kind: MigrationKind,
+    life: Lifecycle,
+    *,
+    gates: Sequence[MigrationStage] = (),
+    window: float,
+    longest_batch: float,
+    of_sink: bool = False,
 ) -> list[PlannedStep]:
     """The steps of a kind. `window`: seconds of observation; `longest_batch`: those that real-time mode may make a
-    pause wait for its batch."""
-    moved = kind in {MigrationKind.POSITION, MigrationKind.CLUSTER}
+    pause wait for its batch; `of_sink`: a sink moves to another cluster, and positions stay."""
+    cluster = kind is MigrationKind.CLUSTER
+    looked = [StepName.NOTE_SINK_ENDS if of_sink else StepName.TRANSLATE_POSITIONS] if cluster else []
+    moved = kind is MigrationKind.POSITION or (cluster and not of_sink)
     names = [
-        StepName.PREPARE_STANDBY, StepName.PAUSE, StepName.PROVE_PAUSE, StepName.TAKE_SNAPSHOT, StepName.END_OLD_RUN,
-        *([StepName.SET_POSITIONS] if moved else []), StepName.CHECK_STANDBY, StepName.PROMOTE, StepName.OBSERVE,
+        StepName.PREPARE_STANDBY, StepName.PAUSE, StepName.PROVE_PAUSE, StepName.TAKE_SNAPSHOT, *looked,
+        StepName.END_OLD_RUN, *([StepName.SET_POSITIONS] if moved else []), StepName.CHECK_STANDBY, StepName.PROMOTE,
+        StepName.OBSERVE,
     ]  # fmt: skip
     seconds = {
         StepName.PREPARE_STANDBY: life.init_timeout + MARGIN_SECONDS,
         StepName.PAUSE: life.drain_timeout + longest_batch,
+        StepName.TRANSLATE_POSITIONS: TRANSLATION_SECONDS,
+        StepName.NOTE_SINK_ENDS: TRANSLATION_SECONDS,
         StepName.END_OLD_RUN: stop_seconds(life),
         StepName.SET_POSITIONS: 2 * FIRST_BATCH_SECONDS,
         StepName.PROMOTE: FIRST_BATCH_SECONDS,
@@ -137,7 +160,7 @@ def forward(
 
 
 def _step(name: StepName, stage: MigrationStage, seconds: float, gates: Sequence[MigrationStage]) -> PlannedStep:
-    first_of_stage = name is not StepName.SET_POSITIONS
+    first_of_stage = name not in _LATER_IN_STAGE
     return PlannedStep(
         name=name, stage=stage, changes=name in CHANGES, sentence=SENTENCES[name], seconds=seconds,
         gate=first_of_stage and stage in gates,
@@ -150,10 +173,17 @@ def stop_seconds(life: Lifecycle) -> float:
 
 
 def back(
-    *, paused: bool, ending: bool, ended: bool, has_standby: bool, promoted: bool, life: Lifecycle
+    *,
+    paused: bool,
+    ending: bool,
+    ended: bool,
+    has_standby: bool,
+    promoted: bool,
+    life: Lifecycle,
+    translated: bool = False,
 ) -> list[PlannedStep]:
     """The steps of the way back, from how far it has come. `ending`: the end of the old run may have been asked for;
-    `ended`: it is proven over.
+    `ended`: it is proven over; `translated`: positions of the new side are offsets of another cluster.
 
     Before that was asked for the old run only goes on; after that its configuration is started anew, once nothing of
     either side lives. A new agent that has consumed nothing is discarded last where the old one can go on without
@@ -164,6 +194,7 @@ def back(
         names += [
             StepName.PAUSE_NEW,
             StepName.END_NEW_RUN,
+            *([StepName.TRANSLATE_BACK] if translated else []),
             StepName.RESTORE,
             StepName.START_OLD,
         ]
@@ -177,6 +208,7 @@ def back(
     seconds = {
         StepName.PAUSE_NEW: life.drain_timeout,
         StepName.END_NEW_RUN: stop_seconds(life),
+        StepName.TRANSLATE_BACK: TRANSLATION_SECONDS,
         StepName.END_OLD_RUN: stop_seconds(life),
         StepName.DISCARD_STANDBY: stop_seconds(life),
         StepName.RESUME_OLD: FIRST_BATCH_SECONDS,

@@ -1,0 +1,248 @@
+"""A source or a sink that moves to another cluster, as people ask for it: planned with counts, blocked with choices."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from pipelines.domain.migrating import evidence
+from pipelines.domain.migrating.cluster_move import By, ClusterMove, PartitionTranslation, SinkEnd, Translation
+from pipelines.domain.position_plan import Answer, Question
+from pipelines.domain.positions import SourceIdentity
+from pipelines.domain.protocol import SparkSettings
+from pipelines.domain.states import DesiredState, LookState, Phase
+from pipelines.models import LogIdentity, Migration, Pipeline, Position, PositionLook
+from pipelines.selectors import positions as selectors
+from pipelines.selectors.migrations import get_migration
+from pipelines.services import positions
+from pipelines.services.audit import Actor
+from tests.db.test_migrations import MIGRATIONS, act, ana, client_of, orders, planned, post
+from tests.factories import now
+from workers.ports import Unreadable
+from workers.supervisor.launch import Launcher
+from workers.supervisor.references import References
+from workers.supervisor.surveyor import Sight
+
+__all__ = ["ana", "orders"]
+pytestmark = pytest.mark.django_db
+MAPPING = {"by": "mapping", "topic": "mm2-offset-syncs.new.internal"}
+NEW = {"bootstrap_servers": "new:9092"}
+
+
+@pytest.fixture
+def read(orders: Pipeline) -> Pipeline:
+    """It stands at 140 and 90 in two partitions of a known log."""
+    for partition, offset in enumerate((140, 90)):
+        Position.objects.create(
+            pipeline=orders, source="shop", channel="main", topic="orders-in", partition=partition, next_offset=offset,
+            lineage=1,
+        )  # fmt: skip
+    positions.identify(orders.pk, [SourceIdentity(source="shop", cluster_id="old", topics={"orders-in": "a"})])
+    return orders
+
+
+def source_spec(**more: Any) -> dict[str, Any]:
+    return {"source": "shop", "to": NEW, "positions": MAPPING, **more}
+
+
+def row(partition: int = 0, **more: Any) -> PartitionTranslation:
+    stood = (140, 90)[partition]
+    fields = {
+        "source": "shop", "channel": "main", "old_topic": "orders-in", "topic": "orders-in", "partition": partition,
+        "stopped_at": stood, "new": stood + 1000, "by": By.MAPPING, "exact": True, "cluster_id": "new", "topic_id": "b",
+        "evidence": {"same_as": stood}, **more,
+    }  # fmt: skip
+    return PartitionTranslation(**fields)
+
+
+def answered(pipeline: Pipeline, *rows: PartitionTranslation, ends: tuple[SinkEnd, ...] = ()) -> PositionLook:
+    """The host has answered the question that is open."""
+    look = PositionLook.objects.get(state=LookState.PENDING)
+    assert positions.answer_move(
+        look=look, found=Translation(rows=list(rows), ends=list(ends)), seen=selectors.basis(pipeline)
+    )
+    look.refresh_from_db()
+    return look
+
+
+def again(client: APIClient, made: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = act(client, made, "plan", {}).json()
+    return found
+
+
+def test_a_plan_tells_per_partition_where_it_goes_on_and_what_that_costs(ana: APIClient, read: Pipeline) -> None:
+    made = planned(ana, kind="cluster", spec=source_spec())
+    assert (made["stage"], [each["code"] for each in made["findings"]]) == ("DRAFT", ["COUNTING"])
+    asked = ClusterMove.model_validate(PositionLook.objects.get().target)
+    assert (asked.source, asked.to["bootstrap_servers"], asked.positions) == (
+        "shop", "new:9092", ClusterMove.model_validate({"to": {}, "positions": MAPPING}).positions,
+    )  # fmt: skip
+    answered(read, row(0), row(1, exact=False, replay=7, by=By.TIMESTAMP, evidence={"timestamp": 5}))
+    made = again(ana, made)
+    assert made["stage"] == "PLANNED", made["findings"]
+    plan = made["plan"]
+    assert (plan["consequence"], plan["skip"], plan["replay"]) == ("position_decision", 0, 7)
+    assert [(each["stopped_at"], each["new"]) for each in plan["translation"]] == [(140, 1140), (90, 1090)]
+    assert [step["name"] for step in plan["steps"]] == [
+        "prepare_standby", "pause", "prove_pause", "take_snapshot", "translate_positions", "end_old_run",
+        "set_positions", "check_standby", "promote", "observe",
+    ]  # fmt: skip
+    assert [each["change"]["path"] for each in plan["changes"]] == ["sources.shop.bootstrap_servers"]
+    assert Position.objects.get(partition=0).next_offset == 140
+
+
+def test_a_partition_that_cannot_be_translated_blocks_with_what_can_be_done(ana: APIClient, read: Pipeline) -> None:
+    made = planned(ana, kind="cluster", spec=source_spec())
+    wrong = {"code": "NO_SYNC", "reason": "There is no pair.", "suggestion": "Translate by timestamp.", "new": None}
+    answered(read, row(0), row(1, **wrong))
+    made = again(ana, made)
+    assert made["stage"] == "DRAFT"
+    (found,) = made["findings"]
+    assert (found["code"], found["path"]) == ("NO_SYNC", "sources.shop.main orders-in/1")
+    assert found["suggestion"] == "Translate by timestamp."
+    assert act(ana, made, "approve").json()["code"] == "out_of_order"
+
+
+def test_a_mirror_that_is_behind_is_told_and_blocks_nothing(ana: APIClient, read: Pipeline) -> None:
+    made = planned(ana, kind="cluster", spec=source_spec())
+    answered(read, row(0), row(1, new=None, behind=12, exact=False))
+    made = again(ana, made)
+    assert made["stage"] == "PLANNED"
+    assert [each["code"] for each in made["plan"]["warnings"]] == ["MIRROR_BEHIND"]
+
+
+def test_a_host_that_could_not_look_is_the_reason(ana: APIClient, read: Pipeline) -> None:
+    made = planned(ana, kind="cluster", spec=source_spec())
+    error = {"code": "broker_unreachable", "message": "new:9092 is away.", "hint": "Check the address."}
+    positions.fail(look=PositionLook.objects.get(), error=error)
+    made = again(ana, made)
+    assert [each["code"] for each in made["findings"]] == ["BROKER_UNREACHABLE"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "code"),
+    [
+        (source_spec(source="nowhere"), "NOT_KAFKA"),
+        (source_spec(topics={"other": "x"}), "TOPIC_UNKNOWN"),
+        (source_spec(to={"bootstrap_servers": "127.0.0.1:9092"}), "NO_CHANGE"),
+    ],
+)
+def test_what_cannot_move_is_found_without_asking_a_cluster(
+    ana: APIClient, read: Pipeline, spec: dict[str, Any], code: str
+) -> None:
+    made = planned(ana, kind="cluster", spec=spec)
+    assert code in [each["code"] for each in made["findings"]]
+
+
+def test_a_forbidden_client_option_is_found_like_in_any_definition(ana: APIClient, read: Pipeline) -> None:
+    made = planned(ana, kind="cluster", spec=source_spec(to={**NEW, "options": {"sasl.jaas.config": "evil"}}))
+    assert "forbidden_option" in [each["code"] for each in made["findings"]]
+    assert not PositionLook.objects.exists()
+
+
+def test_a_sink_keeps_its_positions_and_notes_where_the_new_topics_end(ana: APIClient, read: Pipeline) -> None:
+    made = planned(ana, kind="cluster", spec={"sink": "out", "to": {**NEW, "topic": "orders-there"}})
+    answered(read, ends=(SinkEnd(sink="out", topic="orders-there", partition=0, start=3, end=20, cluster_id="new"),))
+    made = again(ana, made)
+    assert made["stage"] == "PLANNED", made["findings"]
+    names = [step["name"] for step in made["plan"]["steps"]]
+    assert "note_sink_ends" in names
+    assert "set_positions" not in names
+    assert made["plan"]["consequence"] == "restart"
+    assert [(each["topic"], each["end"]) for each in made["plan"]["sink_ends"]] == [("orders-there", 20)]
+
+
+def test_secrets_of_the_new_cluster_are_shown_nowhere(ana: APIClient, read: Pipeline) -> None:
+    to = {**NEW, "options": {"sasl.password": "swordfish", "sasl.username": "me"}}
+    answer = post(ana, MIGRATIONS, {"pipeline": "orders", "kind": "cluster", "spec": source_spec(to=to), "reason": "x"})
+    assert "swordfish" not in json.dumps(answer.json())
+    document = ana.get(f"{MIGRATIONS}/{answer.json()['id']}/evidence").content.decode()
+    assert "swordfish" not in document
+    assert evidence.verify(document).holds
+
+
+class Store:
+    """A secret store in memory."""
+
+    def read(self, names: Collection[str]) -> dict[str, str | Unreadable]:
+        return dict.fromkeys(names, "swordfish")
+
+
+class Asked:
+    """Surveys that only remember the question."""
+
+    def __init__(self) -> None:
+        self.questions: list[Question] = []
+
+    def look(self, question: Question) -> Answer:
+        self.questions.append(question)
+        return Answer(survey=None, translation=Translation(rows=[row(0), row(1)]))
+
+
+def test_the_host_resolves_the_references_of_both_sides(ana: APIClient, read: Pipeline) -> None:
+    to = {**NEW, "options": {"sasl.password": "${secret:there}", "sasl.username": "me"}}
+    made = planned(ana, kind="cluster", spec=source_spec(to=to))
+    surveys = Asked()
+    references = References({}, None, Store())
+    launcher = Launcher("alpha", Path("/state"), references, lambda: SparkSettings(classpath=[]))
+    Sight("alpha", launcher, surveys).take(PositionLook.objects.get())
+    (question,) = surveys.questions
+    assert question.values["${secret:there}"] == "swordfish"
+    assert "swordfish" in question.masked
+    assert question.move is not None
+    assert question.move.to["options"]["sasl.password"] == "${secret:there}"
+    assert "swordfish" not in json.dumps(PositionLook.objects.get().target)
+    assert again(ana, made)["stage"] == "PLANNED"
+
+
+def test_a_look_at_two_clusters_is_no_plan_for_anybody_else(ana: APIClient, read: Pipeline) -> None:
+    planned(ana, kind="cluster", spec=source_spec())
+    look = answered(read, row(0), row(1))
+    answer = ana.get(f"/api/v1/pipelines/orders/positions/plan/{look.pk}")
+    assert answer.status_code == 404
+    Pipeline.objects.update(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED)
+    Migration.objects.update(stage="ABORTED")
+    answer = post(ana, "/api/v1/pipelines/orders/positions/apply", {"hash": ""})
+    assert answer.status_code in (409, 422)
+    assert Position.objects.get(partition=0).next_offset == 140
+
+
+def test_the_positions_and_the_log_of_one_source_are_set_together(ana: APIClient, read: Pipeline) -> None:
+    Position.objects.create(
+        pipeline=read, source="other", channel="main", topic="x", partition=0, next_offset=5, lineage=1
+    )
+    positions.identify(read.pk, [SourceIdentity(source="other", cluster_id="c", topics={"x": "y"})])
+    planned(ana, kind="cluster", spec=source_spec(topics={"orders-in": "old.orders-in"}))
+    look = answered(read, row(0, topic="old.orders-in"), row(1, topic="old.orders-in", replay=3))
+    positions.carry_over(pipeline=read, found=look, actor=Actor("ana"))
+    found = Position.objects.filter(source="shop").order_by("partition")
+    assert [(each.topic, each.next_offset) for each in found] == [("old.orders-in", 1140), ("old.orders-in", 1090)]
+    known = {(each.source, each.topic, each.cluster_id) for each in LogIdentity.objects.all()}
+    assert known == {("shop", "old.orders-in", "new"), ("other", "x", "c")}
+    assert Position.objects.get(source="other").next_offset == 5
+
+
+def test_a_viewer_moves_nothing(read: Pipeline) -> None:
+    viewer = client_of("vic")
+    viewer.force_authenticate(None)
+    body = {"pipeline": "orders", "kind": "cluster", "spec": source_spec(), "reason": "x"}
+    assert post(viewer, MIGRATIONS, body).status_code in (401, 403)
+
+
+def test_a_plan_is_begun_with_both_definitions_stored(ana: APIClient, read: Pipeline) -> None:
+    made = planned(ana, kind="cluster", spec=source_spec())
+    answered(read, row(0), row(1))
+    made = again(ana, made)
+    act(ana, made, "approve")
+    begun = act(ana, made, "advance")
+    assert begun.status_code == 202, begun.json()
+    found = get_migration(made["id"])
+    assert found.new_revision is not None
+    assert found.new_revision.definition["sources"]["shop"]["bootstrap_servers"] == "new:9092"
+    assert found.begun_at is not None
+    assert found.begun_at <= now()

@@ -1,0 +1,290 @@
+"""A source moves to another cluster, where offsets are others: whatever fails, no record is skipped or read twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+
+from pipelines.domain.migrating.cluster_move import By, ClusterMove, PartitionTranslation, Translation
+from pipelines.domain.position_plan import Answer, Question
+from pipelines.domain.protocol import Launch, SparkSettings
+from pipelines.domain.states import LedgerState, LookState, MigrationKind, MigrationStage, OperationKind, Phase
+from pipelines.models import LedgerBatch, LogIdentity, Migration, Pipeline, PositionLook
+from pipelines.selectors import migration_evidence
+from pipelines.services import migration_plans, migrations, positions, standby
+from tests.simulation.test_migrations_survive_everything import ANA, FORWARD, over, present
+from tests.simulation.world import World
+from workers import crash_points
+from workers.adapters.secrets import StoredSecrets
+from workers.supervisor import intake
+from workers.supervisor.launch import Launcher
+from workers.supervisor.references import References
+from workers.supervisor.surveyor import Sight
+
+SHIFT = 100_000
+"""A record's offset on the new cluster is larger by this."""
+NEW = "new:9092"
+
+
+@dataclass
+class Mirror:
+    """Both clusters, as a look sees them. `behind`: looks for which the mirror is late; `refuse`: it cannot be told;
+    `one_way`: what the new side reads is not on the old cluster."""
+
+    behind: int = 0
+    refuse: bool = False
+    one_way: bool = False
+    replay: int = 0
+    looks: list[ClusterMove] = field(default_factory=list)
+
+    def look(self, question: Question) -> Answer:
+        assert question.move is not None
+        self.looks.append(question.move)
+        (head,) = Launch.model_validate(question.launch).heads
+        rows = [self._row(question.move, head.channel, at.topic, at.offset) for at in head.positions]
+        return Answer(survey=None, translation=Translation(rows=rows))
+
+    def _row(self, move: ClusterMove, channel: str, topic: str, at: int) -> PartitionTranslation:
+        place: dict[str, Any] = {
+            "source": move.source, "channel": channel, "old_topic": topic, "topic": topic, "partition": 0,
+            "stopped_at": at, "by": By.CUT if move.positions is None else By.MAPPING, "topic_id": "t",
+            "cluster_id": "old" if move.positions is None else "new",
+        }  # fmt: skip
+        back = move.positions is None
+        if self.refuse or (back and self.one_way):
+            return PartitionTranslation(**place, code="RECORDS_DIFFER", reason="No.", suggestion="Give it.")
+        if self.behind and not back:
+            self.behind -= 1
+            return PartitionTranslation(**place, behind=5)
+        if back:
+            (cut,) = move.cut
+            return PartitionTranslation(**place, new=cut.pair[1] + at - cut.pair[0], exact=True)
+        again = {"replay": self.replay, "exact": not self.replay, "evidence": {"same_as": at - self.replay}}
+        return PartitionTranslation(**place, new=at - self.replay + SHIFT, **again)
+
+
+class TwoClusters(World):
+    """The same with a surveyor that asks both clusters."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self.mirror = mirror
+        super().__init__()
+
+    def pass_time(self, seconds: float = 1.0, *, worker_first: bool = False) -> None:
+        super().pass_time(seconds, worker_first=worker_first)
+        nothing = References({}, None, StoredSecrets(django_settings.HEADGATE.keyring))
+        launcher = Launcher("alpha", self.host.state_dir, nothing, lambda: SparkSettings(classpath=[]))
+        for look in PositionLook.objects.filter(state=LookState.PENDING).select_related("pipeline"):
+            Sight("alpha", launcher, self.mirror).take(look)
+
+    def _check_positions(self) -> None:
+        """They are offsets of one cluster, and then of the other."""
+
+    def records(self) -> list[int]:
+        """Every record that a sink has acknowledged, by its number on the old cluster, in the order of the ledger."""
+        rows = LedgerBatch.objects.filter(pipeline_id=self.pipeline_id, state=LedgerState.DONE).order_by("pk")
+        found: list[int] = []
+        for row in rows.select_related("run__revision"):
+            address = row.run.revision.definition["sources"]["shop"]["bootstrap_servers"]
+            for each in row.ranges:
+                shift = SHIFT if address == NEW else 0
+                found += range(each["start"] - shift, each["end"] - shift)
+        return found
+
+    def require_each_once(self) -> None:
+        """Stop, and look at the ledger."""
+        self.ask(OperationKind.STOP)
+        self.run_until(self.settled)
+        read = self.records()
+        assert sorted(read) == list(range(len(read))), self.story()
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "JOURNAL_CHUNK", 1000)
+    monkeypatch.setattr(crash_points, "reach", crash_points.reach)
+    monkeypatch.setattr(standby, "seen_within", lambda *_: True)
+    monkeypatch.setattr(migration_plans, "seen_within", lambda *_: True)
+    for module in (migration_plans, positions, migrations):
+        monkeypatch.setattr(module, "supervised", lambda *_: True)
+
+
+@pytest.fixture
+def mirror() -> Mirror:
+    return Mirror()
+
+
+@pytest.fixture
+def world(db: None, mirror: Mirror) -> TwoClusters:
+    world = TwoClusters(mirror)
+    world.ask(OperationKind.START)
+    world.run_until(world.settled)
+    for _ in range(5):
+        world.pass_time()
+    return world
+
+
+def begin(world: World, **more: Any) -> Migration:
+    """Plan, count, approve and begin it."""
+    spec = {
+        "source": "shop", "to": {"bootstrap_servers": NEW}, "rules": {"window": 3}, "positions": {"by": "mapping",
+        "topic": "mm2-offset-syncs.new.internal"}, **more,
+    }  # fmt: skip
+    made = migrations.create(pipeline=world.pipeline, kind=MigrationKind.CLUSTER, spec=spec, reason="x", actor=ANA)
+    world.pass_time()
+    made = migrations.plan(migration=made, actor=ANA)
+    assert made.stage == MigrationStage.PLANNED, made.findings
+    made = migrations.approve(migration=made, named=made.plan_hash, actor=ANA)
+    return migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
+
+
+def address(pipeline: Pipeline) -> str:
+    assert pipeline.current_revision is not None
+    return str(pipeline.current_revision.definition["sources"]["shop"]["bootstrap_servers"])
+
+
+def until(world: World, stage: MigrationStage) -> None:
+    for _ in range(400):
+        if present(world).stage == stage:
+            return
+        world.pass_time(0.2)
+        world.check()
+    raise AssertionError(world.story())
+
+
+@pytest.mark.parametrize(("behind", "replay"), [(0, 0), (3, 0), (0, 7)])
+def test_it_goes_on_in_the_new_cluster_behind_the_last_record(
+    world: TwoClusters, mirror: Mirror, behind: int, replay: int
+) -> None:
+    mirror.replay = replay
+    begin(world)
+    mirror.behind = behind
+    world.run_until(lambda: over(world), within=120)
+    made = present(world)
+    assert made.stage == MigrationStage.COMMITTED, world.story()
+    assert address(world.pipeline) == NEW
+    assert {each.cluster_id for each in LogIdentity.objects.all()} == {"new"}
+    found = migration_evidence.document(made)["content"]
+    (row,) = found["positions"]
+    assert row["started_at"] == row["translated"] == row["stopped_at"] + SHIFT - replay
+    assert (row["snapshot"], found["gap"], found["overlap"]) == (row["stopped_at"], 0, replay)
+    assert found["announced"] == {"skip": 0, "replay": replay}
+    assert [each.positions is None for each in mirror.looks] == [False] * (2 + behind)
+    if not replay:
+        world.require_each_once()
+
+
+def test_what_cannot_be_translated_lets_the_old_agent_go_on(world: TwoClusters, mirror: Mirror) -> None:
+    old = world.agent
+    begin(world)
+    mirror.refuse = True
+    world.run_until(lambda: over(world), within=120)
+    made = present(world)
+    assert (made.stage, world.agents.living) == (MigrationStage.ABORTED, [old]), world.story()
+    assert [each["code"] for each in made.findings] == ["RECORDS_DIFFER"]
+    world.run_until(world.settled)
+    assert world.phase is Phase.RUNNING
+    world.require_each_once()
+
+
+def test_a_mirror_that_never_comes_is_given_up(world: TwoClusters, mirror: Mirror) -> None:
+    begin(world)
+    mirror.behind = 1_000_000
+    world.run_until(lambda: over(world), within=300)
+    made = present(world)
+    assert made.stage == MigrationStage.ABORTED, world.story()
+    assert "not brought 5 records" in made.message
+    assert [each["code"] for each in made.findings] == ["MIRROR_BEHIND"]
+    world.run_until(world.settled)
+    world.require_each_once()
+
+
+@pytest.mark.parametrize("stage", FORWARD)
+def test_it_is_taken_back_at_every_stage(world: TwoClusters, stage: MigrationStage) -> None:
+    before = world.pipeline.current_revision
+    begin(world, rules={"window": 600})
+    until(world, stage)
+    migrations.rollback(migration=present(world), reason="no", actor=ANA)
+    world.run_until(lambda: over(world), within=200)
+    assert present(world).stage in {MigrationStage.ROLLED_BACK, MigrationStage.ABORTED}, world.story()
+    world.run_until(world.settled)
+    assert (world.pipeline.current_revision, world.phase) == (before, Phase.RUNNING)
+    world.require_each_once()
+
+
+def test_it_is_translated_back_after_the_new_side_has_delivered(world: TwoClusters, mirror: Mirror) -> None:
+    begin(world, rules={"window": 600})
+    until(world, MigrationStage.VERIFYING)
+    for _ in range(5):
+        world.pass_time()
+    migrations.rollback(migration=present(world), reason="no", actor=ANA)
+    world.run_until(lambda: over(world), within=200)
+    assert present(world).stage == MigrationStage.ROLLED_BACK, world.story()
+    assert mirror.looks[-1].cut
+    assert mirror.looks[-1].to["bootstrap_servers"] != NEW
+    assert {each.cluster_id for each in LogIdentity.objects.all()} == {"old"}
+    world.run_until(world.settled)
+    world.require_each_once()
+
+
+def test_what_cannot_be_translated_back_waits_for_a_person_who_may_try_again(
+    world: TwoClusters, mirror: Mirror
+) -> None:
+    begin(world, rules={"window": 600})
+    until(world, MigrationStage.VERIFYING)
+    for _ in range(5):
+        world.pass_time()
+    mirror.one_way = True
+    migrations.rollback(migration=present(world), reason="no", actor=ANA)
+    world.run_until(lambda: over(world), within=200)
+    made = present(world)
+    assert made.stage == MigrationStage.NEEDS_ATTENTION, world.story()
+    assert [each["code"] for each in made.findings] == ["RECORDS_DIFFER"]
+    assert not world.agents.living
+    mirror.one_way = False
+    migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
+    world.run_until(lambda: present(world).stage == MigrationStage.ROLLED_BACK, within=200)
+    world.run_until(world.settled)
+    world.require_each_once()
+
+
+def test_one_that_cannot_be_taken_back_is_closed_and_goes_on_in_the_new_cluster(
+    world: TwoClusters, mirror: Mirror
+) -> None:
+    begin(world, rules={"window": 600})
+    until(world, MigrationStage.VERIFYING)
+    world.pass_time()
+    mirror.one_way = True
+    migrations.rollback(migration=present(world), reason="no", actor=ANA)
+    world.run_until(lambda: over(world), within=200)
+    migrations.abort(migration=present(world), reason="stay there", actor=ANA)
+    assert present(world).stage == MigrationStage.COMMITTED
+    assert address(world.pipeline) == NEW
+    world.ask(OperationKind.START)
+    world.run_until(world.settled)
+    world.require_each_once()
+
+
+@pytest.mark.parametrize("points", range(0, 60, 7))
+@pytest.mark.parametrize("back", [False, True])
+def test_it_survives_the_death_of_the_worker_at_every_point(world: TwoClusters, points: int, back: bool) -> None:
+    begin(world, rules={"window": 600 if back else 3})
+    if back:
+        until(world, MigrationStage.VERIFYING)
+        world.pass_time()
+        migrations.rollback(migration=present(world), reason="no", actor=ANA)
+    world.points_left = points
+    for _ in range(40):
+        world.pass_time(0.2)
+        if not world.workers:
+            break
+    world.kill_worker()
+    world.start_worker()
+    world.run_until(lambda: over(world), within=200)
+    end = MigrationStage.ROLLED_BACK if back else MigrationStage.COMMITTED
+    assert present(world).stage == end, world.story()
+    world.check()
+    world.require_each_once()

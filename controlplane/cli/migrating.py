@@ -25,6 +25,10 @@ File = Annotated[
 Host = Annotated[str | None, typer.Option("--host", help="Move it to this host.")]
 Software = Annotated[bool, typer.Option("--software", help="Run it with the software that is installed now.")]
 To = Annotated[str | None, typer.Option("--to", help="Go on elsewhere; the forms of `headgate positions plan`.")]
+Cluster = Annotated[
+    str | None,
+    typer.Option("--cluster", help="Move a source or a sink to another Kafka cluster, as this file says."),
+]
 Revision = Annotated[int | None, typer.Option("--revision", help="A stored revision.", min=1)]
 Window = Annotated[float | None, typer.Option("--observe", help="Seconds of observation before it commits.", min=0)]
 Ask = Annotated[bool, typer.Option("--ask", help="Ask before it commits, instead of committing by itself.")]
@@ -51,6 +55,7 @@ def plan(
     host: Host = None,
     software: Software = False,
     to: To = None,
+    cluster: Cluster = None,
     observe: Window = None,
     ask: Ask = False,
     gate: Gate = None,
@@ -58,7 +63,7 @@ def plan(
 ) -> None:
     """Write a migration down and plan it; nothing is touched. Everything that stands in its way is shown at once."""
     client = begin(ctx, as_json=as_json)
-    kind, spec = _asked(file=file, revision=revision, host=host, software=software, to=to)
+    kind, spec = _asked(file=file, revision=revision, host=host, software=software, to=to, cluster=cluster)
     spec |= _options(observe, ask, gate)
     made = _create(client, {"pipeline": name, "kind": kind, "spec": spec, "reason": reason})
     _show(made, as_json=as_json)
@@ -66,14 +71,14 @@ def plan(
 
 
 def _asked(
-    *, file: str | None, revision: int | None, host: str | None, software: bool, to: str | None
+    *, file: str | None, revision: int | None, host: str | None, software: bool, to: str | None, cluster: str | None
 ) -> tuple[str, dict[str, Any]]:
     from controlplane.cli.errors import CommandError, ExitCode
     from controlplane.cli.inputs import read_text
 
-    given = [file is not None, revision is not None, host is not None, software, to is not None]
+    given = [file is not None, revision is not None, host is not None, software, to is not None, cluster is not None]
     if sum(given) != 1:
-        words = "Say what changes: exactly one of --file, --revision, --host, --to and --software."
+        words = "Say what changes: exactly one of --file, --revision, --host, --cluster, --to and --software."
         raise CommandError(words, code="usage", exit_code=ExitCode.USAGE)
     if file is not None:
         return "revision", {"definition": read_text(file, most=LARGEST_FILE, what="a definition")}
@@ -81,6 +86,8 @@ def _asked(
         return "revision", {"revision": revision}
     if to is not None:
         return "position", {"to": to}
+    if cluster is not None:
+        return "cluster", _read_yaml(cluster, "source or sink, to, and positions")
     return ("host", {"host": host}) if host is not None else ("software", {})
 
 
@@ -115,6 +122,7 @@ def start(
     host: Host = None,
     software: Software = False,
     to: To = None,
+    cluster: Cluster = None,
     observe: Window = None,
     ask: Ask = False,
     gate: Gate = None,
@@ -124,7 +132,7 @@ def start(
 ) -> None:
     """Plan a migration, approve it and begin it, where nobody else has to approve."""
     client = begin(ctx, as_json=as_json)
-    kind, spec = _asked(file=file, revision=revision, host=host, software=software, to=to)
+    kind, spec = _asked(file=file, revision=revision, host=host, software=software, to=to, cluster=cluster)
     spec |= _options(observe, ask, gate)
     made = _create(client, {"pipeline": name, "kind": kind, "spec": spec, "reason": reason})
     _carry_through(client, made, wait=wait, timeout=timeout, as_json=as_json)
@@ -143,11 +151,12 @@ def run(
     0: committed. 1: rolled back, aborted, or it needs attention. 4: refused, or blocked. 5: not over in time.
     """
     client = begin(ctx, as_json=as_json)
-    made = _create(client, _written(file))
+    made = _create(client, _read_yaml(file, "pipeline, kind, spec and reason"))
     _carry_through(client, made, wait=wait, timeout=timeout, as_json=as_json)
 
 
-def _written(file: str) -> dict[str, Any]:
+def _read_yaml(file: str, what: str) -> dict[str, Any]:
+    """An object with these keys."""
     import yaml
 
     from controlplane.cli.errors import CommandError, ExitCode
@@ -158,7 +167,7 @@ def _written(file: str) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise CommandError(f"{file} is no YAML: {error}", code="not_yaml", exit_code=ExitCode.REFUSED) from None
     if not isinstance(found, dict):
-        words = f"{file} is no migration: write pipeline, kind, spec and reason."
+        words = f"{file} is no migration: write {what}."
         raise CommandError(words, code="not_a_migration", exit_code=ExitCode.REFUSED)
     return found
 
@@ -427,6 +436,7 @@ def _show_plan(found: dict[str, Any]) -> None:
     output.table(("path", "what", "consequence", "why"), rows, empty="No component changes.")
     steps = ((s["name"], s["stage"], f"{s['seconds']:g} s", s["sentence"]) for s in made["steps"])
     output.table(("step", "stage", "at most", "what"), steps, empty="")
+    _show_clusters(made)
     pause = made["pause"]
     output.say(
         f"Consequence: {made['consequence']}. Expected pause: {pause['expected']:g} s (at most {pause['most']:g} s). "
@@ -434,6 +444,28 @@ def _show_plan(found: dict[str, Any]) -> None:
     )
     for warning in made["warnings"]:
         output.say(f"{warning['code']}: {warning['message']}")
+
+
+def _show_clusters(made: dict[str, Any]) -> None:
+    """Where a source goes on in another cluster, or where a sink's topics end there."""
+    from controlplane.cli import output
+
+    if found := made.get("translation"):
+        counted = ("stopped_at", "new", "skip", "replay")
+        rows = (
+            (f"{r['channel']} {r['old_topic']}/{r['partition']}", *(r[name] for name in counted), _how(r))
+            for r in found
+        )
+        output.table(("partition", "at", "goes on at", "skipped", "again", "by"), rows, empty="")
+    if found := made.get("sink_ends"):
+        ends = ((r["sink"], f"{r['topic']}/{r['partition']}", r["start"], r["end"]) for r in found)
+        output.table(("sink", "partition", "start", "end"), ends, empty="")
+
+
+def _how(row: dict[str, Any]) -> str:
+    if row["code"] or row["behind"]:
+        return str(row["code"] or f"the mirror is {row['behind']} behind")
+    return f"{row['by']}, exact" if row["exact"] else str(row["by"])
 
 
 def evacuate(

@@ -64,6 +64,23 @@ def test_a_plan_is_asked_for_with_one_kind_of_change(api: FakeApi) -> None:
     assert wrong.exit_code == ExitCode.USAGE
 
 
+def test_a_move_to_another_cluster_is_a_file_and_shows_every_partition(api: FakeApi, tmp_path: Path) -> None:
+    file = tmp_path / "move.yaml"
+    file.write_text("source: shop\nto: {bootstrap_servers: 'new:9092'}\npositions: {by: timestamp}\n")
+    row = {
+        "source": "shop", "channel": "main", "old_topic": "in", "topic": "old.in", "partition": 3, "stopped_at": 140,
+        "new": 1139, "exact": False, "skip": 0, "replay": 1, "by": "timestamp", "code": "", "behind": 0,
+    }  # fmt: skip
+    end = {"sink": "out", "topic": "there", "partition": 0, "start": 0, "end": 77}
+    plan = {**PLAN, "translation": [row], "sink_ends": [end]}
+    api.answers["POST", "migrations"] = 201, migration("PLANNED", plan=plan)
+    done = run("migrate", "plan", "orders", "--cluster", str(file), "--reason", "a new cluster")
+    assert done.exit_code == 0, done.output
+    spec = {"source": "shop", "to": {"bootstrap_servers": "new:9092"}, "positions": {"by": "timestamp"}}
+    assert posted(api)[0][1] == {"pipeline": "orders", "kind": "cluster", "spec": spec, "reason": "a new cluster"}
+    assert [word for word in ("in/3", "1,139", "77") if word not in done.output] == [], done.output
+
+
 def test_a_blocked_migration_shows_every_finding_and_is_refused(api: FakeApi) -> None:
     blocker = {"path": "host", "code": "HOST_SILENT", "message": "silent", "suggestion": "start it"}
     api.answers["POST", "migrations"] = 201, migration("DRAFT", plan={**PLAN, "blockers": [blocker]})

@@ -144,7 +144,7 @@ def make(*, pipeline: Pipeline, kind: MigrationKind, spec: Spec, look: PositionL
         steps=steps,
         pause=expected_pause(
             batch_seconds=longest or selecting.batch_seconds(run), drain_timeout=old.lifecycle.drain_timeout,
-            steps=len(steps),
+            steps=len(steps), looks=kind in _LOOKED,
         ),
         rules=spec.rules,
         gates=list(spec.gates),

@@ -273,6 +273,13 @@ def test_by_time_a_mirror_that_is_behind_is_waited_for() -> None:
     assert found.records == 1
 
 
+def test_the_end_of_a_transaction_that_a_broker_finds_by_time_is_no_record() -> None:
+    old, there = timed([1, 2, 3, 3, 4], 0), timed([1, 2, 3, 3, 4], 10)
+    found = by_timestamp(at(4, old), Copy(10, 15, there), same=old[:4], first=10, most=9)
+    assert isinstance(found, Found)
+    assert (found.new, found.replay, found.evidence["same_as"]) == (12, 2, 2)
+
+
 def test_records_that_are_gone_have_no_time() -> None:
     found = by_timestamp(Stand(9, 9, 12), Copy(0, 12), same=[], first=None, most=9)
     assert isinstance(found, Impossible)

@@ -21,6 +21,8 @@ from pipelines.domain.states import MigrationKind, MigrationStage
 TICK_SECONDS = 0.2
 HAND_OVER_SECONDS = 2.0
 """The end of the old process, the promotion and the first batch of an agent that is ready."""
+LOOK_SECONDS = 1.5
+"""A look of the host at positions, in a process of its own."""
 
 
 class ExpectedPause(Frozen):
@@ -81,9 +83,12 @@ def digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def expected_pause(*, batch_seconds: float | None, drain_timeout: float, steps: int) -> ExpectedPause:
-    """From the length of the last batches. The start of the new agent is no part of it: it is done before."""
+def expected_pause(
+    *, batch_seconds: float | None, drain_timeout: float, steps: int, looks: bool = False
+) -> ExpectedPause:
+    """From the length of the last batches. The start of the new agent is no part of it: it is done before. `looks`: the
+    host has to look at positions meanwhile."""
     batch = batch_seconds if batch_seconds is not None else 1.0
-    fixed = HAND_OVER_SECONDS + steps * TICK_SECONDS
+    fixed = HAND_OVER_SECONDS + steps * TICK_SECONDS + looks * LOOK_SECONDS
     words = "The batch in hand, the end of the old process, the first batch of the new one; it is started before."
     return ExpectedPause(expected=round(batch + fixed, 1), most=round(drain_timeout + fixed, 1), words=words)

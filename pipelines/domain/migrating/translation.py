@@ -158,6 +158,7 @@ def by_timestamp(stand: Stand, copy: Copy, *, same: Sequence[Seen], first: int |
     if not stand.tail:
         return _gone(stand, {})
     time = stand.tail[-1].timestamp
+    same, records = _not_older(same, time), _not_older(copy.records, time)
     evidence: dict[str, Any] = {
         "timestamp": time, "times_of": "broker" if stand.tail[-1].appended else "producer", "last_read":
         stand.tail[-1].offset,
@@ -167,15 +168,21 @@ def by_timestamp(stand: Stand, copy: Copy, *, same: Sequence[Seen], first: int |
     if len(same) > most:
         words = f"More than {most} records of the time {time} were read; they would all come again."
         return Impossible("TOO_MANY_OF_ONE_TIME", words, f"Translate by mapping. {GIVE}", evidence)
-    if first is None:
+    if first is None or not records:
         return Behind(len(same), evidence)
-    there = copy.records[: len(same)]
-    evidence |= {"first": first, "candidates": sum(record.timestamp == time for record in copy.records)}
+    first, there = records[0].offset, records[: len(same)]
+    evidence |= {"first": first, "candidates": sum(record.timestamp == time for record in records)}
     if not alike(there, same):
         brought = len(there) < len(same) and alike(there, same[: len(there)])
         return Behind(len(same) - len(there), evidence) if brought else _different(stand, [], evidence)
     evidence |= {"proof": "records", "compared": len(same), "same_as": same[0].offset}
     return Found(first, exact=not same, replay=len(same), evidence=evidence)
+
+
+def _not_older(records: Sequence[Seen], time: int) -> Sequence[Seen]:
+    """Without what comes before the first record that is not older: a broker also finds the end of a transaction by its
+    time, which is no record."""
+    return records[next((place for place, each in enumerate(records) if each.timestamp >= time), len(records)) :]
 
 
 def _doubt(stand: Stand, copy: Copy, same: Sequence[Seen], time: int) -> str:

@@ -148,6 +148,15 @@ class MigrationList(MigrationBase):
         return answer(views.detail_view(made), 201, Location=f"/api/v1/migrations/{made.pk}")
 
 
+class KindList(View):
+    """Kinds of migrations."""
+
+    @extend_schema(operation_id="list_migration_kinds", responses=views.OfferedKindsView)
+    def get(self, request: Request) -> Response:
+        """List the kinds, and why one does not work here."""
+        return answer(views.kinds_view())
+
+
 class MigrationDetail(MigrationBase):
     """One migration."""
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, RootModel
 
 from pipelines.domain.findings import Finding
 from pipelines.domain.migrating.choices import MigrationChoice, options
 from pipelines.domain.migrating.plan import MigrationPlan
 from pipelines.domain.migrating.progress import MigrationStepState
-from pipelines.domain.migrating.specs import shown
+from pipelines.domain.migrating.specs import shown, unavailable
 from pipelines.domain.migrating.steps import StepName
 from pipelines.domain.states import MigrationKind, MigrationStage
 from pipelines.models import ApprovalPolicy, Evacuation, FreezeWindow, Migration
@@ -82,6 +83,16 @@ class MigrationView(View):
     waits_for: MigrationStage | None
 
 
+class DrainingView(View):
+    """What a pause waits for, as far as it has been reported. `records`: of batches that are begun and not finished;
+    so many may be delivered twice where the old run is killed instead. `rate`: records per second before the pause."""
+
+    batches: int
+    records: int
+    rate: float | None
+    held_by: list[str]
+
+
 class MigrationDetailView(MigrationView):
     """A migration with its plan, its steps, and what can be done next, each with its price."""
 
@@ -97,8 +108,21 @@ class MigrationDetailView(MigrationView):
     findings: list[Finding]
     snapshot: dict[str, Any] | None
     observed: dict[str, Any] | None
+    draining: DrainingView | None = Field(description="Null but in PAUSING.")
     pause_seconds: float | None = Field(description="The pause as the data saw it.")
     runner_host: str
+
+
+class OfferedKindView(View):
+    """A kind of migration; `reason` why it does not work here."""
+
+    kind: MigrationKind
+    available: bool
+    reason: str
+
+
+class OfferedKindsView(RootModel[list[OfferedKindView]]):
+    """Every kind."""
 
 
 class EvacuationView(View):
@@ -192,6 +216,7 @@ def detail_view(row: Migration) -> MigrationDetailView:
         findings=[_finding(each) for each in row.findings],
         snapshot=row.snapshot,
         observed=row.observed,
+        draining=DrainingView(**asdict(found)) if (found := selecting.draining(row)) else None,
         pause_seconds=pause_seen(row),
         runner_host=row.runner_host,
     )
@@ -203,6 +228,17 @@ def _step(row: dict[str, Any]) -> dict[str, Any]:
 
 def _finding(found: dict[str, Any]) -> Finding:
     return Finding(**{name: value for name, value in found.items() if name in Finding.model_fields})
+
+
+def kinds_view() -> OfferedKindsView:
+    """Every kind, and whether it works."""
+    return OfferedKindsView(
+        [
+            OfferedKindView(kind=kind, available=not words, reason=words)
+            for kind in MigrationKind
+            for words in [unavailable(kind)]
+        ]
+    )
 
 
 def evacuation_view(row: Evacuation) -> EvacuationView:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -194,6 +195,31 @@ def _open_records(run: Run | None) -> int:
         return 0
     rows = LedgerBatch.objects.filter(pipeline_id=run.pipeline_id, state=LedgerState.PLANNED)
     return sum(row.duplicates_max or sum(each["end"] - each["start"] for each in row.ranges) for row in rows)
+
+
+@dataclass(frozen=True)
+class Draining:
+    """What a pause waits for: `batches` and `records` begun and not finished, `rate` of before, what holds them up."""
+
+    batches: int
+    records: int
+    rate: float | None
+    held_by: list[str]
+
+
+def draining(migration: Migration) -> Draining | None:
+    """What the pause of the old run waits for; None where none is under way."""
+    run = migration.old_run
+    if migration.stage != MigrationStage.PAUSING or run is None:
+        return None
+    queries = (run.observed or {}).get("queries", [])
+    before = (migration.snapshot or {}).get("before") or {}
+    return Draining(
+        batches=sum(1 for each in queries if each.get("in_flight")),
+        records=_open_records(run),
+        rate=before.get("rate"),
+        held_by=sorted({each["holding"]["component"] for each in queries if each.get("holding")}),
+    )
 
 
 def _restart_seconds(migration: Migration) -> float:

@@ -19,6 +19,7 @@ from pipelines.domain.roles import Role
 from pipelines.domain.states import (
     FORWARD_STAGES,
     DesiredState,
+    LedgerState,
     MigrationKind,
     MigrationStage,
     OperationKind,
@@ -38,6 +39,7 @@ from pipelines.services.audit import Actor
 from pipelines.services.migration_steps import ForbiddenStage, Overtaken
 from tests.factories import (
     HostFactory,
+    LedgerBatchFactory,
     OperationFactory,
     PipelineFactory,
     RevisionFactory,
@@ -454,3 +456,23 @@ def test_lists_are_of_a_pipeline_and_of_a_state(ana: APIClient, orders: Pipeline
         assert len(rows) == found, query
     assert rows[0]["id"] == made["id"]
     assert ana.get(f"{MIGRATIONS}/{uuid4()}").json()["code"] == "migration_not_found"
+
+
+def test_every_kind_is_listed_and_one_that_does_not_work_says_so(ana: APIClient) -> None:
+    rows = ana.get("/api/v1/migration-kinds").json()
+    assert {row["kind"] for row in rows} == set(MigrationKind)
+    assert all(row["available"] != bool(row["reason"]) for row in rows)
+    assert [row["available"] for row in rows if row["kind"] == "revision"] == [True]
+
+
+def test_a_pause_says_what_it_waits_for(ana: APIClient, orders: Pipeline) -> None:
+    made = begun(ana)
+    run = orders.runs.get()
+    ranges = [{"topic": "orders-in", "partition": 0, "start": 100, "end": 350}]
+    LedgerBatchFactory.create(run=run, state=LedgerState.PLANNED, ranges=ranges, read=0, delivered=0, done_at=None)
+    queries = [{"in_flight": True, "holding": {"component": "sinks.out"}, "cursor": []}]
+    type(run).objects.filter(pk=run.pk).update(observed={"queries": queries})
+    assert ana.get(f"{MIGRATIONS}/{made['id']}").json()["draining"] is None
+    Migration.objects.filter(pk=made["id"]).update(stage=MigrationStage.PAUSING)
+    seen = ana.get(f"{MIGRATIONS}/{made['id']}").json()["draining"]
+    assert (seen["batches"], seen["records"], seen["held_by"]) == (1, 250, ["sinks.out"])

@@ -333,6 +333,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/migration-kinds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List the kinds, and why one does not work here. */
+        get: operations["list_migration_kinds"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/migrations": {
         parameters: {
             query?: never;
@@ -2110,6 +2127,21 @@ export interface components {
             discarded: number;
         };
         /**
+         * Draining
+         * @description What a pause waits for, as far as it has been reported. `records`: of batches that are begun and not finished;
+         *     so many may be delivered twice where the old run is killed instead. `rate`: records per second before the pause.
+         */
+        Draining: {
+            /** Batches */
+            batches: number;
+            /** Records */
+            records: number;
+            /** Rate */
+            rate: number | null;
+            /** Held By */
+            held_by: string[];
+        };
+        /**
          * Dump
          * @description All stacks of a run at one moment. `rung`: sigterm or sigkill where a stop took it (`number` counts its
          *     interrupts), live where a person asked (`asked`), else why. `stuck`: paths of the components that were at work;
@@ -3118,6 +3150,8 @@ export interface components {
             observed: {
                 [key: string]: unknown;
             } | null;
+            /** @description Null but in PAUSING. */
+            draining: components["schemas"]["Draining"] | null;
             /**
              * Pause Seconds
              * @description The pause as the data saw it.
@@ -3336,6 +3370,22 @@ export interface components {
              */
             crashes: number;
         };
+        /**
+         * OfferedKind
+         * @description A kind of migration; `reason` why it does not work here.
+         */
+        OfferedKind: {
+            kind: components["schemas"]["MigrationKind"];
+            /** Available */
+            available: boolean;
+            /** Reason */
+            reason: string;
+        };
+        /**
+         * OfferedKinds
+         * @description Every kind.
+         */
+        OfferedKinds: components["schemas"]["OfferedKind"][];
         /** @enum {string} */
         OpEnum: "add" | "remove" | "change";
         /**
@@ -5997,6 +6047,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HostDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_migration_kinds: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OfferedKinds"];
                 };
             };
             /** @description A problem. */

@@ -8,6 +8,16 @@ export const keys = {
   webhooks: ['webhooks'] as const,
   deliveries: (webhook: number, state?: string) =>
     ['webhooks', webhook, 'deliveries', state ?? 'all'] as const,
+  /** Every list of migrations, and every migration. */
+  anyMigration: ['migrations'] as const,
+  migrations: (filter: object) => ['migrations', 'list', filter] as const,
+  migration: (id: string) => ['migrations', id] as const,
+  evidence: (id: string) => ['migrations', id, 'evidence'] as const,
+  migrationKinds: ['migration-kinds'] as const,
+  evacuations: ['evacuations'] as const,
+  evacuation: (id: string) => ['evacuations', id] as const,
+  freezes: ['freezes'] as const,
+  approvalPolicies: ['approval-policies'] as const,
   alerts: (state?: string) => ['alerts', state ?? 'all'] as const,
   groups: ['watched-groups'] as const,
   events: (pipeline?: string) => ['events', pipeline ?? 'all'] as const,

@@ -138,6 +138,7 @@ const hosts = createRoute({
   component: lazyRouteComponent(() => import('@/features/hosts/HostsPage'), 'HostsPage'),
 })
 
+const MIGRATION_STATES = ['open', 'final'] as const
 const ALERT_STATES = ['OPEN', 'ACKNOWLEDGED', 'RESOLVED'] as const
 
 const alerts = createRoute({
@@ -153,6 +154,66 @@ const groups = createRoute({
   getParentRoute: () => root,
   path: '/groups',
   component: lazyRouteComponent(() => import('@/features/groups/GroupsPage'), 'GroupsPage'),
+})
+
+const migrations = createRoute({
+  getParentRoute: () => root,
+  path: '/migrations',
+  component: lazyRouteComponent(() => import('@/features/migrations/MigrationsPage'), 'MigrationsPage'),
+  validateSearch: (search): { state?: 'open' | 'final'; pipeline?: string } => ({
+    state: MIGRATION_STATES.find((state) => state === search.state),
+    pipeline: text(search.pipeline),
+  }),
+})
+
+const MIGRATION_KINDS = ['revision', 'host', 'cluster', 'position', 'software'] as const
+
+interface NewMigrationSearch {
+  pipeline?: string
+  kind?: (typeof MIGRATION_KINDS)[number]
+  revision?: number
+  host?: string
+  to?: string
+}
+
+const newMigration = createRoute({
+  getParentRoute: () => root,
+  path: '/migrations/new',
+  component: lazyRouteComponent(
+    () => import('@/features/migrations/create/NewMigrationPage'),
+    'NewMigrationPage',
+  ),
+  validateSearch: (search): NewMigrationSearch => ({
+    pipeline: text(search.pipeline),
+    kind: MIGRATION_KINDS.find((kind) => kind === search.kind),
+    revision: whole(search.revision),
+    host: text(search.host),
+    to: text(search.to),
+  }),
+})
+
+const migrationRules = createRoute({
+  getParentRoute: () => root,
+  path: '/migrations/rules',
+  component: lazyRouteComponent(() => import('@/features/migrations/rules/RulesPage'), 'RulesPage'),
+})
+
+const evacuation = createRoute({
+  getParentRoute: () => root,
+  path: '/evacuations/$id',
+  component: lazyRouteComponent(() => import('@/features/hosts/evacuation/EvacuationPage'), 'EvacuationPage'),
+})
+
+const migration = createRoute({
+  getParentRoute: () => root,
+  path: '/migrations/$id',
+  component: lazyRouteComponent(() => import('@/features/migrations/MigrationPage'), 'CurrentStep'),
+})
+
+const migrationStep = createRoute({
+  getParentRoute: () => root,
+  path: '/migrations/$id/$step',
+  component: lazyRouteComponent(() => import('@/features/migrations/MigrationPage'), 'MigrationPage'),
 })
 
 const secrets = createRoute({
@@ -189,6 +250,12 @@ export const router = createRouter({
     create,
     edit,
     pipelineTabs,
+    migrations,
+    newMigration,
+    migrationRules,
+    migration,
+    migrationStep,
+    evacuation,
     alerts,
     events,
     groups,

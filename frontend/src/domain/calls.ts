@@ -16,7 +16,7 @@ export interface Call {
 }
 
 interface Request {
-  method: 'POST' | 'PATCH' | 'DELETE'
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   path: string
   headers?: Record<string, string>
   /** The body as it stands in a shell and in Python. */
@@ -24,7 +24,7 @@ interface Request {
 }
 
 const origin = () => window.location.origin
-const command = (words: string) => `headgate --url ${origin()} ${words}`
+export const command = (words: string) => `headgate --url ${origin()} ${words}`
 
 export function actionCall(name: string, kind: ActionKind, body: Record<string, unknown> = {}): Call {
   const flags = `${body.drain === false ? ' --no-drain' : ''}${body.on_timeout ? ` --on-timeout ${String(body.on_timeout)}` : ''}`
@@ -136,7 +136,7 @@ export function webhookCall(id: number | null, body: Partial<WebhookRequest>): C
   }
 }
 
-function reasonFlag(reason: string | undefined): string[] {
+export function reasonFlag(reason: string | undefined): string[] {
   return reason ? [`--reason ${shellQuote(reason)}`] : []
 }
 
@@ -166,7 +166,7 @@ export function applyCall(name: string, publish: boolean): Call {
   }
 }
 
-function jsonBody(value: unknown): Request['body'] {
+export function jsonBody(value: unknown): Request['body'] {
   return {
     curl: `-d ${shellQuote(JSON.stringify(value))}`,
     python: `json.dumps(${pythonLiteral(value)}).encode()`,
@@ -174,7 +174,7 @@ function jsonBody(value: unknown): Request['body'] {
   }
 }
 
-function requestCall(request: Request): Omit<Call, 'cli'> {
+export function requestCall(request: Request): Omit<Call, 'cli'> {
   return { curl: curl(request), python: python(request) }
 }
 
@@ -216,7 +216,7 @@ function python(request: Request): string {
   ].join('\n')
 }
 
-function shellQuote(text: string): string {
+export function shellQuote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 

@@ -1,8 +1,13 @@
 import type {
   Action,
   DeadLetterDetail,
+  Finding,
   LedgerSummary,
   LiveFrame,
+  MigrationChoice,
+  MigrationDetail,
+  MigrationPlan,
+  MigrationStep,
   Operation,
   Pipeline,
   PipelineDetail,
@@ -98,6 +103,7 @@ export function run(fields: Partial<Run> = {}): Run {
     started_at: T0,
     first_record_at: T0,
     ended_at: null,
+    promoted_at: null,
     stop_requested_at: null,
     start_requested_at: T0,
     driver_pid: 4711,
@@ -263,6 +269,133 @@ export function delivery(fields: Partial<WebhookDelivery> = {}): WebhookDelivery
     last_error: '',
     created_at: T0,
     ended_at: T0,
+
+/** A planned migration to a new revision; nobody has approved it. */
+export function migration(fields: Partial<MigrationDetail> = {}): MigrationDetail {
+  return {
+    id: '0b7f3c52-0000-4000-8000-000000000001',
+    pipeline: 'orders',
+    kind: 'revision',
+    stage: 'PLANNED',
+    stage_since: T0,
+    open: true,
+    message: 'Its plan is made.',
+    reason: 'a new topic',
+    created_by: 'ana',
+    created_at: T0,
+    begun_at: null,
+    ended_at: null,
+    plan_hash: 'abc123',
+    old_host: null,
+    new_host: null,
+    old_revision: null,
+    new_revision: null,
+    old_run: null,
+    new_run: null,
+    evacuation: null,
+    reverts: null,
+    waits_for: null,
+    spec: { definition: { name: 'orders' } },
+    plan: migrationPlan(),
+    planned_at: T0,
+    stale: false,
+    steps: [],
+    choices: [
+      migrationChoice('approve', { sentence: 'Approve this very plan.' }),
+      migrationChoice('advance', { allowed: false, sentence: 'Begin.', reason: '1 more must approve it.' }),
+      migrationChoice('abort', {
+        sentence: 'Give it up.',
+        price: price({ words: 'Nothing was touched.' }),
+      }),
+    ],
+    approvals: [],
+    approvers_needed: 0,
+    passed: [],
+    findings: [],
+    snapshot: null,
+    observed: null,
+    draining: null,
+    pause_seconds: null,
+    runner_host: '',
+    ...fields,
+  }
+}
+
+export function migrationPlan(fields: Partial<MigrationPlan> = {}): MigrationPlan {
+  const change = { path: 'sinks.out.topic', op: 'change', old: 'out', new: 'elsewhere' } as const
+  return {
+    kind: 'revision',
+    pipeline: 'orders',
+    basis: {},
+    target: { host: 'alpha', revision: null, digest: 'd' },
+    changes: [{ change, consequence: 'restart', reason: 'The agent reads it when it starts.' }],
+    consequence: 'restart',
+    steps: [],
+    pause: { expected: 4.2, most: 63, words: 'The batch in hand.' },
+    skip: 0,
+    replay: 0,
+    moves: [],
+    rules: {
+      window: 60,
+      then: 'commit',
+      otherwise: 'roll_back',
+      band: 0.5,
+      dead_letters: 0,
+      lag_slack: 1_000,
+      crashes: 1,
+    },
+    gates: [],
+    blockers: [],
+    warnings: [],
+    ...fields,
+  }
+}
+
+export function migrationChoice(
+  choice: MigrationChoice['choice'],
+  fields: Partial<MigrationChoice> = {},
+): MigrationChoice {
+  return { choice, allowed: true, sentence: '', reason: '', price: null, ...fields }
+}
+
+type Price = NonNullable<MigrationChoice['price']>
+
+export function price(fields: Partial<Price> = {}): Price {
+  return { exact: true, skip: 0, replay: 0, duplicates_max: 0, pause: 0, words: '', ...fields }
+}
+
+/** A step of the engine's log that is to be done. */
+export function migrationStep(
+  name: MigrationStep['name'],
+  stage: MigrationStep['stage'],
+  fields: Partial<MigrationStep> = {},
+): MigrationStep {
+  return {
+    name,
+    stage,
+    state: 'pending',
+    changes: false,
+    sentence: `${name}.`,
+    gate: false,
+    seconds: 60,
+    tried: 0,
+    intent_at: null,
+    done_at: null,
+    message: '',
+    evidence: null,
+    ...fields,
+  }
+}
+
+export function finding(fields: Partial<Finding> = {}): Finding {
+  return {
+    path: '',
+    code: 'FROZEN',
+    message: 'Frozen until tomorrow.',
+    suggestion: 'Wait.',
+    severity: 'error',
+    line: null,
+    column: null,
     ...fields,
   }
 }

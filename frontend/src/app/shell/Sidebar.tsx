@@ -7,6 +7,7 @@ import {
   IconKey,
   IconServer2,
   IconTopologyStar3,
+  IconTransfer,
   IconUsersGroup,
   IconWebhook,
   type Icon,
@@ -16,10 +17,19 @@ import { cannotAdminister, cannotSeeSecrets } from '@/domain/roles'
 import icon from '@/assets/icon.svg'
 import classes from './shell.module.css'
 
-type Place = '/' | '/alerts' | '/events' | '/groups' | '/hosts' | '/secrets' | '/webhooks'
+type Place =
+  | '/'
+  | '/alerts'
+  | '/events'
+  | '/groups'
+  | '/hosts'
+  | '/migrations'
+  | '/secrets'
+  | '/webhooks'
 
 const PLACES = [
   { to: '/', label: 'Pipelines', icon: IconTopologyStar3, under: ['/pipelines/'] },
+  { to: '/migrations', label: 'Migrations', icon: IconTransfer, under: ['/migrations/'] },
   { to: '/alerts', label: 'Alerts', icon: IconBell, under: [] },
   { to: '/events', label: 'Events', icon: IconHistory, under: [] },
   { to: '/groups', label: 'Watched groups', icon: IconUsersGroup, under: [] },

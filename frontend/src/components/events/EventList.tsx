@@ -54,6 +54,17 @@ function EventRow({ event, withName }: { event: HeadgateEvent; withName: boolean
           </Link>
         )}
         {event.message}
+        {typeof event.data.migration === 'string' && (
+          <Link
+            to="/migrations/$id"
+            params={{ id: event.data.migration }}
+            className={classes.more}
+            aria-label={`Show the migration: ${event.message}`}
+            preload={false}
+          >
+            Show the migration
+          </Link>
+        )}
       </span>
       <span className={classes.actor}>
         {event.actor !== SYSTEM && `by ${event.actor}`}

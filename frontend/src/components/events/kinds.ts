@@ -16,10 +16,12 @@ import {
   IconPlugConnectedX,
   IconPointFilled,
   IconSquareX,
+  IconTransfer,
   IconTrash,
   type Icon,
 } from '@tabler/icons-react'
-import type { HeadgateEvent, Phase } from '@/api/types'
+import type { HeadgateEvent, MigrationStage, Phase } from '@/api/types'
+import { STAGES } from '@/domain/migrations'
 import { PHASES, type Tone } from '@/domain/phases'
 
 interface EventLook {
@@ -54,6 +56,7 @@ const KINDS: Record<string, EventLook> = {
 
 /** How an event is shown; one of a kind this page does not know is shown under its own name. */
 export function describeEvent(event: HeadgateEvent): EventLook {
+  if (event.kind.startsWith('migration.')) return migrationLook(event)
   const look = KINDS[event.kind] ?? {
     icon: IconPointFilled,
     tone: 'idle',
@@ -61,6 +64,12 @@ export function describeEvent(event: HeadgateEvent): EventLook {
   }
   const phase = event.kind === 'phase.changed' ? PHASES[event.data.new as Phase] : undefined
   return phase ? { ...look, tone: phase.tone } : look
+}
+
+/** A migration's event has the tone of the stage that it came to. */
+function migrationLook(event: HeadgateEvent): EventLook {
+  const stage = STAGES[event.data.stage as MigrationStage]
+  return { icon: IconTransfer, tone: stage?.tone ?? 'held', word: 'Migration' }
 }
 
 /** `host.drain` as `Host drain`. */

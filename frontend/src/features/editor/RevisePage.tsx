@@ -15,10 +15,10 @@ import { ReasonButton } from '@/components/ui/ReasonButton'
 import { applyCall } from '@/domain/calls'
 import { withHost } from '@/domain/placement'
 import { usePollInterval } from '@/lib/live/LiveProvider'
-import { DefinitionEditor } from './DefinitionEditor'
-import { dropDraft, keepDraft, readDraft } from './draft'
+import { DefinitionEditor } from '@/components/editor/DefinitionEditor'
+import { dropDraft, keepDraft, readDraft } from '@/components/editor/draft'
 import { RestoreButton } from './RestoreButton'
-import { notReady, useValidation } from './useValidation'
+import { notReady, useValidation } from '@/components/editor/useValidation'
 import classes from './editor.module.css'
 
 export function RevisePage() {
@@ -93,7 +93,14 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
               Publish the revision
             </ReasonButton>
           </div>
-          {refusal(pipeline, 'edit') && <p className={classes.hint}>{refusal(pipeline, 'edit')}</p>}
+          {refusal(pipeline, 'edit') && (
+            <p className={classes.hint}>
+              {refusal(pipeline, 'edit')}{' '}
+              <Link to="/migrations/new" search={{ pipeline: name, kind: 'revision' }}>
+                Plan a migration with this text
+              </Link>
+            </p>
+          )}
           <ShowCall call={applyCall(name, true)} subject="Publish" />
         </div>
       </DefinitionEditor>

@@ -21,6 +21,7 @@ import { ToneBadge } from '@/components/ui/ToneBadge'
 import type { Tone } from '@/domain/phases'
 import { bytes, count, plural } from '@/lib/format'
 import { Drained, DrainButton } from './Draining'
+import { EvacuateButton, EvacuationsPanel } from './evacuation/Evacuating'
 import { HostDialog } from './HostDialog'
 import classes from './hosts.module.css'
 
@@ -41,6 +42,7 @@ export function HostsPage() {
           {hosts.length === 0 ? <NoHosts /> : <HostTable hosts={hosts} />}
         </Panel>
       )}
+      <EvacuationsPanel />
     </div>
   )
 }
@@ -127,6 +129,7 @@ function HostRow({ host, onShow }: { host: Host; onShow: (name: string) => void 
             Pipelines
           </Button>
           <DrainButton host={host} />
+          <EvacuateButton host={host} />
         </div>
       </td>
     </tr>

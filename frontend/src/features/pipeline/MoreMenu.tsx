@@ -7,6 +7,7 @@ import {
   IconPinned,
   IconPinnedOff,
   IconSkull,
+  IconTransfer,
   IconTrash,
 } from '@tabler/icons-react'
 import { useState } from 'react'
@@ -20,7 +21,7 @@ import { ANY_HOST, pinnedTo } from '@/domain/placement'
 import { cannotWrite } from '@/domain/roles'
 import { EditDialog } from './EditDialog'
 
-/** What is done rarely: publish a revision, pin to a host, describe, kill, delete. */
+/** What is done rarely: migrate, publish a revision, pin to a host, describe, kill, delete. */
 export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
   const navigate = useNavigate()
   const { session } = useSession()
@@ -35,6 +36,12 @@ export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
+          <ReasonItem
+            icon={IconTransfer}
+            label="New migration"
+            reason={cannotWrite(session)}
+            onClick={() => void navigate({ to: '/migrations/new', search: { pipeline: name } })}
+          />
           <ReasonItem
             icon={IconFileUpload}
             label="Publish a new revision"

@@ -12,6 +12,7 @@ import { Findings } from '@/components/ui/Findings'
 import { ActionButtons } from '@/components/actions/ActionButtons'
 import { Decisions } from './decisions/Decisions'
 import { Headline } from './Headline'
+import { MigrationNote } from './MigrationNote'
 import { MoreMenu } from './MoreMenu'
 import { OperationPanel } from './OperationPanel'
 import { Stats } from './Stats'
@@ -49,6 +50,7 @@ export function PipelinePage() {
       >
         <Headline pipeline={pipeline.data} status={status.data} />
       </PageHeader>
+      <MigrationNote name={name} />
       {operation.data && (
         <OperationPanel
           key={operation.data.id}

@@ -19,6 +19,7 @@ export class LiveSync {
   private readonly frames = new Map<string, LiveFrame>()
   private readonly changed = new Set<string>()
   private listChanged = false
+  private migrationsChanged = false
   private timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(client: QueryClient) {
@@ -32,6 +33,7 @@ export class LiveSync {
 
   onEvent = (event: HeadgateEvent): void => {
     if (CHANGES_LIST.includes(event.kind)) this.listChanged = true
+    if (/^(migration|host\.evacuation)/.test(event.kind)) this.migrationsChanged = true
     if (event.pipeline) this.changed.add(event.pipeline)
     else this.refreshEvents()
     this.schedule()
@@ -55,6 +57,7 @@ export class LiveSync {
     this.keepSamples()
     this.frames.clear()
     this.readAgain()
+    this.readMigrationsAgain()
   }
 
   private noteMeaning(): void {
@@ -121,6 +124,13 @@ export class LiveSync {
       void this.client.invalidateQueries({ queryKey: keys.events(name) })
     }
     this.refreshEvents()
+  }
+
+  private readMigrationsAgain(): void {
+    if (!this.migrationsChanged) return
+    this.migrationsChanged = false
+    void this.client.invalidateQueries({ queryKey: keys.anyMigration })
+    void this.client.invalidateQueries({ queryKey: keys.evacuations })
   }
 
   private refreshEvents(): void {

@@ -40,11 +40,24 @@ const MARKED = [
   'BACKOFF',
 ] as const
 
-/** The changes of phase that explain a bend in the line. */
+/** Where a migration leaves a bend in the line: its pause, the new side's first records, and its end. */
+const MIGRATED: Record<string, string> = {
+  'migration.pausing': 'Migration pauses',
+  'migration.resuming': 'New side',
+  'migration.committed': 'Migrated',
+  'migration.rolled_back': 'Rolled back',
+}
+
+/** The changes of phase and the migrations that explain a bend in the line. */
 export function marksOf(events: HeadgateEvent[]): ChartMark[] {
   return events.flatMap((event) => {
-    if (event.kind !== 'phase.changed') return []
-    const phase = MARKED.find((known) => known === event.data.new)
-    return phase ? [{ at: Date.parse(event.at) / 1_000, label: PHASES[phase].word }] : []
+    const label = labelOf(event)
+    return label === undefined ? [] : [{ at: Date.parse(event.at) / 1_000, label }]
   })
+}
+
+function labelOf({ kind, data }: HeadgateEvent): string | undefined {
+  if (kind !== 'phase.changed') return MIGRATED[kind]
+  const phase = MARKED.find((known) => known === data.new)
+  return phase && PHASES[phase].word
 }

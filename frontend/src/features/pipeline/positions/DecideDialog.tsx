@@ -2,16 +2,15 @@ import { Modal, Stack, Text } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { keys } from '@/api/keys'
 import { applyPositions, planQuery } from '@/api/positions'
-import type { PositionMove, PositionPlan } from '@/api/types'
+import type { PositionPlan } from '@/api/types'
 import { ConfirmByName } from '@/components/actions/ConfirmByName'
 import { ShowCall } from '@/components/actions/ShowCall'
+import { Moves } from '@/components/positions/Moves'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
-import { SourceToChannel } from '@/components/ui/SourceToChannel'
-import { Table } from '@/components/ui/Table'
 import { applyPositionsCall } from '@/domain/calls'
 import { count, plural } from '@/lib/format'
-import { inWords, partitionOf } from './words'
+import { inWords } from './words'
 import classes from './positions.module.css'
 
 interface DecideProps {
@@ -85,40 +84,5 @@ function Sum({ label, value }: { label: string; value: number }) {
       <dt>{label}</dt>
       <dd>{count(value)}</dd>
     </div>
-  )
-}
-
-function Moves({ moves }: { moves: PositionMove[] }) {
-  return (
-    <Table
-      label="What it does to each partition"
-      maxHeight={260}
-      head={
-        <>
-          <th>Partition</th>
-          <th className="num">Now</th>
-          <th className="num">Then</th>
-          <th className="num">Skips</th>
-          <th className="num">Of these gone</th>
-          <th className="num">Reads again</th>
-        </>
-      }
-    >
-      {moves.map((move) => (
-        <tr key={partitionOf(move)}>
-          <th scope="row">
-            {move.topic}/{move.partition}
-            <div className="dim">
-              <SourceToChannel source={move.source} channel={move.channel} />
-            </div>
-          </th>
-          <td className="num">{count(move.old)}</td>
-          <td className="num">{count(move.new)}</td>
-          <td className="num">{count(move.skip)}</td>
-          <td className="num">{count(move.gone)}</td>
-          <td className="num">{count(move.replay)}</td>
-        </tr>
-      ))}
-    </Table>
   )
 }

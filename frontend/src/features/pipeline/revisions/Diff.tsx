@@ -1,18 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
-import { IconEdit, IconMinus, IconPlus, type Icon } from '@tabler/icons-react'
 import { diffQuery } from '@/api/revisions'
-import type { Change } from '@/api/types'
+import { ChangeTable } from '@/components/revisions/ChangeTable'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
-import { Table } from '@/components/ui/Table'
-import { ToneBadge } from '@/components/ui/ToneBadge'
-import type { Tone } from '@/domain/phases'
-import classes from './diff.module.css'
-
-const OPS: Record<Change['op'], { tone: Tone; icon: Icon; word: string }> = {
-  add: { tone: 'ok', icon: IconPlus, word: 'added' },
-  remove: { tone: 'bad', icon: IconMinus, word: 'removed' },
-  change: { tone: 'warn', icon: IconEdit, word: 'changed' },
-}
 
 /** The difference of two revisions by meaning: one line for each key that differs. */
 export function Diff({ name, from, to }: { name: string; from: number; to: number }) {
@@ -21,40 +10,11 @@ export function Diff({ name, from, to }: { name: string; from: number; to: numbe
   if (!data) return <Loading />
   if (data.changes.length === 0) return <Empty title="They mean the same" />
   return (
-    <Table
+    <ChangeTable
       label={`Revision ${from} to revision ${to}`}
-      head={
-        <>
-          <th>Key</th>
-          <th>Change</th>
-          <th>Revision {from}</th>
-          <th>Revision {to}</th>
-        </>
-      }
-    >
-      {data.changes.map((change) => (
-        <Row key={`${change.op} ${change.path}`} change={change} />
-      ))}
-    </Table>
+      changes={data.changes.map((change) => ({ change }))}
+      before={`Revision ${from}`}
+      after={`Revision ${to}`}
+    />
   )
-}
-
-function Row({ change }: { change: Change }) {
-  const { tone, icon, word } = OPS[change.op]
-  return (
-    <tr>
-      <td className="mono">{change.path}</td>
-      <td>
-        <ToneBadge tone={tone} icon={icon} plain>
-          {word}
-        </ToneBadge>
-      </td>
-      <td className={classes.old}>{change.op === 'add' ? '' : print(change.old)}</td>
-      <td className={classes.new}>{change.op === 'remove' ? '' : print(change.new)}</td>
-    </tr>
-  )
-}
-
-function print(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value, null, 2)
 }

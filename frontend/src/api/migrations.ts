@@ -1,0 +1,99 @@
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { randomKey } from '@/lib/ids'
+import { api, patiently, take } from './client'
+import { keys } from './keys'
+import { paged } from './paging'
+import type { MigrationDetail, MigrationRequest } from './types'
+
+export type MigrationsFilter = { pipeline?: string; state?: 'open' | 'final' }
+
+const once = () => ({ 'Idempotency-Key': randomKey() })
+const named = (id: string) => ({ path: { migration_id: id }, header: once() })
+
+/** Migrations, newest first. */
+export const migrationsQuery = (filter: MigrationsFilter) =>
+  infiniteQueryOptions({
+    queryKey: keys.migrations(filter),
+    queryFn: ({ pageParam, signal }) => {
+      const params = { query: { ...filter, limit: 50, cursor: pageParam } }
+      return take(api.GET('/api/v1/migrations', { params, signal }))
+    },
+    ...paged,
+  })
+
+export const migrationQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.migration(id),
+    queryFn: ({ signal }) => {
+      const params = { path: { migration_id: id } }
+      return take(api.GET('/api/v1/migrations/{migration_id}', { params, signal }))
+    },
+  })
+
+/** The report as it stands; of a migration that is over it does not change any more. */
+export const evidenceQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.evidence(id),
+    queryFn: async ({ signal }) => {
+      const params = { path: { migration_id: id } }
+      return (await take(
+        api.GET('/api/v1/migrations/{migration_id}/evidence', { params, signal }),
+      )) as unknown as Evidence
+    },
+  })
+
+/** Where the report can be had as a file, or as a page that prints well. */
+export const evidenceAddress = (id: string, format: 'json' | 'html') =>
+  `/api/v1/migrations/${id}/evidence?format=${format}`
+
+export const migrationKindsQuery = queryOptions({
+  queryKey: keys.migrationKinds,
+  queryFn: ({ signal }) => take(api.GET('/api/v1/migration-kinds', { signal })),
+  staleTime: Infinity,
+})
+
+/** Writes a migration down and plans it; nothing is touched. */
+export const createMigration = (body: MigrationRequest): Promise<MigrationDetail> =>
+  take(api.POST('/api/v1/migrations', { params: { header: once() }, body, fetch: patiently }))
+
+export const planMigration = (id: string): Promise<MigrationDetail> =>
+  take(api.POST('/api/v1/migrations/{migration_id}/plan', { params: named(id), body: {}, fetch: patiently }))
+
+export const approveMigration = (id: string, hash: string): Promise<MigrationDetail> =>
+  take(api.POST('/api/v1/migrations/{migration_id}/approve', { params: named(id), body: { hash } }))
+
+export const advanceMigration = (id: string, hash: string): Promise<MigrationDetail> =>
+  take(api.POST('/api/v1/migrations/{migration_id}/advance', { params: named(id), body: { hash } }))
+
+export const abortMigration = (id: string, reason: string): Promise<MigrationDetail> =>
+  take(api.POST('/api/v1/migrations/{migration_id}/abort', { params: named(id), body: { reason } }))
+
+export const rollBackMigration = (id: string, reason: string): Promise<MigrationDetail> =>
+  take(api.POST('/api/v1/migrations/{migration_id}/rollback', { params: named(id), body: { reason } }))
+
+/** A place in a source's log. */
+export interface EvidencePlace {
+  source: string
+  channel: string
+  topic: string
+  partition: number
+  stopped_at: number | null
+  snapshot: number | null
+  started_at: number | null
+  gap: number | null
+  overlap: number | null
+}
+
+/** The sealed document (`headgate/migration-evidence/v1`), as far as the page shows it. OpenAPI calls it an object. */
+export interface Evidence {
+  sha256: string
+  content: {
+    positions: EvidencePlace[]
+    gap: number
+    overlap: number
+    books: { before: Record<string, number>; after: Record<string, number> }
+    pause: { expected: number | null; seen: number | null }
+    steps: { step: string; stage: string; state: string; seconds: number | null; message: string }[]
+    plan: { skip?: number; replay?: number }
+  }
+}

@@ -1,0 +1,77 @@
+import type {
+  ApprovalPolicyRequest,
+  EvacuationRequest,
+  FreezeRequest,
+  MigrationDetail,
+  MigrationRequest,
+} from '@/api/types'
+import { type Call, command, jsonBody, reasonFlag, requestCall, shellQuote } from './calls'
+
+type Named = Pick<MigrationDetail, 'id' | 'plan_hash'>
+type Deed = 'plan' | 'approve' | 'advance' | 'abort' | 'close' | 'rollback'
+
+const FLAGS: Record<string, (spec: Record<string, unknown>) => string | null> = {
+  revision: ({ revision }) => (revision ? `--revision ${String(revision)}` : '-f FILE'),
+  host: ({ host }) => `--host ${String(host)}`,
+  software: () => '--software',
+  position: ({ to }) => `--to ${shellQuote(String(to))}`,
+}
+
+/** A migration to be planned; a definition that was written here is a file on the command line. */
+export function createMigrationCall(body: MigrationRequest): Call {
+  const { pipeline, kind, reason, spec } = body
+  const flag = FLAGS[kind]?.(spec) ?? null
+  const sent = 'definition' in spec ? { ...body, spec: { ...spec, definition: '…' } } : body
+  return {
+    ...requestCall({ method: 'POST', path: '/migrations', body: jsonBody(sent) }),
+    cli: flag && command(['migrate', 'plan', pipeline, flag, ...reasonFlag(reason)].join(' ')),
+  }
+}
+
+/** Looking at a migration: what the pages of the wizard do again and again. */
+export function watchCall({ id }: Pick<MigrationDetail, 'id'>): Call {
+  return {
+    ...requestCall({ method: 'GET', path: `/migrations/${id}` }),
+    cli: command(`migrate watch ${id}`),
+  }
+}
+
+export function evidenceCall({ id }: Pick<MigrationDetail, 'id'>): Call {
+  return {
+    ...requestCall({ method: 'GET', path: `/migrations/${id}/evidence` }),
+    cli: command(`migrate report ${id}`),
+  }
+}
+
+/** What is asked of a migration. Closing one that needs a person is the same request as giving it up. */
+export function deedCall({ id, plan_hash }: Named, deed: Deed, reason = ''): Call {
+  const name = deed === 'close' ? 'abort' : deed
+  const body =
+    deed === 'approve' || deed === 'advance' ? { hash: plan_hash } : deed === 'plan' ? {} : { reason }
+  const flags = 'hash' in body ? [`--hash ${plan_hash}`] : reasonFlag(reason)
+  return {
+    ...requestCall({ method: 'POST', path: `/migrations/${id}/${name}`, body: jsonBody(body) }),
+    cli: deed === 'plan' ? null : command(['migrate', name, id, ...flags].join(' ')),
+  }
+}
+
+export function evacuateCall(body: EvacuationRequest): Call {
+  const { host, at_once, go_on, reason } = body
+  const flags = [`--at-once ${at_once}`, ...(go_on ? ['--keep-going'] : []), ...reasonFlag(reason)]
+  return {
+    ...requestCall({ method: 'POST', path: '/evacuations', body: jsonBody(body) }),
+    cli: command(['evacuate', host, ...flags].join(' ')),
+  }
+}
+
+export function cancelEvacuationCall(id: string): Call {
+  return { ...requestCall({ method: 'DELETE', path: `/evacuations/${id}` }), cli: null }
+}
+
+export function freezeCall(body: FreezeRequest): Call {
+  return { ...requestCall({ method: 'POST', path: '/freezes', body: jsonBody(body) }), cli: null }
+}
+
+export function approvalPolicyCall(body: ApprovalPolicyRequest): Call {
+  return { ...requestCall({ method: 'POST', path: '/approval-policies', body: jsonBody(body) }), cli: null }
+}

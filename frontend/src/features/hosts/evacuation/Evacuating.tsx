@@ -1,0 +1,149 @@
+import { Button, Checkbox, Group, Modal, NumberInput, Stack, Text, TextInput } from '@mantine/core'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { evacuate, evacuationsQuery } from '@/api/evacuations'
+import { keys } from '@/api/keys'
+import { sessionQuery } from '@/api/session'
+import type { Host } from '@/api/types'
+import { ShowCall } from '@/components/actions/ShowCall'
+import { announce } from '@/components/ui/Announcer'
+import { ErrorNote } from '@/components/ui/Feedback'
+import { Panel } from '@/components/ui/Panel'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { Table } from '@/components/ui/Table'
+import { Moment } from '@/components/ui/Time'
+import { evacuateCall } from '@/domain/migrationCalls'
+import { cannotAdminister } from '@/domain/roles'
+import { inOneSentence } from './progress'
+
+/** Moves every running pipeline of a host elsewhere, each by a migration of its own. */
+export function EvacuateButton({ host }: { host: Host }) {
+  const refused = cannotAdminister(useQuery(sessionQuery).data)
+  const [asking, setAsking] = useState(false)
+  return (
+    <>
+      <ReasonButton
+        size="compact-xs"
+        variant="default"
+        reason={refused}
+        aria-label={`Evacuate ${host.name}`}
+        onClick={() => setAsking(true)}
+      >
+        Evacuate
+      </ReasonButton>
+      {asking && <EvacuateDialog host={host} onClose={() => setAsking(false)} />}
+    </>
+  )
+}
+
+function EvacuateDialog({ host, onClose }: { host: Host; onClose: () => void }) {
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const [atOnce, setAtOnce] = useState(1)
+  const [goOn, setGoOn] = useState(false)
+  const [reason, setReason] = useState('')
+  const body = { host: host.name, at_once: atOnce, go_on: goOn, reason: reason.trim() }
+  const begin = useMutation({
+    mutationFn: () => evacuate(body),
+    onSuccess: (made) => {
+      client.setQueryData(keys.evacuation(made.id), made)
+      void client.invalidateQueries({ queryKey: keys.evacuations })
+      announce(`${host.name} is being emptied.`)
+      void navigate({ to: '/evacuations/$id', params: { id: made.id } })
+    },
+  })
+  const why = reason.trim() === '' ? 'Write a reason first.' : null
+  return (
+    <Modal opened onClose={onClose} title={`Evacuate ${host.name}?`} size="lg">
+      <Stack
+        gap="md"
+        component="form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (why === null) begin.mutate()
+        }}
+      >
+        <Text size="sm">
+          Each of its running pipelines is migrated to another host: a new agent is made ready there first,
+          then it is handed over within seconds. What is tied to the host, finds no room or fails before
+          anything has changed stays and works.
+          {host.drained_at === null && ' Drain the host as well, so that nothing new is placed there.'}
+        </Text>
+        <NumberInput
+          size="xs"
+          label="How many at once"
+          min={1}
+          max={50}
+          value={atOnce}
+          onChange={(value) => setAtOnce(Number(value))}
+          maw={220}
+        />
+        <Checkbox
+          label="Go on after one that failed when something had changed"
+          checked={goOn}
+          onChange={(event) => setGoOn(event.currentTarget.checked)}
+        />
+        <TextInput
+          label="Reason"
+          description="Why; it stands in the audit and in every report"
+          value={reason}
+          maxLength={1000}
+          onChange={(event) => setReason(event.currentTarget.value)}
+          data-autofocus
+        />
+        {begin.error && <ErrorNote error={begin.error} />}
+        <ShowCall call={evacuateCall(body)} subject="Evacuate" />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Leave it
+          </Button>
+          <ReasonButton type="submit" reason={why} loading={begin.isPending}>
+            Evacuate
+          </ReasonButton>
+        </Group>
+      </Stack>
+    </Modal>
+  )
+}
+
+const POLL_MS = 5_000
+
+/** Hosts that are being emptied, and those that were of late. */
+export function EvacuationsPanel() {
+  const { data } = useQuery({ ...evacuationsQuery, refetchInterval: POLL_MS })
+  if (!data?.length) return null
+  return (
+    <Panel title="Evacuations" note="newest first" flush>
+      <Table
+        label="Evacuations"
+        head={
+          <>
+            <th>Host</th>
+            <th>Asked for</th>
+            <th>By</th>
+            <th>How far</th>
+          </>
+        }
+      >
+        {data.map((row) => (
+          <tr key={row.id}>
+            <th scope="row">
+              <Link to="/evacuations/$id" params={{ id: row.id }} preload={false}>
+                Evacuation of {row.host}
+              </Link>
+            </th>
+            <td>
+              <Moment at={row.created_at} />
+            </td>
+            <td>{row.created_by}</td>
+            <td>
+              {row.ended_at === null ? 'under way: ' : `${row.outcome}: `}
+              {inOneSentence(row)}
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </Panel>
+  )
+}

@@ -1,0 +1,121 @@
+import {
+  IconCheck,
+  IconCircle,
+  IconCircleMinus,
+  IconCircleX,
+  IconProgress,
+  type Icon,
+} from '@tabler/icons-react'
+import type { MigrationDetail, MigrationStep } from '@/api/types'
+import { ShowCall } from '@/components/actions/ShowCall'
+import { Panel } from '@/components/ui/Panel'
+import { Table } from '@/components/ui/Table'
+import { ToneBadge } from '@/components/ui/ToneBadge'
+import { watchCall } from '@/domain/migrationCalls'
+import { GATE_WORDS } from '@/domain/migrations'
+import type { Tone } from '@/domain/phases'
+import { useNow } from '@/lib/clock'
+import { between, duration, NONE } from '@/lib/format'
+import { refusalOf } from './choices'
+import { DeedButton } from './DeedButton'
+import type { StepProps } from './pages/props'
+import { currentStep, rowsOf, secondsLeft, type WizardStep } from './steps'
+
+const LOOKS: Record<MigrationStep['state'], { tone: Tone; icon: Icon; word: string }> = {
+  pending: { tone: 'idle', icon: IconCircle, word: 'to do' },
+  running: { tone: 'busy', icon: IconProgress, word: 'in hand' },
+  done: { tone: 'ok', icon: IconCheck, word: 'done' },
+  failed: { tone: 'bad', icon: IconCircleX, word: 'failed' },
+  skipped: { tone: 'idle', icon: IconCircleMinus, word: 'not done' },
+}
+
+/** What the engine does on a page, step by step, with the time that is left. */
+export function EngineSteps({ migration, page }: { migration: MigrationDetail; page: WizardStep }) {
+  const now = useNow()
+  const rows = rowsOf(migration, page).map((row, place) => ({ ...row, place }))
+  return (
+    <Panel title="What is done" flush={rows.length > 0}>
+      {rows.length === 0 ? (
+        <p className="dim">It has not begun; the plan says what will be done.</p>
+      ) : (
+        <Table
+          label="Steps"
+          head={
+            <>
+              <th>Step</th>
+              <th>State</th>
+              <th className="num">Took</th>
+              <th>What is known</th>
+            </>
+          }
+        >
+          {rows.map((row) => (
+            <tr key={row.place}>
+              <th scope="row">{row.sentence}</th>
+              <td>
+                <State step={row} />
+              </td>
+              <td className="num">{row.done_at ? between(row.intent_at, row.done_at) : NONE}</td>
+              <td>
+                {row.message || NONE}
+                <TimeLeft step={row} now={now} />
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </Panel>
+  )
+}
+
+function State({ step }: { step: MigrationStep }) {
+  const { tone, icon, word } = LOOKS[step.state]
+  return (
+    <ToneBadge tone={tone} icon={icon} plain>
+      {word}
+      {step.tried > 1 && `, ${step.tried} times`}
+    </ToneBadge>
+  )
+}
+
+function TimeLeft({ step, now }: { step: MigrationStep; now: number }) {
+  const left = secondsLeft(step, now)
+  if (left === null) return null
+  return (
+    <div className="dim">
+      {left > 0
+        ? `At most ${duration(left * 1_000)} more; then it is taken back.`
+        : 'It is over its time; it is taken back.'}
+    </div>
+  )
+}
+
+/** The steps of a page, the gate where it waits at one, and the call that shows the same. */
+export function EnginePage({
+  migration,
+  readOnly,
+  page,
+  children,
+}: StepProps & { page: WizardStep; children?: React.ReactNode }) {
+  return (
+    <>
+      <Gate migration={migration} readOnly={readOnly} page={page} />
+      <EngineSteps migration={migration} page={page} />
+      {children}
+      <ShowCall call={watchCall(migration)} subject="Watch" />
+    </>
+  )
+}
+
+function Gate({ migration, readOnly, page }: StepProps & { page: WizardStep }) {
+  const { waits_for } = migration
+  if (waits_for === null || currentStep(migration) !== page) return null
+  const words = GATE_WORDS[waits_for as keyof typeof GATE_WORDS]
+  return (
+    <Panel title="It waits for a person" note={words}>
+      <DeedButton migration={migration} deed="advance" reason={readOnly ?? refusalOf(migration, 'advance')}>
+        {waits_for === 'COMMITTED' ? 'Commit' : 'Let it go on'}
+      </DeedButton>
+    </Panel>
+  )
+}

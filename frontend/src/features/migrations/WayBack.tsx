@@ -1,0 +1,132 @@
+import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { MigrationChoice, MigrationDetail } from '@/api/types'
+import { ShowCall } from '@/components/actions/ShowCall'
+import { ErrorNote } from '@/components/ui/Feedback'
+import { Panel } from '@/components/ui/Panel'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { deedCall } from '@/domain/migrationCalls'
+import { priceInWords, reverseOf } from './choices'
+import { useDeed } from './useMigration'
+import classes from './migrations.module.css'
+
+const BACK = ['abort', 'rollback', 'close', 'revert'] as const
+type Back = (typeof BACK)[number]
+
+const WORDS: Record<Exclude<Back, 'revert'>, { button: string; title: string; keep: string }> = {
+  abort: { button: 'Give it up', title: 'Give this migration up?', keep: 'Go on with it' },
+  rollback: { button: 'Roll back', title: 'Roll this migration back?', keep: 'Leave it' },
+  close: { button: 'Close it', title: 'Close this migration as it is?', keep: 'Leave it open' },
+}
+
+const isBack = (choice: MigrationChoice): choice is MigrationChoice & { choice: Back } =>
+  BACK.some((each) => each === choice.choice)
+
+/** Every way back that there is, always in sight, with what it costs now. */
+export function WayBack({ migration, readOnly }: { migration: MigrationDetail; readOnly: string | null }) {
+  const choices = migration.choices.filter(isBack)
+  return (
+    <Panel title="The way back" note={migration.open ? 'and what it costs now' : undefined}>
+      {choices.length === 0 && <p className={classes.note}>It is over; the pipeline is as it was before.</p>}
+      <ul className={classes.choices}>
+        {choices.map((choice) => (
+          <li key={choice.choice} className={classes.choice}>
+            <div>
+              <strong>{choice.sentence}</strong> {choice.price && priceInWords(choice.price)}
+              {choice.reason && <div className="dim">{choice.reason}</div>}
+            </div>
+            {choice.choice === 'revert' ? (
+              <Reverse migration={migration} />
+            ) : (
+              <BackButton
+                migration={migration}
+                choice={choice}
+                deed={choice.choice}
+                refused={readOnly ?? (choice.allowed ? null : choice.reason)}
+              />
+            )}
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  )
+}
+
+interface BackProps {
+  migration: MigrationDetail
+  choice: MigrationChoice
+  deed: Exclude<Back, 'revert'>
+  refused: string | null
+}
+
+/** Asks once more, with the price and a reason for the audit. */
+function BackButton({ migration, choice, deed, refused }: BackProps) {
+  const [asking, setAsking] = useState(false)
+  const [reason, setReason] = useState('')
+  const request = useDeed(migration)
+  const { button, title, keep } = WORDS[deed]
+  return (
+    <>
+      <ReasonButton variant="default" reason={refused} onClick={() => setAsking(true)}>
+        {button}
+      </ReasonButton>
+      {asking && (
+        <Modal opened onClose={() => setAsking(false)} title={title}>
+          <Stack
+            gap="md"
+            component="form"
+            onSubmit={(event) => {
+              event.preventDefault()
+              request.mutate({ deed, reason }, { onSuccess: () => setAsking(false) })
+            }}
+          >
+            <Text size="sm">{choice.price ? priceInWords(choice.price) : choice.sentence}</Text>
+            <TextInput
+              label="Reason"
+              description="It is kept in the audit and in the report"
+              value={reason}
+              maxLength={1000}
+              onChange={(event) => setReason(event.currentTarget.value)}
+              data-autofocus
+            />
+            {request.error && <ErrorNote error={request.error} />}
+            <ShowCall call={deedCall(migration, deed, reason)} subject={button} />
+            <Group justify="flex-end" gap="xs">
+              <Button variant="default" onClick={() => setAsking(false)}>
+                {keep}
+              </Button>
+              <ReasonButton
+                type="submit"
+                color="red.8"
+                loading={request.isPending}
+                reason={choice.allowed ? null : choice.reason}
+              >
+                {button}
+              </ReasonButton>
+            </Group>
+          </Stack>
+        </Modal>
+      )}
+    </>
+  )
+}
+
+/** After the commit the way back is a migration of its own. */
+function Reverse({ migration }: { migration: MigrationDetail }) {
+  const search = reverseOf(migration)
+  if (search === null)
+    return (
+      <ReasonButton variant="default" reason="Install the earlier software on its host, then plan it anew.">
+        Plan the way back
+      </ReasonButton>
+    )
+  return (
+    <Button
+      variant="default"
+      renderRoot={(props) => <Link to="/migrations/new" search={search} {...props} />}
+    >
+      Plan the way back
+    </Button>
+  )
+}

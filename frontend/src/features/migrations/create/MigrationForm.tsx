@@ -1,0 +1,205 @@
+import { SegmentedControl, TextInput } from '@mantine/core'
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { type ComponentType, type ReactNode, useState } from 'react'
+import { keys } from '@/api/keys'
+import { createMigration, migrationsQuery } from '@/api/migrations'
+import { sessionQuery } from '@/api/session'
+import type { MigrationKind, PipelineDetail } from '@/api/types'
+import { ShowCall } from '@/components/actions/ShowCall'
+import { announce } from '@/components/ui/Announcer'
+import { ErrorNote } from '@/components/ui/Feedback'
+import { FindingList } from '@/components/ui/Findings'
+import { Problem } from '@/api/problem'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { createMigrationCall } from '@/domain/migrationCalls'
+import { STAGES } from '@/domain/migrations'
+import { cannotWrite } from '@/domain/roles'
+import { DefinitionEditor } from '@/components/editor/DefinitionEditor'
+import { keepDraft, readDraft } from '@/components/editor/draft'
+import { notReady, useValidation } from '@/components/editor/useValidation'
+import { type Draft, EMPTY, missing, specOf } from './draft'
+import {
+  type FieldsProps,
+  HostFields,
+  JsonFields,
+  PositionFields,
+  SoftwareFields,
+  StoredFields,
+} from './fields'
+import { RuleFields } from './RuleFields'
+import classes from '../migrations.module.css'
+
+/** What a link to the form may fill in. */
+export interface Given {
+  revision?: number
+  host?: string
+  to?: string
+}
+
+interface FormProps {
+  pipeline: PipelineDetail
+  kind: MigrationKind
+  given: Given
+  /** Why this kind does not work here; null where it does. */
+  unavailable: string | null
+}
+
+const FIELDS: Record<Exclude<MigrationKind, 'revision'>, ComponentType<FieldsProps>> = {
+  host: HostFields,
+  position: PositionFields,
+  software: SoftwareFields,
+  cluster: JsonFields,
+}
+
+/** What is asked for, with a reason; planning it touches nothing. */
+export function MigrationForm({ pipeline, kind, given, unavailable }: FormProps) {
+  const [draft, setDraft] = useState<Draft>(() => begin(pipeline, given))
+  const [reason, setReason] = useState('')
+  const change = (next: Partial<Draft>) => setDraft((old) => ({ ...old, ...next }))
+  const props = { pipeline, draft, onChange: change }
+  const send = (notYet: string | null) => (
+    <Send
+      pipeline={pipeline}
+      kind={kind}
+      draft={draft}
+      reason={reason}
+      onReason={setReason}
+      onChange={change}
+      refused={unavailable ?? notYet ?? missing(kind, draft)}
+    />
+  )
+  if (unavailable !== null) return send(null)
+  if (kind === 'revision') return <RevisionForm {...props} send={send} />
+  const Fields = FIELDS[kind]
+  return (
+    <>
+      <Fields {...props} />
+      {send(null)}
+    </>
+  )
+}
+
+function begin(pipeline: PipelineDetail, { revision, host, to }: Given): Draft {
+  return {
+    ...EMPTY,
+    from: revision === undefined ? 'text' : 'stored',
+    text: readDraft(pipeline.name) ?? pipeline.definition_yaml,
+    revision: revision ?? null,
+    host: host ?? null,
+    to: to ?? '',
+  }
+}
+
+/** The definition is written here, with the findings beside it, or a stored one is named. */
+function RevisionForm({
+  pipeline,
+  draft,
+  onChange,
+  send,
+}: FieldsProps & { send: (notYet: string | null) => ReactNode }) {
+  const state = useValidation(draft.text)
+  const unchanged = draft.text === pipeline.definition_yaml ? 'Nothing has been changed yet.' : null
+  const write = (text: string) => {
+    keepDraft(pipeline.name, text)
+    onChange({ text })
+  }
+  return (
+    <>
+      <div>
+        <SegmentedControl
+          aria-label="The new revision"
+          data={[
+            { value: 'text', label: 'Write it here' },
+            { value: 'stored', label: 'A stored revision' },
+          ]}
+          value={draft.from}
+          onChange={(from) => onChange({ from: from as Draft['from'] })}
+        />
+      </div>
+      {draft.from === 'text' ? (
+        <DefinitionEditor text={draft.text} onChange={write} state={state}>
+          {send(unchanged ?? notReady(draft.text, state))}
+        </DefinitionEditor>
+      ) : (
+        <>
+          <StoredFields pipeline={pipeline} draft={draft} onChange={onChange} />
+          {send(null)}
+        </>
+      )}
+    </>
+  )
+}
+
+interface SendProps {
+  pipeline: PipelineDetail
+  kind: MigrationKind
+  draft: Draft
+  reason: string
+  onReason: (reason: string) => void
+  onChange: (change: Partial<Draft>) => void
+  refused: string | null
+}
+
+function Send({ pipeline, kind, draft, reason, onReason, onChange, refused }: SendProps) {
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const open = useInfiniteQuery(migrationsQuery({ pipeline: pipeline.name, state: 'open' })).data?.pages[0]
+    ?.results[0]
+  const body = { pipeline: pipeline.name, kind, spec: specOf(kind, draft), reason: reason.trim() }
+  const create = useMutation({
+    mutationFn: () => createMigration(body),
+    onSuccess: (made) => {
+      client.setQueryData(keys.migration(made.id), made)
+      void client.invalidateQueries({ queryKey: keys.anyMigration })
+      announce(`${STAGES[made.stage].word}: ${made.message}`)
+      void navigate({ to: '/migrations/$id/$step', params: { id: made.id, step: 'plan' } })
+    },
+  })
+  const held = open ? `${open.created_by}'s migration of ${pipeline.name} is open; only one can be.` : null
+  const unsaid = reason.trim() === '' ? 'Write a reason first; it stands in the audit and the report.' : null
+  const why = readOnly ?? held ?? refused ?? unsaid
+  return (
+    <div className={classes.form}>
+      {open && (
+        <p className={classes.warning} role="alert">
+          {held}{' '}
+          <Link to="/migrations/$id" params={{ id: open.id }} preload={false}>
+            Go on with it
+          </Link>
+        </p>
+      )}
+      <TextInput
+        label="Reason"
+        description="Why; it stands in the audit and in the report"
+        value={reason}
+        maxLength={1000}
+        onChange={(event) => onReason(event.currentTarget.value)}
+      />
+      <RuleFields draft={draft} onChange={onChange} />
+      {create.error && <Refused error={create.error} />}
+      <div className={classes.footer}>
+        {why && <span className={classes.why}>{why}</span>}
+        <ReasonButton
+          variant={why ? 'default' : 'filled'}
+          reason={why}
+          loading={create.isPending}
+          onClick={() => create.mutate()}
+        >
+          Next: Plan it
+        </ReasonButton>
+      </div>
+      <ShowCall call={createMigrationCall(body)} subject="Plan" />
+    </div>
+  )
+}
+
+function Refused({ error }: { error: Error }) {
+  return (
+    <>
+      <ErrorNote error={error} />
+      {error instanceof Problem && error.findings.length > 0 && <FindingList findings={error.findings} />}
+    </>
+  )
+}

@@ -1,0 +1,98 @@
+import { Radio, Select } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { migrationKindsQuery } from '@/api/migrations'
+import { pipelineQuery, pipelinesQuery } from '@/api/pipelines'
+import type { MigrationKind } from '@/api/types'
+import { ErrorNote, Loading } from '@/components/ui/Feedback'
+import { PageHeader } from '@/components/ui/PageHeader'
+import { Panel } from '@/components/ui/Panel'
+import { KINDS } from '@/domain/migrations'
+import { MigrationForm } from './MigrationForm'
+import classes from '../migrations.module.css'
+
+/** The first step: of which pipeline what changes. Both are in the address; nothing is touched by planning. */
+export function NewMigrationPage() {
+  const search = useSearch({ from: '/migrations/new' })
+  const navigate = useNavigate({ from: '/migrations/new' })
+  const { pipeline: name, kind = 'revision' } = search
+  const pipeline = useQuery({ ...pipelineQuery(name ?? ''), enabled: name !== undefined })
+  const kinds = useQuery(migrationKindsQuery)
+  const unavailable = kinds.data?.find((each) => each.kind === kind && !each.available)?.reason ?? null
+  return (
+    <div className={classes.page}>
+      <PageHeader
+        title={name ? `New migration of ${name}` : 'New migration'}
+        before={
+          <nav aria-label="Where you are" className={classes.crumbs}>
+            <Link to="/migrations">Migrations</Link>
+          </nav>
+        }
+        beside={<span className="dim">first it is only planned: nothing is touched</span>}
+      />
+      <Panel title="What changes">
+        <div className={classes.form}>
+          <PipelineSelect
+            value={name}
+            onChange={(next) => void navigate({ search: { pipeline: next, kind }, replace: true })}
+          />
+          {kinds.error && <ErrorNote error={kinds.error} onRetry={() => void kinds.refetch()} />}
+          <Radio.Group
+            label="Kind"
+            value={kind}
+            onChange={(next) =>
+              void navigate({ search: { pipeline: name, kind: next as MigrationKind }, replace: true })
+            }
+          >
+            <div className={classes.kinds}>
+              {(kinds.data ?? []).map((each) => (
+                <Radio
+                  key={each.kind}
+                  size="xs"
+                  value={each.kind}
+                  label={KINDS[each.kind].word}
+                  description={each.available ? KINDS[each.kind].meaning : each.reason}
+                />
+              ))}
+            </div>
+          </Radio.Group>
+        </div>
+      </Panel>
+      {pipeline.error && !pipeline.data && (
+        <ErrorNote error={pipeline.error} onRetry={() => void pipeline.refetch()} />
+      )}
+      {name && !pipeline.data && !pipeline.error && <Loading />}
+      {pipeline.data && (
+        <MigrationForm
+          key={`${pipeline.data.name} ${kind}`}
+          pipeline={pipeline.data}
+          kind={kind}
+          given={search}
+          unavailable={unavailable}
+        />
+      )}
+    </div>
+  )
+}
+
+interface PipelineSelectProps {
+  value: string | undefined
+  onChange: (name: string) => void
+}
+
+function PipelineSelect({ value, onChange }: PipelineSelectProps) {
+  const { data = [], error, refetch } = useQuery(pipelinesQuery)
+  if (error) return <ErrorNote error={error} onRetry={() => void refetch()} />
+  return (
+    <Select
+      label="Pipeline"
+      placeholder="Choose a pipeline"
+      searchable
+      limit={100}
+      data={data.map(({ name }) => name)}
+      value={value ?? null}
+      onChange={(name) => name && onChange(name)}
+      maw={420}
+    />
+  )
+}

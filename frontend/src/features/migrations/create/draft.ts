@@ -1,0 +1,102 @@
+import type { MigrationKind, MigrationSpec } from '@/api/types'
+import type { GATES } from '@/domain/migrations'
+
+/** What the form holds; which of it matters depends on the kind. */
+export interface Draft {
+  /** Whether the new revision is written here, or is one that is stored. */
+  from: 'text' | 'stored'
+  text: string
+  revision: number | null
+  host: string | null
+  to: string
+  source: string | null
+  /** The spec as JSON, of a kind that has no form of its own. */
+  json: string
+  rules: Rules
+  gates: (typeof GATES)[number][]
+}
+
+export interface Rules {
+  window: number
+  then: 'commit' | 'ask'
+  otherwise: 'roll_back' | 'ask'
+  band: number
+  dead_letters: number
+  lag_slack: number
+  crashes: number
+}
+
+/** What the server takes where nothing is said. */
+export const DEFAULT_RULES: Rules = {
+  window: 60,
+  then: 'commit',
+  otherwise: 'roll_back',
+  band: 0.5,
+  dead_letters: 0,
+  lag_slack: 1_000,
+  crashes: 1,
+}
+
+export const EMPTY: Draft = {
+  from: 'text',
+  text: '',
+  revision: null,
+  host: null,
+  to: '',
+  source: null,
+  json: '{}',
+  rules: DEFAULT_RULES,
+  gates: [],
+}
+
+/** The spec to be sent; rules and gates only where they differ from what the server takes anyway. */
+export function specOf(kind: MigrationKind, draft: Draft): MigrationSpec {
+  return {
+    ...ownOf(kind, draft),
+    ...changedRules(draft.rules),
+    ...(draft.gates.length > 0 && { gates: draft.gates }),
+  }
+}
+
+function ownOf(kind: MigrationKind, draft: Draft): MigrationSpec {
+  switch (kind) {
+    case 'revision':
+      return draft.from === 'text' ? { definition: draft.text } : { revision: draft.revision }
+    case 'host':
+      return { host: draft.host }
+    case 'position':
+      return { to: draft.to.trim(), ...(draft.source !== null && { source: draft.source }) }
+    case 'software':
+      return {}
+    case 'cluster':
+      return parsed(draft.json) ?? {}
+  }
+}
+
+function changedRules(rules: Rules): MigrationSpec {
+  const changed = Object.entries(rules).filter(
+    ([name, value]) => DEFAULT_RULES[name as keyof Rules] !== value,
+  )
+  return changed.length > 0 ? { rules: Object.fromEntries(changed) } : {}
+}
+
+function parsed(json: string): MigrationSpec | null {
+  try {
+    const found: unknown = JSON.parse(json)
+    return typeof found === 'object' && found !== null && !Array.isArray(found)
+      ? (found as MigrationSpec)
+      : null
+  } catch {
+    return null
+  }
+}
+
+/** What is missing before it can be planned; null when nothing is. A text is judged by the server besides. */
+export function missing(kind: MigrationKind, draft: Draft): string | null {
+  if (kind === 'revision' && draft.from === 'stored' && draft.revision === null)
+    return 'Choose a revision first.'
+  if (kind === 'host' && draft.host === null) return 'Choose a host first.'
+  if (kind === 'position' && draft.to.trim() === '') return 'Write where to go on first.'
+  if (kind === 'cluster' && parsed(draft.json) === null) return 'The spec is no JSON object.'
+  return null
+}

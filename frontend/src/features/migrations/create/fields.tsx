@@ -1,0 +1,119 @@
+import { Select, Textarea, TextInput } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { hostsQuery } from '@/api/hosts'
+import { revisionsQuery } from '@/api/revisions'
+import type { Host, PipelineDetail } from '@/api/types'
+import { Panel } from '@/components/ui/Panel'
+import type { Draft } from './draft'
+import classes from '../migrations.module.css'
+
+export interface FieldsProps {
+  pipeline: PipelineDetail
+  draft: Draft
+  onChange: (change: Partial<Draft>) => void
+}
+
+export function HostFields({ pipeline, draft, onChange }: FieldsProps) {
+  const { data: hosts = [] } = useQuery(hostsQuery)
+  return (
+    <Panel title="Which host" note={`it runs on ${pipeline.host ?? 'no host'} now`}>
+      <Select
+        label="Host"
+        description="Old and new agent live side by side for a while; the plan says whether there is room."
+        placeholder="Choose a host"
+        data={hosts.map((host) => ({ value: host.name, label: describe(host, pipeline) }))}
+        value={draft.host}
+        onChange={(host) => onChange({ host })}
+        maw={420}
+      />
+    </Panel>
+  )
+}
+
+function describe(host: Host, pipeline: PipelineDetail): string {
+  const notes = [
+    host.name === pipeline.host && 'it is there now',
+    host.state !== 'UP' && 'lost',
+    host.drained_at !== null && 'drained',
+  ].filter(Boolean)
+  return notes.length > 0 ? `${host.name} (${notes.join(', ')})` : host.name
+}
+
+export function PositionFields({ pipeline, draft, onChange }: FieldsProps) {
+  const sources = Object.keys((pipeline.definition.sources as object | undefined) ?? {})
+  return (
+    <Panel title="Where to go on" note="the host counts what that skips and reads again">
+      <div className={classes.form}>
+        <TextInput
+          label="Go on at"
+          description="earliest, latest, ledger, group, timestamp=-30m, timestamp=2026-11-21T12:00:00Z, or offsets=TOPIC/PARTITION:OFFSET,…"
+          value={draft.to}
+          onChange={(event) => onChange({ to: event.currentTarget.value })}
+          autoComplete="off"
+          spellCheck={false}
+        />
+        {sources.length > 1 && (
+          <Select
+            label="Of the source"
+            data={[{ value: '', label: 'All sources' }, ...sources]}
+            value={draft.source ?? ''}
+            onChange={(source) => onChange({ source: source || null })}
+            maw={420}
+          />
+        )}
+      </div>
+    </Panel>
+  )
+}
+
+export function SoftwareFields({ pipeline }: FieldsProps) {
+  const { data: hosts = [] } = useQuery(hostsQuery)
+  const host = hosts.find(({ name }) => name === pipeline.host)
+  return (
+    <Panel title="The software of the agent">
+      <p className={classes.note}>
+        A new agent is started with what is installed on {pipeline.host ?? 'its host'} now
+        {host && ` (version ${host.version})`}; the definition stays the same. Install the new software there
+        first.
+      </p>
+    </Panel>
+  )
+}
+
+/** Of a kind that has no form of its own. */
+export function JsonFields({ draft, onChange }: FieldsProps) {
+  return (
+    <Panel title="What changes" note="the spec of this kind, as the documentation describes it">
+      <Textarea
+        label="Spec"
+        description="JSON"
+        value={draft.json}
+        onChange={(event) => onChange({ json: event.currentTarget.value })}
+        autosize
+        minRows={8}
+        spellCheck={false}
+        className="mono"
+      />
+    </Panel>
+  )
+}
+
+/** A revision that is stored already, for example the one of before. */
+export function StoredFields({ pipeline, draft, onChange }: FieldsProps) {
+  const { data: revisions = [] } = useQuery(revisionsQuery(pipeline.name))
+  return (
+    <Panel title="Which revision" note={`it is revision ${pipeline.revision} now`}>
+      <Select
+        label="Revision"
+        placeholder="Choose a revision"
+        data={revisions.map(({ number, note }) => ({
+          value: String(number),
+          label: note ? `${number}: ${note}` : String(number),
+        }))}
+        value={draft.revision === null ? null : String(draft.revision)}
+        onChange={(number) => onChange({ revision: number === null ? null : Number(number) })}
+        maw={420}
+      />
+    </Panel>
+  )
+}

@@ -1,0 +1,72 @@
+import type { ComponentState, MigrationDetail, MigrationStep } from '@/api/types'
+
+/** What the engine wrote down of each step; REST hands it over as it is, so its shape is told here. */
+
+export interface PreflightEvidence {
+  run: number
+  host: string
+  components: Pick<ComponentState, 'name' | 'kind' | 'type' | 'state' | 'detail'>[]
+  findings: unknown[]
+}
+
+/** One thing that must hold for a pause to be proven. */
+export interface ProofCheck {
+  name: string
+  holds: boolean
+  words: string
+  evidence: unknown
+}
+
+/** One rule of the observation and what it found. */
+export interface ObservedCheck {
+  name: string
+  holds: boolean
+  before: number | string | null
+  after: number | string | null
+  words: string
+  fatal: boolean
+}
+
+export interface Observed {
+  conclusion: string
+  checks: ObservedCheck[]
+  seconds: number
+  left: number
+}
+
+export interface Place {
+  source: string
+  channel: string
+  topic: string
+  partition: number
+  offset: number
+}
+
+export interface Snapshot {
+  revision: number | null
+  host: string
+  run: number | null
+  lineage: number | null
+  positions: Place[]
+  books: Record<string, number>
+  digest: string
+  at: string
+}
+
+function evidenceOf<T>(steps: MigrationStep[], name: MigrationStep['name']): T | null {
+  return (steps.find((step) => step.name === name)?.evidence ?? null) as T | null
+}
+
+export const preflightOf = ({ steps }: MigrationDetail) =>
+  evidenceOf<PreflightEvidence>(steps, 'prepare_standby')
+
+export const proofOf = ({ steps }: MigrationDetail): ProofCheck[] =>
+  evidenceOf<{ checks: ProofCheck[] }>(steps, 'prove_pause')?.checks ?? []
+
+export const observedOf = ({ steps, observed }: MigrationDetail): Observed | null =>
+  (observed as Observed | null) ?? evidenceOf<Observed>(steps, 'observe')
+
+/** What was written down between the proof and the first change; null before. */
+export function snapshotOf({ snapshot }: MigrationDetail): Snapshot | null {
+  return snapshot && 'digest' in snapshot ? (snapshot as unknown as Snapshot) : null
+}

@@ -1,0 +1,106 @@
+import { useQuery } from '@tanstack/react-query'
+import { IconCheck, IconHistory } from '@tabler/icons-react'
+import { sessionQuery } from '@/api/session'
+import type { MigrationDetail } from '@/api/types'
+import { Empty } from '@/components/ui/Feedback'
+import { Panel } from '@/components/ui/Panel'
+import { Table } from '@/components/ui/Table'
+import { Moment } from '@/components/ui/Time'
+import { ToneBadge } from '@/components/ui/ToneBadge'
+import { dropDraft } from '@/components/editor/draft'
+import { plural } from '@/lib/format'
+import { refusalOf } from '../choices'
+import { DeedButton } from '../DeedButton'
+import classes from '../migrations.module.css'
+import type { StepProps } from './props'
+
+/** Who has to approve this very plan, who has, and the button that begins it. */
+export function ApprovePage({ migration, readOnly }: StepProps) {
+  const { data: session } = useQuery(sessionQuery)
+  const { approvers_needed, created_by, pipeline } = migration
+  const own = approvers_needed > 0 && session?.user === created_by
+  const others = `You asked for it; ${plural(approvers_needed, 'other person has', 'other people have')} to approve it.`
+  return (
+    <>
+      <Panel title="Approvals" note={required(migration)} flush>
+        {migration.approvals.length === 0 ? (
+          <Empty title="Nobody has approved it yet" />
+        ) : (
+          <Approvals migration={migration} />
+        )}
+      </Panel>
+      {migration.open && migration.steps.length === 0 && (
+        <>
+          <Panel title="Approve" note={`plan ${migration.plan_hash.slice(0, 12)}`}>
+            <DeedButton
+              migration={migration}
+              deed="approve"
+              reason={readOnly ?? (own ? others : null) ?? refusalOf(migration, 'approve')}
+            >
+              Approve this plan
+            </DeedButton>
+          </Panel>
+          <Panel title="Begin" note="the old agent goes on working until the pause">
+            <DeedButton
+              migration={migration}
+              deed="advance"
+              reason={readOnly ?? refusalOf(migration, 'advance')}
+              onDone={() => dropDraft(pipeline)}
+            >
+              Begin
+            </DeedButton>
+          </Panel>
+        </>
+      )}
+      {migration.steps.length > 0 && (
+        <p className={classes.note}>
+          It was begun at <Moment at={migration.begun_at} />.
+        </p>
+      )}
+    </>
+  )
+}
+
+function required({ approvers_needed, created_by }: MigrationDetail): string {
+  if (approvers_needed === 0) return `No policy asks for others: ${created_by} may approve it alone`
+  return `${plural(approvers_needed, 'person', 'people')} other than ${created_by}`
+}
+
+function Approvals({ migration }: { migration: MigrationDetail }) {
+  return (
+    <Table
+      label="Approvals"
+      head={
+        <>
+          <th>Who</th>
+          <th>When</th>
+          <th>Plan</th>
+          <th>Counts</th>
+        </>
+      }
+    >
+      {migration.approvals.map(({ by, at, hash, counts }) => (
+        <tr key={`${by} ${hash}`}>
+          <th scope="row">{by}</th>
+          <td>
+            <Moment at={at} />
+          </td>
+          <td className="mono" title={hash}>
+            {hash.slice(0, 12)}
+          </td>
+          <td>
+            {counts ? (
+              <ToneBadge tone="ok" icon={IconCheck} plain>
+                for this plan
+              </ToneBadge>
+            ) : (
+              <ToneBadge tone="idle" icon={IconHistory} plain>
+                for an earlier plan
+              </ToneBadge>
+            )}
+          </td>
+        </tr>
+      ))}
+    </Table>
+  )
+}

@@ -1,0 +1,32 @@
+import { Panel } from '@/components/ui/Panel'
+import { Moment } from '@/components/ui/Time'
+import { STAGES } from '@/domain/migrations'
+import { EnginePage } from '../EngineSteps'
+import { pageState } from '../steps'
+import classes from '../migrations.module.css'
+import type { StepProps } from './props'
+import { rule } from './VerifyPage'
+
+/** The end: it stays, and the way back is a migration of its own from now on. */
+export function CommitPage(props: StepProps) {
+  const { migration } = props
+  const passed = migration.passed.find(({ stage }) => stage === 'COMMITTED')
+  return (
+    <EnginePage {...props} page="commit">
+      <Panel title={migration.open ? 'Commit' : STAGES[migration.stage].word}>
+        <p className={classes.sentence}>
+          {pageState(migration, 'commit') === 'done' ? (
+            <>
+              It is committed{passed && ` by ${passed.by === 'rules' ? 'its rules' : passed.by}`} at{' '}
+              <Moment at={migration.ended_at} />.
+            </>
+          ) : migration.open ? (
+            rule(migration)
+          ) : (
+            STAGES[migration.stage].meaning
+          )}
+        </p>
+      </Panel>
+    </EnginePage>
+  )
+}

@@ -1,0 +1,67 @@
+import { Link } from '@tanstack/react-router'
+import type { MigrationDetail } from '@/api/types'
+import { Panel } from '@/components/ui/Panel'
+import { useNow } from '@/lib/clock'
+import { count, duration, NONE, plural, rate } from '@/lib/format'
+import { EnginePage } from '../EngineSteps'
+import { rowsOf, secondsLeft } from '../steps'
+import classes from '../migrations.module.css'
+import type { StepProps } from './props'
+
+/** What the pause waits for, how long it may, and what killing it instead would cost. */
+export function PausePage(props: StepProps) {
+  const { migration } = props
+  return (
+    <EnginePage {...props} page="pause">
+      {migration.draining && <Draining migration={migration} />}
+      {migration.open && <Force migration={migration} />}
+    </EnginePage>
+  )
+}
+
+function Draining({ migration }: { migration: MigrationDetail }) {
+  const now = useNow()
+  const row = rowsOf(migration, 'pause').find(({ state }) => state === 'running')
+  const left = row ? secondsLeft(row, now) : null
+  const { records, batches, rate: before, held_by } = migration.draining!
+  return (
+    <Panel title="Still in hand" note="no new batch begins; those begun are finished">
+      <dl className={classes.facts} aria-live="off">
+        <Fact name="Records remaining" value={records === 0 ? 'none known' : `up to ${count(records)}`} />
+        <Fact name="Batches" value={plural(batches, 'batch', 'batches')} />
+        <Fact name="Rate before the pause" value={before === null ? NONE : `${rate(before)} records/s`} />
+        <Fact name="Time left" value={left === null ? NONE : duration(left * 1_000)} />
+        <Fact name="Held up by" value={held_by.join(', ') || 'nothing'} />
+      </dl>
+    </Panel>
+  )
+}
+
+function Fact({ name, value }: { name: string; value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  )
+}
+
+/** A pause that is forced cannot be proven, so none is forced: the migration would end, and with it what it promises. */
+function Force({ migration: { pipeline, draining } }: { migration: MigrationDetail }) {
+  const price = draining?.records
+    ? `up to ${count(draining.records)} records of the batch in hand may be delivered twice`
+    : 'records of the batch in hand may be delivered twice'
+  return (
+    <Panel title="If it does not drain" note="cancel, or force and its price">
+      <p className={classes.note}>
+        Giving it up (below) cancels the pause: the old agent goes on where it stands. At the deadline that
+        happens by itself. A pause is never forced, since nothing could be proven of it. To end the old run by
+        force all the same, give this migration up and stop{' '}
+        <Link to="/pipelines/$name" params={{ name: pipeline }}>
+          {pipeline}
+        </Link>{' '}
+        by force from its page: {price}.
+      </p>
+    </Panel>
+  )
+}

@@ -1,0 +1,200 @@
+import { Button } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { IconDownload, IconFileText } from '@tabler/icons-react'
+import { type Evidence, evidenceAddress, evidenceQuery } from '@/api/migrations'
+import type { MigrationDetail } from '@/api/types'
+import { ShowCall } from '@/components/actions/ShowCall'
+import { Copy } from '@/components/ui/CodeBlock'
+import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { Panel } from '@/components/ui/Panel'
+import { SourceToChannel } from '@/components/ui/SourceToChannel'
+import { Table } from '@/components/ui/Table'
+import { evidenceCall } from '@/domain/migrationCalls'
+import { STAGES } from '@/domain/migrations'
+import { count, duration, NONE } from '@/lib/format'
+import { usePollInterval } from '@/lib/live/LiveProvider'
+import classes from '../migrations.module.css'
+import type { StepProps } from './props'
+
+/** The evidence: where it stopped and began, the books, the pause as the data saw it, with a digest over all of it. */
+export function ReportPage({ migration }: StepProps) {
+  const poll = usePollInterval()
+  const { data, error, refetch } = useQuery({
+    ...evidenceQuery(migration.id),
+    refetchInterval: migration.open ? poll : false,
+    enabled: migration.plan !== null,
+  })
+  if (error && !data) return <ErrorNote error={error} onRetry={() => void refetch()} />
+  if (!data) return migration.plan ? <Loading /> : <Empty title="There is nothing to report yet" />
+  return (
+    <>
+      <Panel title="Report" note={migration.open ? 'as far as it has come' : undefined}>
+        <div className={classes.form}>
+          <Figures evidence={data} />
+          <Downloads migration={migration} />
+          <div className={classes.choice}>
+            <span className={classes.evidence}>SHA-256 {data.sha256}</span>
+            <Copy text={data.sha256} label="SHA-256 of the report" />
+          </div>
+          <p className={classes.note}>
+            <code>headgate migrations verify FILE</code> checks that nobody has changed the JSON document.
+          </p>
+          <ShowCall call={evidenceCall(migration)} subject="Report" />
+        </div>
+      </Panel>
+      <Positions evidence={data} />
+      <Books evidence={data} />
+      <Durations evidence={data} />
+    </>
+  )
+}
+
+function Figures({ evidence: { content } }: { evidence: Evidence }) {
+  const { pause, plan, gap, overlap } = content
+  const facts: [string, string, string][] = [
+    ['Pause as the data saw it', seconds(pause.seen), `expected ${seconds(pause.expected)}`],
+    ['Records skipped', count(gap), `planned ${count(plan.skip)}`],
+    ['Records read again', count(overlap), `planned ${count(plan.replay)}`],
+  ]
+  return (
+    <dl className={classes.facts}>
+      {facts.map(([name, value, detail]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            {value}
+            <div className="dim">{detail}</div>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+const seconds = (value: number | null) => duration(value === null ? null : value * 1_000)
+
+function Downloads({ migration: { id, pipeline } }: { migration: MigrationDetail }) {
+  return (
+    <div className={classes.downloads}>
+      <Button
+        component="a"
+        href={evidenceAddress(id, 'json')}
+        download={`migration-${pipeline}-${id}.json`}
+        leftSection={<IconDownload size={14} aria-hidden />}
+      >
+        Download as JSON
+      </Button>
+      <Button
+        component="a"
+        variant="default"
+        href={evidenceAddress(id, 'html')}
+        target="_blank"
+        rel="noreferrer"
+        leftSection={<IconFileText size={14} aria-hidden />}
+      >
+        Open as a page that prints well
+        <span className="visually-hidden"> (in a new tab)</span>
+      </Button>
+    </div>
+  )
+}
+
+function Positions({ evidence: { content } }: { evidence: Evidence }) {
+  return (
+    <Panel title="Positions" note="where the old side stopped and the side that followed began" flush>
+      {content.positions.length === 0 ? (
+        <Empty title="It never came to a snapshot" />
+      ) : (
+        <Table
+          label="Positions in the report"
+          maxHeight={420}
+          head={
+            <>
+              <th>Partition</th>
+              <th className="num">Stopped at</th>
+              <th className="num">Snapshot</th>
+              <th className="num">Began at</th>
+              <th className="num">Gap</th>
+              <th className="num">Overlap</th>
+            </>
+          }
+        >
+          {content.positions.map((row) => (
+            <tr key={`${row.source} ${row.channel} ${row.topic} ${row.partition}`}>
+              <th scope="row">
+                {row.topic}/{row.partition}
+                <div className="dim">
+                  <SourceToChannel source={row.source} channel={row.channel} />
+                </div>
+              </th>
+              <td className="num">{count(row.stopped_at)}</td>
+              <td className="num">{count(row.snapshot)}</td>
+              <td className="num">{count(row.started_at)}</td>
+              <td className="num">{count(row.gap)}</td>
+              <td className="num">{count(row.overlap)}</td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </Panel>
+  )
+}
+
+function Books({ evidence: { content } }: { evidence: Evidence }) {
+  const { before, after } = content.books
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].toSorted()
+  return (
+    <Panel title="Books" note="sums of finished batches" flush>
+      <Table
+        label="Books before and after"
+        head={
+          <>
+            <th>Records</th>
+            <th className="num">Before</th>
+            <th className="num">After</th>
+          </>
+        }
+      >
+        {names.map((name) => (
+          <tr key={name}>
+            <th scope="row">{name.replaceAll('_', ' ')}</th>
+            <td className="num">{count(before[name])}</td>
+            <td className="num">{count(after[name])}</td>
+          </tr>
+        ))}
+      </Table>
+    </Panel>
+  )
+}
+
+function Durations({ evidence: { content } }: { evidence: Evidence }) {
+  if (content.steps.length === 0) return null
+  const rows = content.steps.map((step, place) => ({ ...step, place }))
+  return (
+    <Panel title="Durations" flush>
+      <Table
+        label="Durations by step"
+        head={
+          <>
+            <th>Step</th>
+            <th>Stage</th>
+            <th className="num">Took</th>
+            <th>Outcome</th>
+          </>
+        }
+      >
+        {rows.map((row) => (
+          <tr key={row.place}>
+            <th scope="row">{row.step.replaceAll('_', ' ')}</th>
+            <td>{STAGES[row.stage as keyof typeof STAGES]?.word ?? row.stage}</td>
+            <td className="num">{seconds(row.seconds)}</td>
+            <td>
+              {row.state}
+              <div className="dim">{row.message || NONE}</div>
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </Panel>
+  )
+}

@@ -1,0 +1,28 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { sessionQuery } from '@/api/session'
+import { PageHeader } from '@/components/ui/PageHeader'
+import { cannotAdminister } from '@/domain/roles'
+import { FreezesPanel } from './FreezesPanel'
+import { PoliciesPanel } from './PoliciesPanel'
+import classes from '../migrations.module.css'
+
+/** When no migration begins, and who has to approve one. */
+export function RulesPage() {
+  const refused = cannotAdminister(useQuery(sessionQuery).data)
+  return (
+    <div className={classes.page}>
+      <PageHeader
+        title="Freezes and approvals"
+        before={
+          <nav aria-label="Where you are" className={classes.crumbs}>
+            <Link to="/migrations">Migrations</Link>
+          </nav>
+        }
+        beside={<span className="dim">what governs when a migration begins</span>}
+      />
+      <FreezesPanel refused={refused} />
+      <PoliciesPanel refused={refused} />
+    </div>
+  )
+}

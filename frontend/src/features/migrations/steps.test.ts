@@ -1,0 +1,107 @@
+import type { MigrationDetail, MigrationStage } from '@/api/types'
+import { finding, migration, migrationPlan, migrationStep, T0 } from '@/testing/factories'
+import { currentStep, neighbours, pagesOf, pageState, secondsLeft, whyNotNext } from './steps'
+
+const begun = (stage: MigrationStage, fields: Partial<MigrationDetail> = {}) =>
+  migration({
+    stage,
+    begun_at: T0,
+    steps: [
+      migrationStep('prepare_standby', 'PREFLIGHT', { state: 'done', intent_at: T0, done_at: T0 }),
+      migrationStep('pause', 'PAUSING', { state: 'running', intent_at: T0 }),
+      migrationStep('prove_pause', 'PAUSE_PROVEN'),
+    ],
+    ...fields,
+  })
+
+describe('the page that a migration is at', () => {
+  it.each([
+    ['DRAFT', 'plan'],
+    ['PLANNED', 'plan'],
+    ['APPROVED', 'approve'],
+    ['PREFLIGHT', 'preflight'],
+    ['PAUSING', 'pause'],
+    ['PAUSE_PROVEN', 'proof'],
+    ['SNAPSHOT', 'snapshot'],
+    ['APPLYING', 'cut-over'],
+    ['READY_TO_CUT_OVER', 'cut-over'],
+    ['RESUMING', 'cut-over'],
+    ['VERIFYING', 'verify'],
+    ['COMMITTED', 'report'],
+    ['ROLLED_BACK', 'report'],
+  ] as const)('in %s is %s', (stage, page) => {
+    expect(currentStep(begun(stage))).toBe(page)
+  })
+
+  it('is the one before which it waits for a person', () => {
+    expect(currentStep(begun('PREFLIGHT', { waits_for: 'PAUSING' }))).toBe('pause')
+    expect(currentStep(begun('VERIFYING', { waits_for: 'COMMITTED' }))).toBe('commit')
+  })
+
+  it('is the step that failed where a person has to choose and nothing was taken back', () => {
+    const steps = [migrationStep('observe', 'VERIFYING', { state: 'failed' })]
+    expect(currentStep(begun('NEEDS_ATTENTION', { steps }))).toBe('verify')
+  })
+
+  it('is the way back where there is one', () => {
+    const steps = [migrationStep('restore', 'ROLLING_BACK', { state: 'failed' })]
+    expect(currentStep(begun('NEEDS_ATTENTION', { steps }))).toBe('back')
+    expect(pagesOf(begun('ROLLING_BACK', { steps }))).toContain('back')
+    expect(pagesOf(begun('PAUSING'))).not.toContain('back')
+  })
+})
+
+describe('the state of a page', () => {
+  it('follows the steps of the engine', () => {
+    const found = begun('PAUSING')
+    expect(pageState(found, 'approve')).toBe('done')
+    expect(pageState(found, 'preflight')).toBe('done')
+    expect(pageState(found, 'pause')).toBe('current')
+    expect(pageState(found, 'proof')).toBe('todo')
+    expect(pageState(found, 'report')).toBe('todo')
+  })
+
+  it('of what was never come to is skipped once it is over', () => {
+    const over = migration({ stage: 'ABORTED', open: false })
+    expect(pageState(over, 'approve')).toBe('skipped')
+    expect(pageState(over, 'proof')).toBe('skipped')
+    expect(pageState(over, 'commit')).toBe('skipped')
+  })
+})
+
+describe('a disabled Next', () => {
+  it('says how many findings block the plan', () => {
+    const blocked = migration({ stage: 'DRAFT', plan: migrationPlan({ blockers: [finding(), finding()] }) })
+    expect(whyNotNext(blocked, 'plan')).toMatch(/^2 findings block it/)
+    expect(whyNotNext(migration(), 'plan')).toBeNull()
+  })
+
+  it('says that a stale plan has to be made again', () => {
+    expect(whyNotNext(migration({ stale: true }), 'plan')).toMatch(/plan it again/)
+  })
+
+  it('says what it is at', () => {
+    expect(whyNotNext(migration(), 'approve')).toMatch(/approved and begun first/)
+    const found = begun('PAUSING', { message: 'A batch is being finished.' })
+    expect(whyNotNext(found, 'pause')).toBe('It is at this still: A batch is being finished.')
+    expect(whyNotNext(found, 'proof')).toBe('It has not come to this yet.')
+    expect(whyNotNext(found, 'preflight')).toBeNull()
+  })
+
+  it('is none once it is over', () => {
+    expect(whyNotNext(migration({ stage: 'ABORTED', open: false }), 'proof')).toBeNull()
+  })
+})
+
+it('goes from page to page, over the way back where there is none', () => {
+  expect(neighbours(migration(), 'change')).toEqual({ before: null, after: 'plan' })
+  expect(neighbours(migration(), 'commit')).toEqual({ before: 'verify', after: 'report' })
+  expect(neighbours(migration(), 'report').after).toBeNull()
+})
+
+it('knows how long a step that is under way may still take', () => {
+  const step = migrationStep('pause', 'PAUSING', { state: 'running', intent_at: T0, seconds: 60 })
+  expect(secondsLeft(step, Date.parse(T0) + 20_000)).toBe(40)
+  expect(secondsLeft(step, Date.parse(T0) + 90_000)).toBe(0)
+  expect(secondsLeft({ ...step, state: 'done' }, 0)).toBeNull()
+})

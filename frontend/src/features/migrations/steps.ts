@@ -1,0 +1,148 @@
+import type { MigrationDetail, MigrationStage, MigrationStep } from '@/api/types'
+import { plural } from '@/lib/format'
+
+/** The pages of the wizard, in order. */
+export const WIZARD = [
+  'change',
+  'plan',
+  'approve',
+  'preflight',
+  'pause',
+  'proof',
+  'snapshot',
+  'cut-over',
+  'verify',
+  'commit',
+  'back',
+  'report',
+] as const
+
+export type WizardStep = (typeof WIZARD)[number]
+
+export const STEP_TITLES: Record<WizardStep, string> = {
+  change: 'What changes',
+  plan: 'Plan',
+  approve: 'Approve',
+  preflight: 'Preflight',
+  pause: 'Pause and drain',
+  proof: 'Proof of the pause',
+  snapshot: 'Snapshot',
+  'cut-over': 'Cut over',
+  verify: 'Verify',
+  commit: 'Commit',
+  back: 'The way back',
+  report: 'Report',
+}
+
+/** The page on which a stage of the engine is shown. */
+const PAGE_OF: Record<MigrationStage, WizardStep> = {
+  DRAFT: 'plan',
+  PLANNED: 'plan',
+  APPROVED: 'approve',
+  PREFLIGHT: 'preflight',
+  PAUSING: 'pause',
+  PAUSE_PROVEN: 'proof',
+  SNAPSHOT: 'snapshot',
+  APPLYING: 'cut-over',
+  READY_TO_CUT_OVER: 'cut-over',
+  RESUMING: 'cut-over',
+  VERIFYING: 'verify',
+  COMMITTED: 'report',
+  ROLLING_BACK: 'back',
+  ROLLED_BACK: 'report',
+  NEEDS_ATTENTION: 'back',
+  ABORTED: 'report',
+}
+
+export function isWizardStep(name: string): name is WizardStep {
+  return WIZARD.some((each) => each === name)
+}
+
+/** The page that a migration is at now. A gate is shown on the page that it stands before. */
+export function currentStep(migration: MigrationDetail): WizardStep {
+  const { stage, waits_for, steps } = migration
+  if (waits_for === 'COMMITTED' && stage === 'VERIFYING') return 'commit'
+  if (waits_for && stage !== 'VERIFYING') return PAGE_OF[waits_for]
+  if (stage === 'ABORTED' && steps.length === 0) return 'plan'
+  if (stage === 'NEEDS_ATTENTION' && rowsOf(migration, 'back').length === 0)
+    return failedPage(steps) ?? 'verify'
+  return PAGE_OF[stage]
+}
+
+function failedPage(steps: MigrationStep[]): WizardStep | undefined {
+  const failed = steps.find(({ state }) => state === 'failed')
+  return failed && PAGE_OF[failed.stage]
+}
+
+/** The steps of the engine that a page shows. */
+export function rowsOf({ steps }: Pick<MigrationDetail, 'steps'>, page: WizardStep): MigrationStep[] {
+  return steps.filter(({ stage }) => PAGE_OF[stage] === page)
+}
+
+/** The pages that mean something for a migration: the way back only where there is one. */
+export function pagesOf(migration: MigrationDetail): WizardStep[] {
+  const back = rowsOf(migration, 'back').length > 0
+  return WIZARD.filter((page) => page !== 'back' || back)
+}
+
+export type PageState = 'done' | 'current' | 'failed' | 'skipped' | 'todo'
+
+export function pageState(migration: MigrationDetail, page: WizardStep): PageState {
+  if (currentStep(migration) === page && migration.open) return 'current'
+  const begun = migration.steps.length > 0
+  switch (page) {
+    case 'change':
+      return 'done'
+    case 'plan':
+      return migration.stage === 'DRAFT' ? 'current' : 'done'
+    case 'approve':
+      return begun ? 'done' : migration.open ? 'todo' : 'skipped'
+    case 'commit':
+      return migration.stage === 'COMMITTED' ? 'done' : migration.open ? 'todo' : 'skipped'
+    case 'report':
+      return migration.open ? 'todo' : 'done'
+    default:
+      return stateOfRows(rowsOf(migration, page), migration.open)
+  }
+}
+
+function stateOfRows(rows: MigrationStep[], open: boolean): PageState {
+  const states = new Set(rows.map(({ state }) => state))
+  if (states.has('failed')) return 'failed'
+  if (states.has('running')) return 'current'
+  if (rows.length > 0 && rows.every(({ state }) => state === 'done')) return 'done'
+  return states.has('skipped') || !open ? 'skipped' : 'todo'
+}
+
+/** The page before and the page after; null at the ends. */
+export function neighbours(migration: MigrationDetail, page: WizardStep) {
+  const pages = pagesOf(migration)
+  const place = pages.indexOf(page)
+  return { before: pages[place - 1] ?? null, after: pages[place + 1] ?? null }
+}
+
+/** Why the page after this one cannot be gone to yet; null when it can. */
+export function whyNotNext(migration: MigrationDetail, page: WizardStep): string | null {
+  const { plan, stale, stage } = migration
+  if (page === 'change' || !migration.open) return null
+  if (page === 'plan') {
+    if (plan === null) return 'There is no plan yet; plan it again.'
+    if (plan.blockers.length > 0)
+      return `${plural(plan.blockers.length, 'finding blocks', 'findings block')} it; each says what to do.`
+    return stale ? 'The pipeline is not what the plan was made against; plan it again.' : null
+  }
+  if (page === 'approve' && migration.steps.length === 0)
+    return stage === 'APPROVED' ? 'It is approved; begin it first.' : 'It has to be approved and begun first.'
+  const state = pageState(migration, page)
+  if (state === 'todo') return 'It has not come to this yet.'
+  if (state !== 'current') return null
+  return migration.waits_for
+    ? 'It waits for a person to let it go on.'
+    : `It is at this still: ${migration.message}`
+}
+
+/** Seconds until the deadline of a step that is under way; null of any other. */
+export function secondsLeft(step: MigrationStep, now: number): number | null {
+  if (step.state !== 'running' || step.intent_at === null) return null
+  return Math.max(0, Math.ceil(step.seconds - (now - Date.parse(step.intent_at)) / 1_000))
+}

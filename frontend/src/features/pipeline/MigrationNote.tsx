@@ -1,0 +1,30 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { migrationsQuery } from '@/api/migrations'
+import { KINDS, STAGES } from '@/domain/migrations'
+import { StageBadge } from '@/components/migrations/StageBadge'
+import { usePollInterval } from '@/lib/live/LiveProvider'
+import classes from './pipeline.module.css'
+
+/** The pipeline's open migration, with the way to its page. */
+export function MigrationNote({ name }: { name: string }) {
+  const { data } = useInfiniteQuery({
+    ...migrationsQuery({ pipeline: name, state: 'open' }),
+    refetchInterval: usePollInterval(),
+  })
+  const open = data?.pages[0]?.results[0]
+  if (!open) return null
+  const { id, kind, stage, created_by, message, waits_for } = open
+  return (
+    <section className={classes.migration} aria-label="Open migration">
+      <StageBadge stage={stage} />
+      <span>
+        {created_by}&apos;s migration ({KINDS[kind].word.toLowerCase()}):{' '}
+        {waits_for ? 'it waits for a person.' : message || STAGES[stage].meaning}
+      </span>
+      <Link to="/migrations/$id" params={{ id }} preload={false}>
+        Go to the migration
+      </Link>
+    </section>
+  )
+}

@@ -1,6 +1,6 @@
 """`python -m tests.e2e.fill COUNT`: fill the database of the environment with `content`; prints a token.
 
-`python -m tests.e2e.fill PART`: add one of the parts of `supervised`.
+`python -m tests.e2e.fill PART`: add one of the parts of `supervised` or `migrating`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ def main() -> None:
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
     django.setup()
-    from tests.e2e import content, supervised
+    from tests.e2e import content, migrating, supervised
 
     part = sys.argv[1]
     if part.isdigit():
         print(content.fill(int(part)))
     else:
-        supervised.PARTS[part]()
+        (supervised.PARTS | migrating.PARTS)[part]()
 
 
 if __name__ == "__main__":

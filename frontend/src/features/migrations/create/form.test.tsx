@@ -1,0 +1,91 @@
+import { screen, waitFor } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { vi } from 'vitest'
+import { detail, migration, session } from '@/testing/factories'
+import { showRouted } from '@/testing/render'
+import { given, problem } from '@/testing/server'
+import { MigrationForm } from './MigrationForm'
+
+const page = (results: unknown[]) => ({ results, next: null })
+
+beforeEach(() => {
+  given.get('/session', () => session('operator'))
+  given.get('/migrations', () => page([]))
+  given.get('/hosts', () => [])
+})
+
+async function plan() {
+  const button = () => screen.getByRole('button', { name: 'Next: Plan it' })
+  await waitFor(() => expect(button()).not.toHaveAttribute('aria-disabled'))
+  await userEvent.click(button())
+}
+
+it('asks for another position, with a reason', async () => {
+  const sent = vi.fn()
+  given.post('/migrations', async (request) => {
+    sent(await request.json())
+    return migration()
+  })
+  showRouted(<MigrationForm pipeline={detail()} kind="position" given={{}} unavailable={null} />)
+  const button = await screen.findByRole('button', { name: 'Next: Plan it' })
+  expect(button).toHaveAccessibleDescription('Write where to go on first.')
+  await userEvent.type(screen.getByLabelText('Go on at'), 'latest')
+  await waitFor(() =>
+    expect(screen.getByRole('button', { name: 'Next: Plan it' })).toHaveAccessibleDescription(
+      /^Write a reason first/,
+    ),
+  )
+  await userEvent.type(screen.getByLabelText('Reason'), 'a backlog nobody wants')
+  await plan()
+  await waitFor(() =>
+    expect(sent).toHaveBeenCalledWith({
+      pipeline: 'orders',
+      kind: 'position',
+      spec: { to: 'latest' },
+      reason: 'a backlog nobody wants',
+    }),
+  )
+})
+
+it('says who holds the pipeline, and leads there', async () => {
+  given.get('/migrations', () => page([migration({ created_by: 'ben' })]))
+  showRouted(<MigrationForm pipeline={detail()} kind="software" given={{}} unavailable={null} />)
+  expect(await screen.findByRole('link', { name: 'Go on with it' })).toHaveAttribute(
+    'href',
+    `/migrations/${migration().id}`,
+  )
+  expect(screen.getByRole('button', { name: 'Next: Plan it' })).toHaveAccessibleDescription(
+    /^ben's migration of orders is open/,
+  )
+})
+
+it('says in words which kind does not work here', async () => {
+  showRouted(
+    <MigrationForm pipeline={detail()} kind="cluster" given={{}} unavailable="It does not work here." />,
+  )
+  expect(await screen.findByRole('button', { name: 'Next: Plan it' })).toHaveAccessibleDescription(
+    'It does not work here.',
+  )
+})
+
+it('shows every finding of a spec that is refused', async () => {
+  const findings = ['spec.to', 'spec.rules'].map((path) => ({
+    ...{ path, code: 'bad', message: `${path} is wrong.`, suggestion: '', severity: 'error' },
+    ...{ line: null, column: null },
+  }))
+  given.post('/migrations', () => problem(422, 'spec_invalid', 'The spec is not valid.', { findings }))
+  showRouted(<MigrationForm pipeline={detail()} kind="position" given={{ to: 'x' }} unavailable={null} />)
+  await userEvent.type(await screen.findByLabelText('Reason'), 'why')
+  await plan()
+  expect(await screen.findByText('The spec is not valid.')).toBeInTheDocument()
+  expect(screen.getByText('spec.to is wrong.')).toBeInTheDocument()
+  expect(screen.getByText('spec.rules is wrong.')).toBeInTheDocument()
+})
+
+it('begins with what a link has filled in', async () => {
+  given.get('/hosts', () => [])
+  showRouted(
+    <MigrationForm pipeline={detail()} kind="position" given={{ to: 'earliest' }} unavailable={null} />,
+  )
+  expect(await screen.findByLabelText('Go on at')).toHaveValue('earliest')
+})

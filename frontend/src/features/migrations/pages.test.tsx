@@ -1,0 +1,274 @@
+import { screen, waitFor, within } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { vi } from 'vitest'
+import {
+  finding,
+  migration,
+  migrationChoice,
+  migrationPlan,
+  migrationStep,
+  price,
+  session,
+  T0,
+} from '@/testing/factories'
+import { showRouted } from '@/testing/render'
+import { given, problem } from '@/testing/server'
+import { Footer } from './Footer'
+import { ApprovePage } from './pages/ApprovePage'
+import { BackPage } from './pages/BackPage'
+import { CutOverPage } from './pages/CutOverPage'
+import { PausePage } from './pages/PausePage'
+import { PlanPage } from './pages/PlanPage'
+import { PreflightPage } from './pages/PreflightPage'
+import { ProofPage } from './pages/ProofPage'
+import { ReportPage } from './pages/ReportPage'
+import { SnapshotPage } from './pages/SnapshotPage'
+import { VerifyPage } from './pages/VerifyPage'
+import { WayBack } from './WayBack'
+
+const ID = migration().id
+const pressable = async (name: string) => {
+  await waitFor(() => expect(screen.getByRole('button', { name })).not.toHaveAttribute('aria-disabled'))
+  return screen.getByRole('button', { name })
+}
+
+beforeEach(() => given.get('/session', () => session()))
+
+describe('the plan', () => {
+  it('says what changes, what it means, the pause and the counts', async () => {
+    const plan = migrationPlan({ skip: 1_204, replay: 7 })
+    showRouted(<PlanPage migration={migration({ plan })} readOnly={null} />)
+    const row = await screen.findByRole('row', { name: /sinks\.out\.topic/ })
+    expect(row).toHaveTextContent('elsewhere')
+    expect(row).toHaveTextContent('Restart')
+    expect(screen.getByText('4.2 s')).toBeInTheDocument()
+    expect(screen.getByText('1,204')).toBeInTheDocument()
+    expect(screen.getByText(/It could be begun now/)).toBeInTheDocument()
+  })
+
+  it('lists everything that blocks it at once', async () => {
+    const blockers = [finding(), finding({ code: 'NO_CAPACITY', message: 'There is no room.' })]
+    const found = migration({ stage: 'DRAFT', plan: migrationPlan({ blockers }) })
+    showRouted(<PlanPage migration={found} readOnly={null} />)
+    expect(await screen.findByText('2 in the way')).toBeInTheDocument()
+    expect(screen.getByText('There is no room.')).toBeInTheDocument()
+  })
+
+  it('is made again until the host has counted', async () => {
+    const asked = vi.fn()
+    given.post(`/migrations/${ID}/plan`, () => {
+      asked()
+      return migration()
+    })
+    const counting = migrationPlan({ blockers: [finding({ code: 'COUNTING' })] })
+    showRouted(<PlanPage migration={migration({ stage: 'DRAFT', plan: counting })} readOnly={null} />)
+    await waitFor(() => expect(asked).toHaveBeenCalled(), { timeout: 10_000 })
+  })
+})
+
+describe('approval', () => {
+  it('is of this very plan, by its hash', async () => {
+    const sent = vi.fn()
+    given.post(`/migrations/${ID}/approve`, async (request) => {
+      sent(await request.json())
+      return migration({ stage: 'APPROVED' })
+    })
+    showRouted(<ApprovePage migration={migration()} readOnly={null} />)
+    await userEvent.click(await pressable('Approve this plan'))
+    await waitFor(() => expect(sent).toHaveBeenCalledWith({ hash: 'abc123' }))
+    expect(screen.getByRole('button', { name: 'Begin' })).toHaveAccessibleDescription(
+      '1 more must approve it.',
+    )
+  })
+
+  it('by its author is refused where others have to', async () => {
+    showRouted(<ApprovePage migration={migration({ approvers_needed: 2 })} readOnly={null} />)
+    await waitFor(() =>
+      expect(screen.getByRole('button', { name: 'Approve this plan' })).toHaveAccessibleDescription(
+        /^You asked for it; 2 other people have to approve it/,
+      ),
+    )
+  })
+
+  it('of a plan that became stale is refused in words', async () => {
+    given.post(`/migrations/${ID}/approve`, () =>
+      problem(409, 'plan_stale', 'This plan is not one of the present state.', { hint: 'Plan again.' }),
+    )
+    showRouted(<ApprovePage migration={migration()} readOnly={null} />)
+    await userEvent.click(await pressable('Approve this plan'))
+    expect(await screen.findByText('This plan is not one of the present state.')).toBeInTheDocument()
+  })
+})
+
+it('shows the preflight by component and host', async () => {
+  const component = { kind: 'sink', type: 'kafka', detail: '' }
+  const evidence = {
+    run: 2,
+    host: 'beta',
+    findings: [],
+    components: [
+      { ...component, name: 'out', state: 'ready' },
+      { ...component, name: 'lake', state: 'failed', detail: 'The topic does not exist.' },
+      { ...component, name: 'slow', state: 'initialising' },
+    ],
+  }
+  const steps = [migrationStep('prepare_standby', 'PREFLIGHT', { state: 'failed', evidence })]
+  showRouted(<PreflightPage migration={migration({ stage: 'ABORTED', steps })} readOnly={null} />)
+  expect(await screen.findByRole('row', { name: /^out/ })).toHaveTextContent('pass')
+  expect(screen.getByRole('row', { name: /^lake/ })).toHaveTextContent(/beta.*fail.*does not exist/)
+  expect(screen.getByRole('row', { name: /^slow/ })).toHaveTextContent('warn')
+})
+
+it('says what a pause waits for, how to cancel it, and what force would cost', async () => {
+  const draining = { batches: 1, records: 1_250, rate: 1_000, held_by: ['sinks.out'] }
+  const steps = [migrationStep('pause', 'PAUSING', { state: 'running', intent_at: new Date().toISOString() })]
+  showRouted(<PausePage migration={migration({ stage: 'PAUSING', steps, draining })} readOnly={null} />)
+  expect(await screen.findByText('up to 1,250')).toBeInTheDocument()
+  expect(screen.getByText('sinks.out')).toBeInTheDocument()
+  expect(
+    screen.getByText(/up to 1,250 records of the batch in hand may be delivered twice/),
+  ).toBeInTheDocument()
+  expect(screen.getByText(/^At most .* more; then it is taken back/)).toBeInTheDocument()
+})
+
+it('shows the proof as a checklist with its evidence', async () => {
+  const checks = [
+    { name: 'gate', holds: true, words: 'The gate is closed.', evidence: null },
+    { name: 'ledger', holds: false, words: 'All is in the ledger.', evidence: { open_batches: 1 } },
+  ]
+  const steps = [migrationStep('prove_pause', 'PAUSE_PROVEN', { state: 'running', evidence: { checks } })]
+  showRouted(<ProofPage migration={migration({ stage: 'PAUSE_PROVEN', steps })} readOnly={null} />)
+  const items = await screen.findAllByRole('listitem')
+  expect(items[0]).toHaveTextContent('Holds: The gate is closed.')
+  expect(items[1]).toHaveTextContent('Does not hold: All is in the ledger.{"open_batches":1}')
+})
+
+it('shows the snapshot', async () => {
+  const place = { source: 'shop', channel: 'main', topic: 'orders-in', partition: 0, offset: 48_210 }
+  const snapshot = {
+    ...{ revision: 3, host: 'alpha', run: 1, lineage: 1, digest: 'd1', at: T0 },
+    books: { read: 10, delivered: 9 },
+    positions: [place],
+  }
+  showRouted(<SnapshotPage migration={migration({ snapshot })} readOnly={null} />)
+  expect(await screen.findByRole('row', { name: /orders-in\/0/ })).toHaveTextContent('48,210')
+  expect(screen.getByText('d1')).toBeInTheDocument()
+})
+
+it('lets it go on at a gate, by the hash of the plan', async () => {
+  const sent = vi.fn()
+  given.post(`/migrations/${ID}/advance`, async (request) => {
+    sent(await request.json())
+    return migration({ stage: 'READY_TO_CUT_OVER' })
+  })
+  const waiting = migration({
+    stage: 'APPLYING',
+    waits_for: 'READY_TO_CUT_OVER',
+    steps: [migrationStep('check_standby', 'READY_TO_CUT_OVER', { gate: true })],
+    choices: [migrationChoice('advance')],
+  })
+  showRouted(<CutOverPage migration={waiting} readOnly={null} />)
+  expect(await screen.findByText('Before the new agent takes over')).toBeInTheDocument()
+  await userEvent.click(await pressable('Let it go on'))
+  await waitFor(() => expect(sent).toHaveBeenCalledWith({ hash: 'abc123' }))
+})
+
+it('compares before and after, and names the rule that would roll back', async () => {
+  const check = { name: 'lag', before: 120, after: 9_000, words: 'The lag is at most 1120 records.' }
+  const evidence = {
+    ...{ conclusion: 'wait', seconds: 29, left: 31 },
+    checks: [{ ...check, holds: false, fatal: false }],
+  }
+  const steps = [migrationStep('observe', 'VERIFYING', { state: 'running', evidence })]
+  const found = migration({ stage: 'VERIFYING', steps, choices: [migrationChoice('advance')] })
+  showRouted(<VerifyPage migration={found} readOnly={null} />)
+  const row = await screen.findByRole('row', { name: /The lag is at most/ })
+  expect(row).toHaveTextContent(/does not hold.*120.*9,000/)
+  expect(screen.getByText(/observed for 29 s, 31 s left/)).toBeInTheDocument()
+  expect(screen.getByText(/otherwise it is rolled back by itself/)).toBeInTheDocument()
+  expect(await pressable('Commit now')).toBeInTheDocument()
+})
+
+it('offers another try where the way back is stuck', async () => {
+  const steps = [
+    migrationStep('start_old', 'ROLLING_BACK', { state: 'failed', message: 'Its host is silent.' }),
+  ]
+  const stuck = migration({ stage: 'NEEDS_ATTENTION', steps, choices: [migrationChoice('advance')] })
+  showRouted(<BackPage migration={stuck} readOnly={null} />)
+  expect(await screen.findByText('Its host is silent.')).toBeInTheDocument()
+  expect(await pressable('Try the failed step again')).toBeInTheDocument()
+})
+
+it('shows the report with its digest and both downloads', async () => {
+  const place = { source: 'shop', channel: 'main', topic: 'orders-in', partition: 0 }
+  given.get(`/migrations/${ID}/evidence`, () => ({
+    sha256: 'f00d',
+    content: {
+      positions: [{ ...place, stopped_at: 100, snapshot: 100, started_at: 100, gap: 0, overlap: 0 }],
+      ...{ gap: 0, overlap: 0, books: { before: { read: 1 }, after: { read: 2 } } },
+      pause: { expected: 4.2, seen: 2.1 },
+      steps: [],
+      plan: { skip: 0, replay: 0 },
+    },
+  }))
+  showRouted(<ReportPage migration={migration({ stage: 'COMMITTED', open: false })} readOnly={null} />)
+  expect(await screen.findByText('SHA-256 f00d')).toBeInTheDocument()
+  expect(screen.getByText('2.1 s')).toBeInTheDocument()
+  expect(screen.getByRole('link', { name: 'Download as JSON' })).toHaveAttribute(
+    'href',
+    `/api/v1/migrations/${ID}/evidence?format=json`,
+  )
+  expect(screen.getByRole('link', { name: /Open as a page/ })).toHaveAttribute(
+    'href',
+    `/api/v1/migrations/${ID}/evidence?format=html`,
+  )
+})
+
+describe('the way back', () => {
+  const back = migrationChoice('rollback', {
+    sentence: 'Take it back.',
+    price: price({ pause: 20, words: 'The old agent starts anew.' }),
+  })
+
+  it('is in sight with its price, and asked for with a reason', async () => {
+    const sent = vi.fn()
+    given.post(`/migrations/${ID}/rollback`, async (request) => {
+      sent(await request.json())
+      return migration({ stage: 'ROLLING_BACK' })
+    })
+    showRouted(<WayBack migration={migration({ stage: 'RESUMING', choices: [back] })} readOnly={null} />)
+    expect(await screen.findByText(/a pause of about 20 s\. The old agent starts anew/)).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Roll back' }))
+    const dialog = await screen.findByRole('dialog', { name: 'Roll this migration back?' })
+    await userEvent.type(within(dialog).getByLabelText('Reason'), 'too slow')
+    await userEvent.click(within(dialog).getByRole('button', { name: 'Roll back' }))
+    await waitFor(() => expect(sent).toHaveBeenCalledWith({ reason: 'too slow' }))
+  })
+
+  it('is refused to viewers and, too late, to everybody, with the reason', async () => {
+    const late = migrationChoice('abort', { allowed: false, reason: 'Something has changed already.' })
+    showRouted(<WayBack migration={migration({ choices: [late] })} readOnly={null} />)
+    expect(await screen.findByRole('button', { name: 'Give it up' })).toHaveAccessibleDescription(
+      'Something has changed already.',
+    )
+  })
+
+  it('after the commit leads to a migration of its own', async () => {
+    const choices = [migrationChoice('revert', { sentence: 'Plan the way back.' })]
+    const over = migration({ stage: 'COMMITTED', open: false, choices, old_revision: 3 })
+    showRouted(<WayBack migration={over} readOnly={null} />)
+    expect(await screen.findByRole('link', { name: 'Plan the way back' })).toHaveAttribute(
+      'href',
+      '/migrations/new?pipeline=orders&kind=revision&revision=3',
+    )
+  })
+})
+
+it('has a Next that says, in sight and to readers, why it cannot be pressed', async () => {
+  const plan = migrationPlan({ blockers: [finding()] })
+  showRouted(<Footer migration={migration({ stage: 'DRAFT', plan })} step="plan" />)
+  const next = await screen.findByRole('button', { name: 'Next: Approve' })
+  expect(next).toHaveAccessibleDescription(/1 finding blocks it/)
+  expect(screen.getAllByText(/1 finding blocks it/)[0]).toBeVisible()
+  expect(screen.getByRole('link', { name: 'What changes' })).toBeInTheDocument()
+})

@@ -1,0 +1,318 @@
+"""Migrations at every stage, without one agent: a part for `tests.e2e.fill` each.
+
+`moving` adds a pipeline that runs and a host that it can move to; `migrated` one migration for every look of the wizard
+and an evacuation; `migrations` so many more that the list has a second page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from pipelines.domain.migrating import progress
+from pipelines.domain.migrating.observation import ObservationRules, Sample, judge
+from pipelines.domain.migrating.plan import digest
+from pipelines.domain.migrating.proof import checklist
+from pipelines.domain.migrating.steps import StepName, back
+from pipelines.domain.spec import Lifecycle
+from pipelines.domain.states import DesiredState, LedgerState, MigrationKind, MigrationStage, Phase, RunRole, RunState
+from pipelines.models import Evacuation, FreezeWindow, Host, Migration, Pipeline, Revision, Run
+from pipelines.selectors.migrations import books, get_migration, positions
+from pipelines.services import migrations
+from pipelines.services.audit import Actor
+from pipelines.services.migration_steps import tell
+from tests.factories import (
+    HostFactory,
+    LedgerBatchFactory,
+    PipelineFactory,
+    PositionFactory,
+    RunFactory,
+    SampleFactory,
+    definition_data,
+    now,
+)
+
+ANA, BEN = Actor("ana"), Actor("ben")
+REASON = "The topic is split by country; change 4711"
+START = 48_000
+READY = [
+    {"name": "shop", "kind": "source", "type": "kafka", "state": "ready", "detail": "4 partitions of shop-in"},
+    {"name": "main", "kind": "channel", "type": "direct", "state": "ready", "detail": ""},
+    {"name": "out", "kind": "sink", "type": "kafka", "state": "ready", "detail": "the topic exists"},
+]
+BROKEN = {"name": "out", "kind": "sink", "type": "kafka", "state": "failed", "detail": "The topic does not exist."}
+MIGRATED = {
+    "planned": MigrationStage.PLANNED,
+    "blocked": MigrationStage.DRAFT,
+    "preflight": MigrationStage.ABORTED,
+    "pausing": MigrationStage.PAUSING,
+    "gated": MigrationStage.READY_TO_CUT_OVER,
+    "verifying": MigrationStage.VERIFYING,
+    "committed": MigrationStage.COMMITTED,
+    "reverted": MigrationStage.ROLLED_BACK,
+    "stuck": MigrationStage.NEEDS_ATTENTION,
+}
+"""The pipelines of `migrated`, and where their migrations stand."""
+
+
+def moving() -> None:
+    """`orders` runs on alpha, and charlie has room for it."""
+    charlie()
+    running("orders")
+
+
+def charlie() -> Host:
+    """A host that is heard of for as long as a test lasts."""
+    return HostFactory.create(
+        name="charlie", cores=8, memory_bytes=32 << 30, seen_at=now() + timedelta(days=1), version="0.2.0"
+    )
+
+
+def running(name: str) -> Pipeline:
+    pipeline = PipelineFactory.create(name=name, phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
+    run = RunFactory.create(pipeline=pipeline, number=1, first_record_at=now(), start_requested_at=now())
+    for partition in range(4):
+        PositionFactory.create(
+            pipeline=pipeline, topic=f"{name}-in", partition=partition, next_offset=START + partition
+        )
+        SampleFactory.create(pipeline=pipeline, at=now() - timedelta(seconds=3 * partition))
+    LedgerBatchFactory.create(run=run, first_batch=1, ranges=[batch(name, 0)])
+    return pipeline
+
+
+def batch(name: str, start: int, end: int = START) -> dict[str, Any]:
+    return {"topic": f"{name}-in", "partition": 0, "start": start, "end": end}
+
+
+def migrated() -> None:
+    """A migration for every look, and an evacuation in which one moves, one waits and one stays."""
+    for name, stage in MIGRATED.items():
+        running(name)
+        LOOKS[stage](planned(name))
+    evacuation()
+    FreezeWindow.objects.create(
+        label="tier:1", starts_at=now(), ends_at=now() + timedelta(days=2), reason="The sale", created_by="ana",
+        created_at=now(),
+    )  # fmt: skip
+
+
+def planned(name: str, kind: MigrationKind = MigrationKind.REVISION, **spec: Any) -> Migration:
+    """Planned by ana, as the API does it."""
+    data = definition_data(name)
+    data["sinks"]["out"] |= {"topic": f"{name}-by-country", "options": {"sasl.password": "${secret:shop-kafka}"}}
+    wanted = {"definition": data} if kind is MigrationKind.REVISION else spec
+    pipeline = Pipeline.objects.get(name=name)
+    return migrations.create(pipeline=pipeline, kind=kind, spec=wanted, reason=REASON, actor=ANA)
+
+
+def blocked(row: Migration) -> None:
+    """The pipeline was stopped meanwhile, and changed: two findings."""
+    Pipeline.objects.filter(pk=row.pipeline_id).update(phase=Phase.BLOCKED)
+    migrations.plan(migration=row, actor=BEN)
+
+
+def begun(row: Migration) -> Migration:
+    approved = migrations.approve(migration=row, named=row.plan_hash, actor=ANA)
+    return migrations.advance(migration=approved, named=row.plan_hash, actor=ANA)
+
+
+def went(row: Migration, upto: StepName, state: str = "running", **fields: Any) -> Migration:
+    """So far: every step before is done, this one is in `state`."""
+    found = begun(row)
+    steps = [dict(each) for each in found.steps]
+    names = [each["name"] for each in steps]
+    place = names.index(upto)
+    for index, each in enumerate(steps[: place + 1]):
+        began = now() - timedelta(seconds=4 * (place - index) + 4)
+        last = index == place
+        each |= {"state": state if last else "done", "tried": 1, "intent_at": began.isoformat()}
+        each |= {} if last and state == "running" else {"done_at": (began + timedelta(seconds=3)).isoformat()}
+        each |= {"message": WORDS.get(each["name"], ""), "evidence": evidence(each["name"], found)}
+    if state == "pending":
+        steps[place] |= {"tried": 0, "intent_at": None, "done_at": None}
+    wanted = {"stage": steps[place]["stage"], "message": WORDS.get(upto, ""), "steps": steps, "runner_host": "alpha"}
+    Migration.objects.filter(pk=found.pk).update(**{**wanted, **fields})
+    return get_migration(found.pk)
+
+
+WORDS = {
+    StepName.PREPARE_STANDBY: "Every component is ready.",
+    StepName.PAUSE: "Batch 812 is being finished.",
+    StepName.PROVE_PAUSE: "The pause is proven.",
+    StepName.TAKE_SNAPSHOT: "4 positions are written down.",
+    StepName.END_OLD_RUN: "No process of it lives.",
+    StepName.PROMOTE: "Run 2 has the pipeline.",
+    StepName.OBSERVE: "31 s of observation are left.",
+}
+
+
+def evidence(step: str, row: Migration) -> Any:
+    run = row.old_run
+    if step == StepName.PREPARE_STANDBY:
+        return {"run": 2, "host": "alpha", "components": READY, "findings": []}
+    if step == StepName.PROVE_PAUSE:
+        proof = {"gate_closed": True, "batches_in_flight": 0, "cursor_still": True, "balanced": True}
+        items = checklist(phase="PAUSED", proof=proof, cursors=[], ledger=[], open_batches=0)
+        return {"run": run.number if run else None, "checks": [item.model_dump(mode="json") for item in items]}
+    return observed() if step == StepName.OBSERVE else None
+
+
+def observed(**after: Any) -> dict[str, Any]:
+    before, seen = Sample(rate=4_980.5, lag=120), Sample(**{"rate": 5_011.0, "lag": 96, **after})
+    return judge(ObservationRules(), before, seen, seconds=29.0).model_dump(mode="json")
+
+
+def preflight(row: Migration) -> None:
+    """The sink of the new side has no topic: nothing was touched."""
+    failed = {**evidence(StepName.PREPARE_STANDBY, row), "components": [*READY[:2], BROKEN]}
+    found = went(row, StepName.PREPARE_STANDBY, "failed")
+    steps = [found.steps[0] | {"evidence": failed, "message": BROKEN["detail"]}, *found.steps[1:]]
+    over(found, MigrationStage.ABORTED, BROKEN["detail"], steps=skipped(steps), findings=[finding(BROKEN["detail"])])
+
+
+def skipped(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [each | ({"state": "skipped"} if each["state"] == "pending" else {}) for each in steps]
+
+
+def finding(message: str, code: str = "TOPIC_UNKNOWN", path: str = "sinks.out") -> dict[str, str]:
+    return {"path": path, "code": code, "message": message, "suggestion": ""}
+
+
+def over(row: Migration, stage: MigrationStage, message: str, **fields: Any) -> None:
+    ended = {"stage": stage, "message": message, "ended_at": now() + timedelta(seconds=40), **fields}
+    Migration.objects.filter(pk=row.pk).update(**ended)
+    found = get_migration(row.pk)
+    tell(found, message, old=MigrationStage.VERIFYING)
+
+
+def pausing(row: Migration) -> None:
+    """A batch of the old run is held by its sink."""
+    found = went(row, StepName.PAUSE)
+    name = row.pipeline.name
+    held = {"source": "shop", "channel": "main", "in_flight": True, "holding": {"component": "sinks.out"}, "cursor": []}
+    Run.objects.filter(pk=found.old_run_id).update(observed={"queries": [held]})
+    LedgerBatchFactory.create(
+        run=found.old_run, first_batch=2, state=LedgerState.PLANNED, ranges=[batch(name, START, START + 1_250)], read=0,
+        delivered=0, done_at=None,
+    )  # fmt: skip
+
+
+def gated(row: Migration) -> None:
+    """A person is asked before the new agent takes over."""
+    found = went(row, StepName.CHECK_STANDBY, "pending", snapshot=snapshot(row))
+    steps = [each | {"gate": each["name"] == StepName.CHECK_STANDBY} for each in found.steps]
+    Migration.objects.filter(pk=row.pk).update(steps=steps, stage=MigrationStage.APPLYING)
+
+
+def snapshot(row: Migration) -> dict[str, Any]:
+    content = {
+        "revision": 1, "host": "alpha", "run": 1, "lineage": 1, "positions": positions(row.pipeline_id),
+        "books": books(row.pipeline_id),
+        "stopped": {"positions": positions(row.pipeline_id), "last_delivered_at": now().timestamp()},
+    }  # fmt: skip
+    return {**content, "digest": digest(content), "at": now().isoformat()}
+
+
+def handed_over(row: Migration) -> dict[str, Any]:
+    """The new run has the pipeline, and began where the old one stopped."""
+    name, pipeline = row.pipeline.name, row.pipeline
+    Run.objects.filter(pipeline=pipeline).update(state=RunState.ENDED, ended_at=now())
+    new = RunFactory.create(
+        pipeline=pipeline, number=2, role=RunRole.ACTIVE, first_record_at=now() + timedelta(seconds=2.1)
+    )
+    LedgerBatchFactory.create(run=new, first_batch=0, ranges=[batch(name, START, START + 500)])
+    revision = Revision.objects.filter(pipeline=pipeline).order_by("-number").first()
+    return {"new_run": new, "new_revision": revision, "snapshot": snapshot(row)}
+
+
+def verifying(row: Migration) -> None:
+    went(row, StepName.OBSERVE, **handed_over(row))
+
+
+def committed(row: Migration) -> None:
+    fields = handed_over(row)
+    found = went(row, StepName.OBSERVE, "done", observed=observed(), **fields)
+    passed = [{"stage": "COMMITTED", "by": "rules", "at": now().isoformat()}]
+    after = {**fields["snapshot"], "books_after": books(row.pipeline_id)}
+    over(found, MigrationStage.COMMITTED, "It is done.", passed=passed, snapshot=after)
+
+
+def turned(row: Migration, ill: str, last: str) -> Migration:
+    """The way back after the new side had begun."""
+    found = went(row, StepName.OBSERVE, "failed", observed=observed(lag=90_000), **handed_over(row))
+    way = back(paused=True, ending=True, ended=True, has_standby=True, promoted=True, life=Lifecycle())
+    steps = progress.turned_back(found.steps, way, now(), ill)
+    for index, each in enumerate(steps):
+        if each["stage"] == MigrationStage.ROLLING_BACK:
+            done = {"tried": 1, "intent_at": now().isoformat(), "done_at": now().isoformat()}
+            steps[index] = each | done | {"state": last if index == len(steps) - 1 else "done"}
+    Migration.objects.filter(pk=row.pk).update(steps=steps, stage=MigrationStage.ROLLING_BACK, message=ill)
+    return get_migration(row.pk)
+
+
+LAG = "Not as before: The lag is at most 1120 records."
+
+
+def reverted(row: Migration) -> None:
+    over(
+        turned(row, LAG, "done"),
+        MigrationStage.ROLLED_BACK,
+        f"It was taken back. {LAG}",
+        findings=[finding(LAG, "OBSERVED_LAG", "lag")],
+    )
+
+
+def stuck(row: Migration) -> None:
+    words = "start_old was not done within 240 s. Its host is silent."
+    turned(row, LAG, "failed")
+    Migration.objects.filter(pk=row.pk).update(
+        stage=MigrationStage.NEEDS_ATTENTION, message=words, findings=[finding(words, "STEP_FAILED", "start_old")]
+    )
+
+
+LOOKS: dict[MigrationStage, Callable[[Migration], None]] = {
+    MigrationStage.PLANNED: lambda row: None,
+    MigrationStage.DRAFT: blocked,
+    MigrationStage.ABORTED: preflight,
+    MigrationStage.PAUSING: pausing,
+    MigrationStage.READY_TO_CUT_OVER: gated,
+    MigrationStage.VERIFYING: verifying,
+    MigrationStage.COMMITTED: committed,
+    MigrationStage.ROLLED_BACK: reverted,
+    MigrationStage.NEEDS_ATTENTION: stuck,
+}
+
+
+def evacuation() -> None:
+    """bravo was emptied of all but one."""
+    host = Host.objects.get(name="bravo")
+    row = Evacuation.objects.create(
+        host=host, reason="A new kernel", created_by="ana", created_at=now(), names=["later"],
+        left={"tied": "placement.host is bravo"},
+    )  # fmt: skip
+    for name in ("first", "second"):
+        running(name)
+        made = planned(name, MigrationKind.HOST, host="charlie")
+        Migration.objects.filter(pk=made.pk).update(evacuation=row)
+        if name == "first":
+            Migration.objects.filter(pk=made.pk).update(
+                stage=MigrationStage.COMMITTED, ended_at=now(), begun_at=now() - timedelta(seconds=38),
+                old_host=host, new_host=Host.objects.get(name="charlie"),
+            )  # fmt: skip
+
+
+def many() -> None:
+    """Sixty that are over."""
+    pipeline = Pipeline.objects.get(name="orders")
+    Migration.objects.bulk_create(
+        Migration(
+            pipeline=pipeline, kind=MigrationKind.SOFTWARE, stage=MigrationStage.COMMITTED, stage_since=now(),
+            reason=f"Release {number}", created_by="ben", created_at=now() - timedelta(days=1, minutes=number),
+            begun_at=now() - timedelta(days=1), ended_at=now() - timedelta(days=1) + timedelta(seconds=number),
+        )
+        for number in range(60)
+    )  # fmt: skip
+
+
+PARTS: dict[str, Callable[[], None]] = {"moving": moving, "migrated": migrated, "migrations": many}

@@ -17,14 +17,29 @@ const FLAGS: Record<string, (spec: Record<string, unknown>) => string | null> = 
   position: ({ to }) => `--to ${shellQuote(String(to))}`,
 }
 
+/** Rules and gates as flags; null where the command line has none for one of them. */
+function ruleFlags({ rules = {}, gates = [] }: MigrationRequest['spec']): string[] | null {
+  const { window, then, ...others } = rules as Record<string, unknown>
+  if (Object.keys(others).length > 0) return null
+  return [
+    ...(window === undefined ? [] : [`--observe ${String(window)}`]),
+    ...(then === 'ask' ? ['--ask'] : []),
+    ...(gates as string[]).map((gate) => `--gate ${gate}`),
+  ]
+}
+
 /** A migration to be planned; a definition that was written here is a file on the command line. */
 export function createMigrationCall(body: MigrationRequest): Call {
   const { pipeline, kind, reason, spec } = body
   const flag = FLAGS[kind]?.(spec) ?? null
+  const rules = ruleFlags(spec)
   const sent = 'definition' in spec ? { ...body, spec: { ...spec, definition: '…' } } : body
   return {
     ...requestCall({ method: 'POST', path: '/migrations', body: jsonBody(sent) }),
-    cli: flag && command(['migrate', 'plan', pipeline, flag, ...reasonFlag(reason)].join(' ')),
+    cli:
+      flag &&
+      rules &&
+      command(['migrate', 'plan', pipeline, flag, ...rules, ...reasonFlag(reason)].join(' ')),
   }
 }
 

@@ -100,6 +100,7 @@ export function EnginePage({
   return (
     <>
       <Gate migration={migration} readOnly={readOnly} page={page} />
+      <Stuck migration={migration} readOnly={readOnly} page={page} />
       <EngineSteps migration={migration} page={page} />
       {children}
       <ShowCall call={watchCall(migration)} subject="Watch" />
@@ -107,7 +108,8 @@ export function EnginePage({
   )
 }
 
-function Gate({ migration, readOnly, page }: StepProps & { page: WizardStep }) {
+/** The button that lets it go on, on the page before which it waits. */
+export function Gate({ migration, readOnly, page }: StepProps & { page: WizardStep }) {
   const { waits_for } = migration
   if (waits_for === null || currentStep(migration) !== page) return null
   const words = GATE_WORDS[waits_for as keyof typeof GATE_WORDS]
@@ -115,6 +117,17 @@ function Gate({ migration, readOnly, page }: StepProps & { page: WizardStep }) {
     <Panel title="It waits for a person" note={words}>
       <DeedButton migration={migration} deed="advance" reason={readOnly ?? refusalOf(migration, 'advance')}>
         {waits_for === 'COMMITTED' ? 'Commit' : 'Let it go on'}
+      </DeedButton>
+    </Panel>
+  )
+}
+
+function Stuck({ migration, readOnly, page }: StepProps & { page: WizardStep }) {
+  if (migration.stage !== 'NEEDS_ATTENTION' || currentStep(migration) !== page) return null
+  return (
+    <Panel title="A person has to choose" note="or take it back, or close it, below">
+      <DeedButton migration={migration} deed="advance" reason={readOnly ?? refusalOf(migration, 'advance')}>
+        Try the failed step again
       </DeedButton>
     </Panel>
   )

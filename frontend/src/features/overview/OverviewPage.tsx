@@ -14,6 +14,7 @@ import { AttentionList } from './AttentionList'
 import { BulkBar } from './BulkBar'
 import { filterPipelines, isFiltered, sortPipelines, type OverviewSearch } from './filter'
 import { FirstPipeline } from './FirstPipeline'
+import { MigrationsWaiting } from './MigrationsWaiting'
 import { PipelineTable } from './PipelineTable'
 import { Toolbar } from './Toolbar'
 import classes from './overview.module.css'
@@ -57,6 +58,7 @@ function Overview({ pipelines }: { pipelines: Pipeline[] }) {
   return (
     <>
       <AttentionList pipelines={pipelines} />
+      <MigrationsWaiting />
       <Toolbar pipelines={pipelines} search={search} onChange={setSearch} />
       <PipelineTable
         pipelines={shown}

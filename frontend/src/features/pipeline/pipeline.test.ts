@@ -2,7 +2,7 @@ import { books } from '@/testing/factories'
 import { appendText, EMPTY_LOG, levelOf, MAX_LINES } from './log/buffer'
 import { inWords } from './books/words'
 import { parseLabels, printLabels } from './labels'
-import { toColumns } from './live/series'
+import { marksOf, toColumns } from './live/series'
 
 describe('the books in words', () => {
   it('say that every record is accounted for', () => {
@@ -68,4 +68,11 @@ describe('labels as text', () => {
   it('say which part is wrong', () => {
     expect(parseLabels('a:1 oops').error).toBe('“oops” is not of the form key:value.')
   })
+})
+
+it('marks where a migration paused the line, handed it over and ended', () => {
+  const event = { id: 1, at: '2026-11-21T12:00:00Z', pipeline: 'orders', actor: 'migration', message: '' }
+  const kinds = ['migration.pausing', 'migration.snapshot', 'migration.resuming', 'migration.committed']
+  const marks = marksOf(kinds.map((kind) => ({ ...event, kind, run: null, data: {} })))
+  expect(marks.map(({ label }) => label)).toEqual(['Migration pauses', 'New side', 'Migrated'])
 })

@@ -1,7 +1,9 @@
+import { ShowCall } from '@/components/actions/ShowCall'
 import { Panel } from '@/components/ui/Panel'
 import { Moment } from '@/components/ui/Time'
+import { watchCall } from '@/domain/migrationCalls'
 import { STAGES } from '@/domain/migrations'
-import { EnginePage } from '../EngineSteps'
+import { Gate } from '../EngineSteps'
 import { pageState } from '../steps'
 import classes from '../migrations.module.css'
 import type { StepProps } from './props'
@@ -12,7 +14,8 @@ export function CommitPage(props: StepProps) {
   const { migration } = props
   const passed = migration.passed.find(({ stage }) => stage === 'COMMITTED')
   return (
-    <EnginePage {...props} page="commit">
+    <>
+      <Gate {...props} page="commit" />
       <Panel title={migration.open ? 'Commit' : STAGES[migration.stage].word}>
         <p className={classes.sentence}>
           {pageState(migration, 'commit') === 'done' ? (
@@ -27,6 +30,7 @@ export function CommitPage(props: StepProps) {
           )}
         </p>
       </Panel>
-    </EnginePage>
+      <ShowCall call={watchCall(migration)} subject="Watch" />
+    </>
   )
 }

@@ -1,0 +1,45 @@
+import { migration } from '@/testing/factories'
+import { createMigrationCall, deedCall, evacuateCall, watchCall } from './migrationCalls'
+import { durationOf, movement } from './migrations'
+
+const T = '2026-11-21T12:00:00Z'
+const NOW = Date.parse(T) + 61_500
+
+describe('the duration of a migration', () => {
+  it('runs in whole seconds until it is over', () => {
+    expect(durationOf({ begun_at: null, ended_at: null }, NOW)).toBe('not begun')
+    expect(durationOf({ begun_at: T, ended_at: null }, NOW)).toBe('1 min 1 s')
+    expect(durationOf({ begun_at: T, ended_at: '2026-11-21T12:00:07.500Z' }, NOW)).toBe('7.5 s')
+  })
+})
+
+it('says from where to where', () => {
+  const moved = { old_host: 'alpha', new_host: 'beta', old_revision: 3, new_revision: 3 }
+  expect(movement(migration(moved))).toBe('alpha to beta')
+  expect(movement(migration({ ...moved, new_revision: 4 }))).toBe('alpha to beta, revision 3 to 4')
+  expect(movement(migration())).toBe('')
+})
+
+describe('the calls behind the wizard', () => {
+  const { id } = migration()
+
+  it('plan what is asked for, on the command line too', () => {
+    const body = { pipeline: 'orders', kind: 'host', reason: 'new machine', spec: { host: 'beta' } } as const
+    const call = createMigrationCall({ ...body, spec: { host: 'beta', rules: { window: 5, then: 'ask' } } })
+    expect(call.cli).toMatch(/migrate plan orders --host beta --observe 5 --ask --reason 'new machine'$/)
+    expect(call.curl).toContain('"host":"beta"')
+    expect(createMigrationCall({ ...body, spec: { host: 'beta', rules: { band: 0.9 } } }).cli).toBeNull()
+  })
+
+  it('name the plan by its hash, and close as one gives up', () => {
+    expect(deedCall(migration(), 'advance').cli).toContain(`migrate advance ${id} --hash abc123`)
+    expect(deedCall(migration(), 'close', 'done by hand').curl).toContain(`/migrations/${id}/abort`)
+    expect(deedCall(migration(), 'rollback', 'slow').cli).toContain("--reason 'slow'")
+    expect(watchCall({ id }).curl).toContain(`curl -X GET`)
+  })
+
+  it('empty a host', () => {
+    const call = evacuateCall({ host: 'alpha', at_once: 2, go_on: true, reason: 'kernel' })
+    expect(call.cli).toMatch(/evacuate alpha --at-once 2 --keep-going --reason 'kernel'$/)
+  })
+})

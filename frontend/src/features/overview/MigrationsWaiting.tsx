@@ -1,0 +1,68 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { IconArrowRight } from '@tabler/icons-react'
+import { migrationsQuery } from '@/api/migrations'
+import { StageBadge } from '@/components/migrations/StageBadge'
+import { Panel } from '@/components/ui/Panel'
+import { Ago } from '@/components/ui/Time'
+import { KINDS } from '@/domain/migrations'
+import { plural } from '@/lib/format'
+import { usePollInterval } from '@/lib/live/LiveProvider'
+import { waitingForPeople, whyWaiting } from './waiting'
+import classes from './attention.module.css'
+
+const MOST = 5
+
+/** Migrations that wait for a person; nothing at all when none does. */
+export function MigrationsWaiting() {
+  const { data } = useInfiniteQuery({
+    ...migrationsQuery({ state: 'open' }),
+    refetchInterval: usePollInterval(),
+  })
+  const waiting = waitingForPeople(data?.pages.flatMap(({ results }) => results) ?? [])
+  if (waiting.length === 0) return null
+  return (
+    <Panel title="Migrations that wait" note={plural(waiting.length, 'migration')} flush>
+      <ul className={classes.list}>
+        {waiting.slice(0, MOST).map((migration) => (
+          <li key={migration.id} className={classes.item}>
+            <span className={classes.phase}>
+              <StageBadge stage={migration.stage} />
+            </span>
+            <div className={classes.words}>
+              <Link
+                to="/migrations/$id"
+                params={{ id: migration.id }}
+                className={classes.name}
+                preload={false}
+              >
+                {migration.pipeline}
+              </Link>
+              <span className={classes.reason}>
+                {KINDS[migration.kind].word}, asked for by {migration.created_by}. {whyWaiting(migration)}
+              </span>
+            </div>
+            <span className={classes.since}>
+              <Ago at={migration.stage_since} />
+            </span>
+            <Link
+              to="/migrations/$id"
+              params={{ id: migration.id }}
+              className={classes.open}
+              aria-label={`Go to the migration of ${migration.pipeline}`}
+              preload={false}
+            >
+              Look
+              <IconArrowRight size={14} aria-hidden />
+            </Link>
+          </li>
+        ))}
+      </ul>
+      {waiting.length > MOST && (
+        <Link to="/migrations" search={{ state: 'open' }} className={classes.more}>
+          Show all {waiting.length}
+        </Link>
+      )}
+    </Panel>
+  )
+}

@@ -1,0 +1,258 @@
+"""The wizard with no migration, with one of every look, and with many; asked for, gone on with and given up by people:
+no agent runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.conftest import Stack
+from tests.e2e.page import logged_in
+from tests.e2e.test_page_accessibility import settle
+from tests.e2e.test_page_supervision import Place, errors_of, problems, seen
+from tests.e2e.test_page_with_content import filled
+
+LOOKED_AT = {
+    "planned": ["change", "plan", "approve"],
+    "blocked": ["plan"],
+    "preflight": ["preflight", "report"],
+    "pausing": ["pause"],
+    "gated": ["cut-over"],
+    "verifying": ["proof", "snapshot", "verify"],
+    "committed": ["commit", "report"],
+    "stuck": ["back"],
+}
+"""Pages of the wizard by pipeline: each page once with everything that it can show."""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A server without any pipeline; the tests of this module add some, in their order."""
+    directory: Path = tmp_path_factory.mktemp("migrations")
+    with filled(directory, 0) as stack:
+        yield Place(stack, directory)
+
+
+def get(stack: Stack, path: str) -> Any:
+    answer = httpx2.get(f"{stack.url}/api/v1{path}", headers={"Authorization": f"Token {stack.token}"}, timeout=60)
+    return answer.raise_for_status().json()
+
+
+def newest(stack: Stack, pipeline: str) -> str:
+    """Where the newest migration of a pipeline has its pages."""
+    return f"/migrations/{get(stack, f'/migrations?pipeline={pipeline}')['results'][0]['id']}"
+
+
+def heading(page: Page, name: str, *, level: int = 2) -> None:
+    expect(page.get_by_role("heading", name=name, level=level, exact=True)).to_be_visible()
+
+
+def at(page: Page, step: str) -> None:
+    expect(page).to_have_url(re.compile(f"/{step}$"))
+
+
+def test_a_list_without_migrations_says_how_one_is_made(browser: Browser, place: Place) -> None:
+    with logged_in(browser, place.stack) as page:
+        logged = errors_of(page)
+        assert problems(page, "/migrations", "Migrations") == []
+        expect(page.get_by_text("No pipeline has been migrated yet")).to_be_visible()
+        assert problems(page, "/migrations/rules", "Freezes and approvals") == []
+        page.goto("/migrations/00000000-0000-4000-8000-000000000000")
+        settle(page, "There is no such migration")
+        assert [line for line in logged if "404" not in line] == []
+
+
+def test_a_person_plans_by_keyboard_another_goes_on_and_gives_it_up(browser: Browser, place: Place) -> None:
+    place.add("moving")
+    with logged_in(browser, place.stack, "/pipelines/orders") as page:
+        press(page, "More for orders", role="button")
+        page.get_by_role("menuitem", name="New migration").press("Enter")
+        settle(page, "New migration of orders")
+        host = page.get_by_role("radio", name="Another host")
+        host.focus()
+        page.keyboard.press("Space")
+        blocked = page.get_by_role("button", name="Next: Plan it")
+        expect(blocked).to_have_attribute("aria-disabled", "true")
+        expect(page.get_by_text("Choose a host first.").first).to_be_visible()
+        choice = page.get_by_role("combobox", name="Host")
+        choice.focus()
+        choice.press("ArrowDown")
+        page.get_by_role("option", name="charlie").wait_for()
+        type_choice(page, "charlie")
+        page.get_by_role("textbox", name="Reason").fill("A larger machine")
+        assert seen(page) == []
+        press(page, "Next: Plan it", role="button")
+        at(page, "plan")
+        heading(page, "What stands in the way")
+        expect(page.get_by_text("charlie, revision 1")).to_be_visible()
+        page.reload()
+        settle(page, "Another host: orders")
+        press(page, "Next: Approve", role="button")
+        at(page, "approve")
+        press(page, "Approve this plan", role="button")
+        expect(page.get_by_role("row", name=re.compile("admin.*for this plan"))).to_be_visible()
+        press(page, "Begin", role="button")
+        at(page, "preflight")
+        address = page.url
+
+    with logged_in(browser, place.stack, address.removeprefix(place.stack.url)) as other:
+        settle(other, "Another host: orders")
+        expect(other.get_by_text("The old agent never noticed.").first).to_be_visible()
+        other.get_by_role("button", name="Give it up").click()
+        dialog = other.get_by_role("dialog", name="Give this migration up?")
+        dialog.get_by_label("Reason").fill("Not tonight")
+        assert seen(other) == []
+        dialog.get_by_role("button", name="Give it up", exact=True).click()
+        expect(dialog).to_have_count(0)
+        expect(other.get_by_text("Rolling back", exact=True).first).to_be_visible()
+        other.goto("/pipelines/orders")
+        expect(other.get_by_role("region", name="Open migration")).to_contain_text("another host")
+        other.get_by_role("navigation", name="Parts of orders").get_by_role("link", name="Events").click()
+        expect(other.get_by_role("link", name=re.compile("^Show the migration")).first).to_be_visible()
+
+
+def press(page: Page, name: str, *, role: Any) -> None:
+    """As somebody without a mouse does."""
+    part = page.get_by_role(role, name=name, exact=True)
+    expect(part).to_be_enabled()
+    part.focus()
+    part.press("Enter")
+
+
+def type_choice(page: Page, name: str) -> None:
+    """Go down the open list until the option is chosen."""
+    for _ in range(10):
+        chosen = page.locator("[role=option][data-combobox-selected]")
+        if chosen.count() and (chosen.first.text_content() or "").startswith(name):
+            break
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+
+
+@pytest.fixture(scope="module")
+def migrated(place: Place) -> Place:
+    """A migration of every look, sixty more in the list, an evacuation and a freeze."""
+    place.add("migrated")
+    place.add("migrations")
+    return place
+
+
+def test_nothing_is_wrong_with_any_page_of_the_wizard(browser: Browser, migrated: Place) -> None:
+    pages = {
+        f"{newest(migrated.stack, name)}/{step}": f"New revision: {name}"
+        for name, steps in LOOKED_AT.items()
+        for step in steps
+    }
+    evacuation = get(migrated.stack, "/evacuations")["results"][0]["id"]
+    pages |= {"/migrations": "Migrations", "/migrations/rules": "Freezes and approvals", "/hosts": "Hosts"}
+    pages |= {f"/evacuations/{evacuation}": "Evacuation of bravo", "/migrations/new": "New migration"}
+    with logged_in(browser, migrated.stack) as page:
+        logged = errors_of(page)
+        found = {path: problems(page, path, words) for path, words in pages.items()}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+    assert logged == []
+
+
+def test_each_stage_shows_its_evidence_and_its_price(browser: Browser, migrated: Place) -> None:
+    stack = migrated.stack
+    with logged_in(browser, stack, newest(stack, "pausing")) as page:
+        at(page, "pause")
+        expect(page.get_by_text("up to 1,250", exact=True)).to_be_visible()
+        expect(page.get_by_text("sinks.out", exact=True)).to_be_visible()
+        page.goto(newest(stack, "blocked"))
+        at(page, "plan")
+        expect(page.get_by_role("button", name="Next: Approve")).to_have_attribute("aria-disabled", "true")
+        page.goto(f"{newest(stack, 'planned')}/plan")
+        expect(page.get_by_role("row", name=re.compile("sinks.out.options"))).to_contain_text(
+            "${secret:shop-kafka}"
+        )
+        page.goto(f"{newest(stack, 'preflight')}/preflight")
+        expect(page.get_by_role("row", name=re.compile("^out sink kafka alpha fail"))).to_be_visible()
+        page.goto(newest(stack, "gated"))
+        at(page, "cut-over")
+        page.get_by_role("button", name="Let it go on").click()
+        expect(page.get_by_text("It waits for a person")).to_have_count(0)
+        page.goto(newest(stack, "verifying"))
+        at(page, "verify")
+        page.get_by_role("button", name="Commit now").click()
+        expect(page.get_by_text("let it go on (COMMITTED)").first).to_be_visible()
+        page.goto(newest(stack, "reverted"))
+        at(page, "report")
+        page.goto(newest(stack, "stuck"))
+        at(page, "back")
+        expect(page.get_by_role("button", name="Try the failed step again")).to_be_enabled()
+
+
+def test_the_report_is_downloaded_and_the_way_back_planned(browser: Browser, migrated: Place) -> None:
+    stack = migrated.stack
+    with logged_in(browser, stack, newest(stack, "committed")) as page:
+        at(page, "report")
+        heading(page, "Report")
+        expect(page.get_by_text(re.compile("^SHA-256 [0-9a-f]{64}$"))).to_be_visible()
+        with page.expect_download() as started:
+            page.get_by_role("link", name="Download as JSON").click()
+        document = json.loads(Path(started.value.path()).read_text())
+        assert (document["format"], document["content"]["gap"]) == ("headgate/migration-evidence/v1", 0)
+        with page.context.expect_page() as opened:
+            page.get_by_role("link", name=re.compile("prints well")).click()
+        expect(opened.value.get_by_role("heading", level=1)).to_have_text(re.compile("Migration of committed"))
+        page.get_by_role("link", name="Plan the way back").click()
+        settle(page, "New migration of committed")
+        expect(page.get_by_role("combobox", name="Revision")).to_have_value(re.compile("^1"))
+
+
+def test_a_long_list_has_more_and_is_filtered(browser: Browser, migrated: Place) -> None:
+    with logged_in(browser, migrated.stack, "/migrations") as page:
+        rows = page.get_by_role("table", name="Migrations").locator("tbody tr")
+        expect(rows).to_have_count(50)
+        page.get_by_role("button", name="Show older").click()
+        expect(page.get_by_role("button", name="Show older")).to_have_count(0)
+        page.get_by_role("textbox", name="Of the pipeline").fill("pausing")
+        expect(rows).to_have_count(1)
+        expect(page).to_have_url(re.compile("pipeline=pausing"))
+        page.get_by_text("Over", exact=True).click()
+        expect(page.get_by_text("No migration is like that")).to_be_visible()
+
+
+def test_a_host_is_evacuated_and_a_freeze_holds_migrations_up(browser: Browser, migrated: Place) -> None:
+    with logged_in(browser, migrated.stack, "/hosts") as page:
+        page.get_by_role("button", name="Evacuate alpha").click()
+        dialog = page.get_by_role("dialog", name="Evacuate alpha?")
+        dialog.get_by_label("Reason").fill("A new kernel")
+        assert seen(page) == []
+        dialog.get_by_role("button", name="Evacuate", exact=True).click()
+        settle(page, "Evacuation of alpha")
+        expect(page.get_by_text(re.compile("^0 of [0-9]+ pipelines moved"))).to_be_visible()
+        page.get_by_role("button", name="Begin no more").click()
+        expect(page.get_by_text("It was cancelled; what was under way went on.")).to_be_visible()
+
+        page.goto("/migrations/rules")
+        expect(page.get_by_text("Frozen now")).to_be_visible()
+        page.get_by_role("button", name="Add a freeze").click()
+        dialog = page.get_by_role("dialog", name="Add a freeze")
+        dialog.get_by_label("From").fill("2020-01-01T00:00")
+        dialog.get_by_label("Until").fill("2120-01-01T00:00")
+        dialog.get_by_label("Reason").fill("The audit")
+        assert seen(page) == []
+        dialog.get_by_role("button", name="Freeze", exact=True).click()
+        expect(page.get_by_role("row", name=re.compile("every pipeline.*The audit"))).to_be_visible()
+        page.goto(f"{newest(migrated.stack, 'planned')}/plan")
+        page.get_by_role("button", name="Plan again").click()
+        expect(page.get_by_text(re.compile("Frozen until 2120"))).to_be_visible()
+        page.goto("/migrations/rules")
+        page.get_by_role("button", name="End the freeze of every pipeline: The audit").click()
+        expect(page.get_by_role("row", name=re.compile("The audit"))).to_have_count(0)
+        page.get_by_role("button", name="Set a policy").click()
+        dialog = page.get_by_role("dialog", name="Set an approval policy")
+        assert seen(page) == []
+        dialog.get_by_role("button", name="Set it").click()
+        expect(page.get_by_role("row", name=re.compile("^every pipeline 1 1 d"))).to_be_visible()
+        page.get_by_role("button", name="Remove the policy of every pipeline").click()
+        expect(page.get_by_text("Nobody else has to approve")).to_be_visible()

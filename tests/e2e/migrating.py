@@ -1,7 +1,7 @@
 """Migrations at every stage, without one agent: a part for `tests.e2e.fill` each.
 
-`moving` adds a pipeline that runs and a host that it can move to; `migrated` one migration for every look of the wizard
-and an evacuation; `migrations` so many more that the list has a second page.
+`moving` adds a pipeline that runs and a host that it can move to; `migrated` one migration for every look of the
+wizard, an evacuation, and so many more that the list has a second page.
 """
 
 from __future__ import annotations
@@ -91,6 +91,7 @@ def migrated() -> None:
         running(name)
         LOOKS[stage](planned(name))
     evacuation()
+    many()
     FreezeWindow.objects.create(
         label="tier:1", starts_at=now(), ends_at=now() + timedelta(days=2), reason="The sale", created_by="ana",
         created_at=now(),
@@ -315,4 +316,4 @@ def many() -> None:
     )  # fmt: skip
 
 
-PARTS: dict[str, Callable[[], None]] = {"moving": moving, "migrated": migrated, "migrations": many}
+PARTS: dict[str, Callable[[], None]] = {"moving": moving, "migrated": migrated}

@@ -91,7 +91,7 @@ function FreezeTable({ freezes, refused }: { freezes: Freeze[]; refused: string 
                 size="compact-xs"
                 variant="default"
                 reason={refused}
-                aria-label={`End the freeze of ${scopeInWords(freeze)}: ${freeze.reason}`}
+                aria-label={`End it: the freeze of ${scopeInWords(freeze)}, ${freeze.reason}`}
                 loading={removal.isPending && removal.variables.id === freeze.id}
                 onClick={() => removal.mutate(freeze)}
               >

@@ -45,7 +45,7 @@ it('ends a freeze; only administrators do', async () => {
   })
   const { unmount } = show(<FreezesPanel refused={null} />)
   expect(await screen.findByText('Frozen now')).toBeInTheDocument()
-  await userEvent.click(screen.getByRole('button', { name: 'End the freeze of label tier:1: The sale' }))
+  await userEvent.click(screen.getByRole('button', { name: 'End it: the freeze of label tier:1, The sale' }))
   await waitFor(() => expect(ended).toHaveBeenCalled())
   unmount()
   show(<FreezesPanel refused="Only an administrator may do this." />)

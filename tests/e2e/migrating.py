@@ -87,6 +87,7 @@ def batch(name: str, start: int, end: int = START) -> dict[str, Any]:
 
 def migrated() -> None:
     """A migration for every look, and an evacuation in which one moves, one waits and one stays."""
+    charlie()
     for name, stage in MIGRATED.items():
         running(name)
         LOOKS[stage](planned(name))
@@ -305,7 +306,7 @@ def evacuation() -> None:
 
 def many() -> None:
     """Sixty that are over."""
-    pipeline = Pipeline.objects.get(name="orders")
+    pipeline = Pipeline.objects.get(name="first")
     Migration.objects.bulk_create(
         Migration(
             pipeline=pipeline, kind=MigrationKind.SOFTWARE, stage=MigrationStage.COMMITTED, stage_since=now(),

@@ -193,7 +193,7 @@ def pausing(row: Migration) -> None:
     found = went(row, StepName.PAUSE)
     name = row.pipeline.name
     held = {"source": "shop", "channel": "main", "in_flight": True, "holding": {"component": "sinks.out"}, "cursor": []}
-    Run.objects.filter(pk=found.old_run_id).update(observed={"queries": [held]})
+    Run.objects.filter(pipeline=row.pipeline).update(observed={"queries": [held]})
     LedgerBatchFactory.create(
         run=found.old_run, first_batch=2, state=LedgerState.PLANNED, ranges=[batch(name, START, START + 1_250)], read=0,
         delivered=0, done_at=None,

@@ -244,8 +244,8 @@ def put_back(
     *, pipeline: Pipeline, rows: Sequence[Mapping[str, Any]], identities: Collection[SourceIdentity] = ()
 ) -> None:
     """Set the positions that were written down (source, channel, topic, partition, offset), and begin a new lineage
-    from them; `identities`: the logs that they are offsets of, where those had changed. What the group tells of those that
-    are given up is no news. Call it in a transaction, for a pipeline at rest."""
+    from them; `identities`: the logs that they are offsets of, where those had changed. What the group tells of those
+    that are given up is no news. Call it in a transaction, for a pipeline at rest."""
     lineage = _last_lineage(pipeline)
     if identities:
         LogIdentity.objects.filter(pipeline=pipeline).delete()

@@ -2127,6 +2127,20 @@ export interface components {
             discarded: number;
         };
         /**
+         * DrainBody
+         * @description `on_timeout`: what becomes of an agent that does not end its batch in hand within the drain_timeout of its
+         *     definition: `abort`, it goes on and is asked again after ten minutes, or `stop`, the ladder of a stop begins.
+         */
+        DrainBody: {
+            /**
+             * On Timeout
+             * @default abort
+             */
+            on_timeout: components["schemas"]["DrainOnTimeout"];
+        };
+        /** @enum {string} */
+        DrainOnTimeout: "abort" | "stop";
+        /**
          * Draining
          * @description What a pause waits for, as far as it has been reported. `records`: of batches that are begun and not finished;
          *     so many may be delivered twice where the old run is killed instead. `rate`: records per second before the pause.
@@ -2560,7 +2574,9 @@ export interface components {
          * Host
          * @description A machine with a worker. LOST: not seen for 30 s; supervised: seen within 5 s. `agents` live there; `promised`
          *     and `memory_promised` (bytes) also count pipelines that are about to have one. `slots` and `memory_limit` bound
-         *     them. `drained_at`: since when it takes no new agents. `lease_epoch` grows when another supervisor takes the host.
+         *     them. `drained_at`: since when it takes no new agents; `drain_on_timeout`: whether an agent that is to leave and
+         *     does not end its batch in time goes on (`abort`) or is stopped. `lease_epoch` grows when another supervisor takes
+         *     the host.
          */
         Host: {
             /** Name */
@@ -2595,6 +2611,7 @@ export interface components {
             drained_at: string | null;
             /** Drained By */
             drained_by: string;
+            drain_on_timeout: components["schemas"]["OnTimeout"];
         };
         /**
          * HostDetail
@@ -2633,6 +2650,7 @@ export interface components {
             drained_at: string | null;
             /** Drained By */
             drained_by: string;
+            drain_on_timeout: components["schemas"]["OnTimeout"];
             /** Pipelines */
             pipelines: components["schemas"]["Guest"][];
         };
@@ -3386,6 +3404,15 @@ export interface components {
          * @description Every kind.
          */
         OfferedKinds: components["schemas"]["OfferedKind"][];
+        /**
+         * OnTimeout
+         * @description What follows where the batch in hand of a pause or of a drain has not ended by `drain_timeout`.
+         *
+         *     ABORT: the request is given up, and the pipeline goes on as it was. STAY: it stays where it is and reads nothing.
+         *     STOP: the drain becomes a stop, which climbs.
+         * @enum {string}
+         */
+        OnTimeout: "abort" | "stay" | "stop";
         /** @enum {string} */
         OpEnum: "add" | "remove" | "change";
         /**
@@ -3652,10 +3679,10 @@ export interface components {
              * On Timeout
              * @default abort
              */
-            on_timeout: components["schemas"]["PauseBodyOnTimeoutEnum"];
+            on_timeout: components["schemas"]["PauseOnTimeout"];
         };
         /** @enum {string} */
-        PauseBodyOnTimeoutEnum: "abort" | "stay";
+        PauseOnTimeout: "abort" | "stay";
         /**
          * Phase
          * @description What the supervisor observed of a pipeline.
@@ -4448,6 +4475,18 @@ export interface components {
             gone: number;
         };
         /**
+         * RestartBody
+         * @description `on_timeout`: what follows where the batch in hand does not end within the drain_timeout of the definition:
+         *     `abort`, the pipeline goes on as it was, or `stop`, the ladder of a stop begins.
+         */
+        RestartBody: {
+            /**
+             * On Timeout
+             * @default abort
+             */
+            on_timeout: components["schemas"]["DrainOnTimeout"];
+        };
+        /**
          * Revision
          * @description One immutable definition.
          */
@@ -5016,10 +5055,8 @@ export interface components {
              * On Timeout
              * @default stop
              */
-            on_timeout: components["schemas"]["StopBodyOnTimeoutEnum"];
+            on_timeout: components["schemas"]["DrainOnTimeout"];
         };
-        /** @enum {string} */
-        StopBodyOnTimeoutEnum: "stop" | "abort";
         /**
          * StopReason
          * @description Who or what ended the last run.
@@ -5996,7 +6033,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["ActionBody"];
+                "application/json": components["schemas"]["DrainBody"];
             };
         };
         responses: {
@@ -7478,7 +7515,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["ActionBody"];
+                "application/json": components["schemas"]["RestartBody"];
             };
         };
         responses: {

@@ -269,6 +269,9 @@ export function delivery(fields: Partial<WebhookDelivery> = {}): WebhookDelivery
     last_error: '',
     created_at: T0,
     ended_at: T0,
+    ...fields,
+  }
+}
 
 /** A planned migration to a new revision; nobody has approved it. */
 export function migration(fields: Partial<MigrationDetail> = {}): MigrationDetail {

@@ -12,9 +12,11 @@ from django.core.management import call_command
 from controlplane.shared.keyring import add_key
 from pipelines.domain.roles import Role
 from pipelines.domain.states import DesiredState, LetterState, Phase, RunOutcome, RunState
-from pipelines.models import Host, Pipeline, Run
-from pipelines.services import access, secrets
+from pipelines.domain.webhooks import DeliveryState, Reach
+from pipelines.models import Delivery, Host, Pipeline, Run
+from pipelines.services import access, secrets, webhooks
 from pipelines.services.audit import Actor
+from pipelines.services.webhooks import Wanted
 from tests.factories import (
     DeadLetterFactory,
     EventFactory,
@@ -54,6 +56,7 @@ def fill(count: int) -> str:
         shop()
         others(count - 1)
         secrets_of(Actor(user.username))
+        webhooks_of(Actor(user.username))
     return access.create_token(user=user, name="tests", expires=None)
 
 
@@ -67,6 +70,22 @@ def secrets_of(actor: Actor) -> None:
     add_key(settings.HEADGATE.key_file)
     for name in SECRETS:
         secrets.put(name=name, value="never shown", keyring=settings.HEADGATE.keyring(), actor=actor)
+
+
+def webhooks_of(actor: Actor) -> None:
+    """One that is well with deliveries of each kind, and one that was switched off by itself."""
+    reference = f"${{secret:{SECRETS[0]}}}"
+    url = f"https://ops.example.com/hooks/headgate/{LONG}?token={LONG}"
+    wanted = [Wanted(each, ["migration.*", "alert.*"], [reference], "Operations") for each in (url, url + "-2")]
+    well, gone = [webhooks.create(wanted=each, reach=Reach(), keyring=None, actor=actor) for each in wanted]
+    webhooks.switch_off(webhook=gone, reason="its server answers 410 Gone.")
+    for number, state in enumerate(DeliveryState):
+        event = EventFactory.create(kind="alert.opened", pipeline=Pipeline.objects.get(name="shop"))
+        failed = {"response_status": 503, "last_error": f"It answers 503: {LONG}"} if number == 3 else {}
+        Delivery.objects.create(
+            webhook=well, event=event, message_id=f"msg_{number}", state=state, attempts=number, created_at=now(),
+            next_attempt_at=now() if state == DeliveryState.WAITING else None, **failed,
+        )  # fmt: skip
 
 
 def shop() -> None:

@@ -16,6 +16,7 @@ PAGES = {
     "/events": "Events",
     "/hosts": "Hosts",
     "/secrets": "Secrets",
+    "/webhooks": "Webhooks",
     "/nowhere": "There is no such page",
     "/pipelines/nobody": "There is no pipeline named nobody",
     DEMO: "demo",
@@ -28,7 +29,10 @@ PAGES = {
     f"{DEMO}/definition": "demo",
     f"{DEMO}/edit": "New revision of demo",
 }
-ALIKE = {"/", "/events", "/hosts", "/secrets", f"{DEMO}/books", f"{DEMO}/runs", f"{DEMO}/events", f"{DEMO}/revisions"}
+ALIKE = {
+    "/", "/events", "/hosts", "/secrets", "/webhooks",
+    *(f"{DEMO}/{tab}" for tab in ("books", "runs", "events", "revisions")),
+}  # fmt: skip
 """Looked at with more on them than this stack has: test_page_with_content."""
 SCHEMES: list[Scheme] = ["light", "dark"]
 

@@ -24,6 +24,7 @@ SHOP = "/pipelines/shop"
 PAGES = {
     "/": "Pipelines",
     "/secrets": "Secrets",
+    "/webhooks?id=1": "Webhooks",
     "/events": "Events",
     "/hosts": "Hosts",
     SHOP: "shop",
@@ -33,7 +34,7 @@ PAGES = {
     f"{SHOP}/events": "shop",
     f"{SHOP}/revisions": "shop",
 }
-EMPTY = {"/": "Pipelines", "/secrets": "Secrets", "/events": "Events"}
+EMPTY = {"/": "Pipelines", "/secrets": "Secrets", "/webhooks": "Webhooks", "/events": "Events"}
 
 
 @contextmanager
@@ -86,12 +87,13 @@ def on_every_page(page: Page, pages: dict[str, str], look: Callable[[Page], list
 
 DIALOGS: dict[str, list[str]] = {
     "/secrets": ["Set a secret", "Replace shop-kafka", "Delete shop-kafka"],
+    "/webhooks": ["Add a webhook", "Change webhook 1", "Remove webhook 1"],
     f"{SHOP}/dead-letters": ["Replay all new", "Open the dead letter from orders-in/0@57"],
 }
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_axe_finds_nothing_in_dialogs_about_secrets_and_dead_letters(
+def test_axe_finds_nothing_in_dialogs_about_secrets_webhooks_and_dead_letters(
     browser: Browser, shop: Stack, scheme: Scheme
 ) -> None:
     with logged_in(browser, shop, "/", scheme) as page:
@@ -121,6 +123,7 @@ def test_what_a_row_offers_is_in_sight_on_a_small_window(browser: Browser, shop:
         for path, button in {
             "/": "Actions for clicks-3",
             "/secrets": f"Delete {content.LONG}",
+            "/webhooks": "Remove webhook 1",
             f"{SHOP}/dead-letters": "Open the dead letter from orders-in/0@57",
         }.items():
             page.goto(path)

@@ -338,6 +338,8 @@ export function migrationPlan(fields: Partial<MigrationPlan> = {}): MigrationPla
     skip: 0,
     replay: 0,
     moves: [],
+    translation: [],
+    sink_ends: [],
     rules: {
       window: 60,
       then: 'commit',

@@ -17,15 +17,7 @@ import { cannotAdminister, cannotSeeSecrets } from '@/domain/roles'
 import icon from '@/assets/icon.svg'
 import classes from './shell.module.css'
 
-type Place =
-  | '/'
-  | '/alerts'
-  | '/events'
-  | '/groups'
-  | '/hosts'
-  | '/migrations'
-  | '/secrets'
-  | '/webhooks'
+type Place = '/' | '/alerts' | '/events' | '/groups' | '/hosts' | '/migrations' | '/secrets' | '/webhooks'
 
 const PLACES = [
   { to: '/', label: 'Pipelines', icon: IconTopologyStar3, under: ['/pipelines/'] },

@@ -192,7 +192,8 @@ def pausing(row: Migration) -> None:
     """A batch of the old run is held by its sink."""
     found = went(row, StepName.PAUSE)
     name = row.pipeline.name
-    held = {"source": "shop", "channel": "main", "in_flight": True, "holding": {"component": "sinks.out"}, "cursor": []}
+    holding = {"component": "sinks.out", "cause": "The broker does not answer.", "attempts": 3, "since": 0.0}
+    held = {"source": "shop", "channel": "main", "in_flight": True, "holding": holding, "cursor": []}
     Run.objects.filter(pipeline=row.pipeline).update(observed={"queries": [held]})
     LedgerBatchFactory.create(
         run=found.old_run, first_batch=2, state=LedgerState.PLANNED, ranges=[batch(name, START, START + 1_250)], read=0,

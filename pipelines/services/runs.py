@@ -107,6 +107,7 @@ def _start_requested(pipeline: Pipeline) -> datetime | None:
     return asked.values_list("created_at", flat=True).first()
 
 
+@fenced
 def change_phase(
     pipeline: Pipeline, new: Phase, reason: str, message: str, run: Run | None, stop: StopReason | None = None
 ) -> None:

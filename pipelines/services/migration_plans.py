@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from controlplane.shared.errors import Conflict, Invalid
 from pipelines.domain.diff import diff
@@ -45,11 +46,18 @@ def read_spec(kind: MigrationKind, data: dict[str, Any]) -> Spec:
     try:
         return SPECS[kind].model_validate(data)
     except ValidationError as error:
-        findings = [
-            Finding(path=dotted(("spec", *each["loc"])), code=each["type"], message=f"{each['msg']}.")
-            for each in error.errors(include_url=False)
-        ]
+        findings = [_spec_finding(each) for each in error.errors(include_url=False)]
         raise Invalid("The spec of the migration is not valid.", code="spec_invalid", findings=findings) from None
+
+
+def _spec_finding(details: ErrorDetails) -> Finding:
+    """In the words of whoever refused it, with their suggestion where they had one."""
+    path = dotted(("spec", *(part for part in details["loc"] if part != "[key]")))
+    context = details.get("ctx", {})
+    if "suggestion" in context:
+        return Finding(path=path, code=details["type"], message=context["message"], suggestion=context["suggestion"])
+    words = str(context.get("error", details["msg"])).rstrip(".")
+    return Finding(path=path, code=details["type"], message=f"{words}.")
 
 
 @dataclass(frozen=True)

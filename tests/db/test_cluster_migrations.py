@@ -139,6 +139,17 @@ def test_what_cannot_move_is_found_without_asking_a_cluster(
     assert code in [each["code"] for each in made["findings"]]
 
 
+def test_a_spec_that_is_refused_says_at_which_key_and_what_to_do(ana: APIClient, read: Pipeline) -> None:
+    wrong = source_spec(topics={"orders-in": "a b"}, positions={"by": "mapping"})
+    body = {"pipeline": "orders", "kind": "cluster", "spec": wrong, "reason": "x"}
+    answer = post(ana, MIGRATIONS, body)
+    assert answer.status_code == 422
+    topic, mapping = answer.json()["findings"]
+    assert topic["path"] == "spec.topics.orders-in"
+    assert "at most 249 characters" in topic["suggestion"]
+    assert (mapping["path"], mapping["message"][:8]) == ("spec.positions", "topic is")
+
+
 def test_a_forbidden_client_option_is_found_like_in_any_definition(ana: APIClient, read: Pipeline) -> None:
     made = planned(ana, kind="cluster", spec=source_spec(to={**NEW, "options": {"sasl.jaas.config": "evil"}}))
     assert "forbidden_option" in [each["code"] for each in made["findings"]]

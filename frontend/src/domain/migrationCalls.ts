@@ -14,6 +14,7 @@ const FLAGS: Record<string, (spec: Record<string, unknown>) => string | null> = 
   revision: ({ revision }) => (revision ? `--revision ${String(revision)}` : '-f FILE'),
   host: ({ host }) => `--host ${String(host)}`,
   software: () => '--software',
+  cluster: () => '--cluster FILE',
   position: ({ to }) => `--to ${shellQuote(String(to))}`,
 }
 

@@ -5,12 +5,11 @@ import { type ComponentType, type ReactNode, useState } from 'react'
 import { keys } from '@/api/keys'
 import { createMigration, migrationsQuery } from '@/api/migrations'
 import { sessionQuery } from '@/api/session'
-import type { MigrationKind, PipelineDetail } from '@/api/types'
+import type { Finding, MigrationKind, PipelineDetail } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { FindingList } from '@/components/ui/Findings'
-import { Problem } from '@/api/problem'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { createMigrationCall } from '@/domain/migrationCalls'
 import { STAGES } from '@/domain/migrations'
@@ -19,14 +18,11 @@ import { DefinitionEditor } from '@/components/editor/DefinitionEditor'
 import { keepDraft, readDraft } from '@/components/editor/draft'
 import { notReady, useValidation } from '@/components/editor/useValidation'
 import { type Draft, EMPTY, missing, specOf } from './draft'
-import {
-  type FieldsProps,
-  HostFields,
-  JsonFields,
-  PositionFields,
-  SoftwareFields,
-  StoredFields,
-} from './fields'
+import { asDefinition, clusterMissing } from './cluster/draft'
+import { ClusterFields } from './cluster/ClusterFields'
+import { clusterPaths } from './cluster/paths'
+import { type FieldsProps, HostFields, PATHS, PositionFields, SoftwareFields, StoredFields } from './fields'
+import { findingsOf, unplaced } from './findings'
 import { RuleFields } from './RuleFields'
 import classes from '../migrations.module.css'
 
@@ -45,11 +41,10 @@ interface FormProps {
   unavailable: string | null
 }
 
-const FIELDS: Record<Exclude<MigrationKind, 'revision'>, ComponentType<FieldsProps>> = {
+const FIELDS: Record<Exclude<MigrationKind, 'revision' | 'cluster'>, ComponentType<FieldsProps>> = {
   host: HostFields,
   position: PositionFields,
   software: SoftwareFields,
-  cluster: JsonFields,
 }
 
 /** What is asked for, with a reason; planning it touches nothing. */
@@ -57,8 +52,10 @@ export function MigrationForm({ pipeline, kind, given, unavailable }: FormProps)
   const [draft, setDraft] = useState<Draft>(() => begin(pipeline, given))
   const [reason, setReason] = useState('')
   const change = (next: Partial<Draft>) => setDraft((old) => ({ ...old, ...next }))
-  const props = { pipeline, draft, onChange: change }
-  const send = (notYet: string | null) => (
+  const create = useCreate()
+  const found = findingsOf(create.error)
+  const props = { pipeline, draft, onChange: change, findings: found }
+  const send = (notYet: string | null, unseen: Finding[]) => (
     <Send
       pipeline={pipeline}
       kind={kind}
@@ -66,18 +63,35 @@ export function MigrationForm({ pipeline, kind, given, unavailable }: FormProps)
       reason={reason}
       onReason={setReason}
       onChange={change}
-      refused={unavailable ?? notYet ?? missing(kind, draft)}
+      refused={unavailable ?? missing(kind, draft) ?? notYet}
+      create={create}
+      findings={unseen}
     />
   )
-  if (unavailable !== null) return send(null)
-  if (kind === 'revision') return <RevisionForm {...props} send={send} />
+  if (unavailable !== null) return send(null, [])
+  if (kind === 'revision') return <RevisionForm {...props} send={(notYet) => send(notYet, found)} />
+  if (kind === 'cluster') return <ClusterForm {...props} send={send} />
   const Fields = FIELDS[kind]
   return (
     <>
       <Fields {...props} />
-      {send(null)}
+      {send(null, unplaced(found, PATHS[kind]))}
     </>
   )
+}
+
+function useCreate() {
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  return useMutation({
+    mutationFn: createMigration,
+    onSuccess: (made) => {
+      client.setQueryData(keys.migration(made.id), made)
+      void client.invalidateQueries({ queryKey: keys.anyMigration })
+      announce(`${STAGES[made.stage].word}: ${made.message}`)
+      void navigate({ to: '/migrations/$id/$step', params: { id: made.id, step: 'plan' } })
+    },
+  })
 }
 
 function begin(pipeline: PipelineDetail, { revision, host, to }: Given): Draft {
@@ -96,6 +110,7 @@ function RevisionForm({
   pipeline,
   draft,
   onChange,
+  findings,
   send,
 }: FieldsProps & { send: (notYet: string | null) => ReactNode }) {
   const state = useValidation(draft.text)
@@ -123,10 +138,29 @@ function RevisionForm({
         </DefinitionEditor>
       ) : (
         <>
-          <StoredFields pipeline={pipeline} draft={draft} onChange={onChange} />
+          <StoredFields pipeline={pipeline} draft={draft} onChange={onChange} findings={findings} />
           {send(null)}
         </>
       )}
+    </>
+  )
+}
+
+interface ClusterFormProps extends FieldsProps {
+  send: (notYet: string | null, unseen: Finding[]) => ReactNode
+}
+
+/** The definition that it would make is checked while it is written, as in the editor. */
+function ClusterForm({ pipeline, draft, onChange, findings, send }: ClusterFormProps) {
+  const { cluster } = draft
+  const text = clusterMissing(cluster) === null ? asDefinition(pipeline.definition, cluster) : ''
+  const state = useValidation(text)
+  const checked = text === '' ? [] : (state.validation?.findings ?? [])
+  const all = [...findings, ...checked.filter(({ severity }) => severity === 'error')]
+  return (
+    <>
+      <ClusterFields pipeline={pipeline} draft={draft} onChange={onChange} findings={all} />
+      {send(text === '' ? null : notReady(text, state), unplaced(all, clusterPaths(cluster)))}
     </>
   )
 }
@@ -139,24 +173,17 @@ interface SendProps {
   onReason: (reason: string) => void
   onChange: (change: Partial<Draft>) => void
   refused: string | null
+  create: ReturnType<typeof useCreate>
+  /** Those that no field shows. */
+  findings: Finding[]
 }
 
-function Send({ pipeline, kind, draft, reason, onReason, onChange, refused }: SendProps) {
-  const client = useQueryClient()
-  const navigate = useNavigate()
+function Send(props: SendProps) {
+  const { pipeline, kind, draft, reason, onReason, onChange, refused, create, findings } = props
   const readOnly = cannotWrite(useQuery(sessionQuery).data)
   const open = useInfiniteQuery(migrationsQuery({ pipeline: pipeline.name, state: 'open' })).data?.pages[0]
     ?.results[0]
   const body = { pipeline: pipeline.name, kind, spec: specOf(kind, draft), reason: reason.trim() }
-  const create = useMutation({
-    mutationFn: () => createMigration(body),
-    onSuccess: (made) => {
-      client.setQueryData(keys.migration(made.id), made)
-      void client.invalidateQueries({ queryKey: keys.anyMigration })
-      announce(`${STAGES[made.stage].word}: ${made.message}`)
-      void navigate({ to: '/migrations/$id/$step', params: { id: made.id, step: 'plan' } })
-    },
-  })
   const held = open ? `${open.created_by}'s migration of ${pipeline.name} is open; only one can be.` : null
   const unsaid = reason.trim() === '' ? 'Write a reason first; it stands in the audit and the report.' : null
   const why = readOnly ?? held ?? refused ?? unsaid
@@ -178,28 +205,20 @@ function Send({ pipeline, kind, draft, reason, onReason, onChange, refused }: Se
         onChange={(event) => onReason(event.currentTarget.value)}
       />
       <RuleFields draft={draft} onChange={onChange} />
-      {create.error && <Refused error={create.error} />}
+      {create.error && <ErrorNote error={create.error} />}
+      {findings.length > 0 && <FindingList findings={findings} />}
       <div className={classes.footer}>
         {why && <span className={classes.why}>{why}</span>}
         <ReasonButton
           variant={why ? 'default' : 'filled'}
           reason={why}
           loading={create.isPending}
-          onClick={() => create.mutate()}
+          onClick={() => create.mutate(body)}
         >
           Next: Plan it
         </ReasonButton>
       </div>
       <ShowCall call={createMigrationCall(body)} subject="Plan" />
     </div>
-  )
-}
-
-function Refused({ error }: { error: Error }) {
-  return (
-    <>
-      <ErrorNote error={error} />
-      {error instanceof Problem && error.findings.length > 0 && <FindingList findings={error.findings} />}
-    </>
   )
 }

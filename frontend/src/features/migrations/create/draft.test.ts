@@ -33,5 +33,5 @@ it('says what is missing', () => {
   expect(missing('revision', { ...EMPTY, from: 'stored' })).toBe('Choose a revision first.')
   expect(missing('host', EMPTY)).toBe('Choose a host first.')
   expect(missing('position', { ...EMPTY, to: '  ' })).toBe('Write where to go on first.')
-  expect(missing('cluster', { ...EMPTY, json: '[1' })).toBe('The spec is no JSON object.')
+  expect(missing('cluster', EMPTY)).toBe('Choose the source or the sink that moves first.')
 })

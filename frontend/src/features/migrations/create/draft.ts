@@ -1,5 +1,6 @@
 import type { MigrationKind, MigrationSpec } from '@/api/types'
 import type { GATES } from '@/domain/migrations'
+import { type ClusterDraft, clusterMissing, clusterSpec, EMPTY_CLUSTER } from './cluster/draft'
 
 /** What the form holds; which of it matters depends on the kind. */
 export interface Draft {
@@ -10,8 +11,7 @@ export interface Draft {
   host: string | null
   to: string
   source: string | null
-  /** The spec as JSON, of a kind that has no form of its own. */
-  json: string
+  cluster: ClusterDraft
   rules: Rules
   gates: (typeof GATES)[number][]
 }
@@ -44,7 +44,7 @@ export const EMPTY: Draft = {
   host: null,
   to: '',
   source: null,
-  json: '{}',
+  cluster: EMPTY_CLUSTER,
   rules: DEFAULT_RULES,
   gates: [],
 }
@@ -69,7 +69,7 @@ function ownOf(kind: MigrationKind, draft: Draft): MigrationSpec {
     case 'software':
       return {}
     case 'cluster':
-      return parsed(draft.json) ?? {}
+      return clusterSpec(draft.cluster)
   }
 }
 
@@ -80,23 +80,11 @@ function changedRules(rules: Rules): MigrationSpec {
   return changed.length > 0 ? { rules: Object.fromEntries(changed) } : {}
 }
 
-function parsed(json: string): MigrationSpec | null {
-  try {
-    const found: unknown = JSON.parse(json)
-    return typeof found === 'object' && found !== null && !Array.isArray(found)
-      ? (found as MigrationSpec)
-      : null
-  } catch {
-    return null
-  }
-}
-
 /** What is missing before it can be planned; null when nothing is. A text is judged by the server besides. */
 export function missing(kind: MigrationKind, draft: Draft): string | null {
   if (kind === 'revision' && draft.from === 'stored' && draft.revision === null)
     return 'Choose a revision first.'
   if (kind === 'host' && draft.host === null) return 'Choose a host first.'
   if (kind === 'position' && draft.to.trim() === '') return 'Write where to go on first.'
-  if (kind === 'cluster' && parsed(draft.json) === null) return 'The spec is no JSON object.'
-  return null
+  return kind === 'cluster' ? clusterMissing(draft.cluster) : null
 }

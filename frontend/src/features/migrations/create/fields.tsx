@@ -1,19 +1,30 @@
-import { Select, Textarea, TextInput } from '@mantine/core'
+import { Select, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { hostsQuery } from '@/api/hosts'
 import { revisionsQuery } from '@/api/revisions'
-import type { Host, PipelineDetail } from '@/api/types'
+import type { Finding, Host, PipelineDetail } from '@/api/types'
 import { Panel } from '@/components/ui/Panel'
 import type { Draft } from './draft'
+import { wordsAt } from './findings'
 import classes from '../migrations.module.css'
 
 export interface FieldsProps {
   pipeline: PipelineDetail
   draft: Draft
   onChange: (change: Partial<Draft>) => void
+  /** What the server finds wrong with it. */
+  findings: Finding[]
 }
 
-export function HostFields({ pipeline, draft, onChange }: FieldsProps) {
+/** Where the server finds fault with the fields of a kind; other findings stand in a list. */
+export const PATHS = {
+  revision: [],
+  host: ['spec.host'],
+  position: ['spec.to'],
+  software: [],
+}
+
+export function HostFields({ pipeline, draft, onChange, findings }: FieldsProps) {
   const { data: hosts = [] } = useQuery(hostsQuery)
   return (
     <Panel title="Which host" note={`it runs on ${pipeline.host ?? 'no host'} now`}>
@@ -23,6 +34,7 @@ export function HostFields({ pipeline, draft, onChange }: FieldsProps) {
         placeholder="Choose a host"
         data={hosts.map((host) => ({ value: host.name, label: describe(host, pipeline) }))}
         value={draft.host}
+        error={wordsAt(findings, PATHS.host)}
         onChange={(host) => onChange({ host })}
         maw={420}
       />
@@ -39,7 +51,7 @@ function describe(host: Host, pipeline: PipelineDetail): string {
   return notes.length > 0 ? `${host.name} (${notes.join(', ')})` : host.name
 }
 
-export function PositionFields({ pipeline, draft, onChange }: FieldsProps) {
+export function PositionFields({ pipeline, draft, onChange, findings }: FieldsProps) {
   const sources = Object.keys((pipeline.definition.sources as object | undefined) ?? {})
   return (
     <Panel title="Where to go on" note="the host counts what that skips and reads again">
@@ -48,6 +60,7 @@ export function PositionFields({ pipeline, draft, onChange }: FieldsProps) {
           label="Go on at"
           description="earliest, latest, ledger, group, timestamp=-30m, timestamp=2026-11-21T12:00:00Z, or offsets=TOPIC/PARTITION:OFFSET,…"
           value={draft.to}
+          error={wordsAt(findings, PATHS.position)}
           onChange={(event) => onChange({ to: event.currentTarget.value })}
           autoComplete="off"
           spellCheck={false}
@@ -76,24 +89,6 @@ export function SoftwareFields({ pipeline }: FieldsProps) {
         {host && ` (version ${host.version})`}; the definition stays the same. Install the new software there
         first.
       </p>
-    </Panel>
-  )
-}
-
-/** Of a kind that has no form of its own. */
-export function JsonFields({ draft, onChange }: FieldsProps) {
-  return (
-    <Panel title="What changes" note="the spec of this kind, as the documentation describes it">
-      <Textarea
-        label="Spec"
-        description="JSON"
-        value={draft.json}
-        onChange={(event) => onChange({ json: event.currentTarget.value })}
-        autosize
-        minRows={8}
-        spellCheck={false}
-        className="mono"
-      />
     </Panel>
   )
 }

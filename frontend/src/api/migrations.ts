@@ -82,6 +82,9 @@ export interface EvidencePlace {
   started_at: number | null
   gap: number | null
   overlap: number | null
+  /** Of a source that moved to another cluster: its topic before, and where it was to go on. */
+  old_topic?: string
+  translated?: number | null
 }
 
 /** The sealed document (`headgate/migration-evidence/v1`), as far as the page shows it. OpenAPI calls it an object. */

@@ -49,6 +49,7 @@ export type Operation = Schemas['Operation']
 export type OperationKind = Schemas['OperationKind']
 /** Operations that a button of the pipeline asks for; a replay is asked for with its letters, or its range. */
 export type ActionKind = Exclude<OperationKind, 'replay' | 'replay_range'>
+export type PartitionTranslation = Schemas['PartitionTranslation']
 export type Phase = Schemas['Phase']
 export type Pipeline = Schemas['Pipeline']
 export type PipelineDetail = Schemas['PipelineDetail']
@@ -71,6 +72,7 @@ export type Run = Schemas['Run']
 export type Secret = Schemas['Secret']
 export type SeriesPoint = Omit<Schemas['Point'], 'records_per_second'> & { records_per_second: number | null }
 export type Session = Schemas['Session']
+export type SinkEnd = Schemas['SinkEnd']
 export type SinkGroup = Schemas['Group']
 export type Step = Schemas['Step']
 export type Stacks = Schemas['Stacks']

@@ -1,4 +1,10 @@
-import type { ComponentState, MigrationDetail, MigrationStep } from '@/api/types'
+import type {
+  ComponentState,
+  MigrationDetail,
+  MigrationStep,
+  PartitionTranslation,
+  SinkEnd,
+} from '@/api/types'
 
 /** What the engine wrote down of each step; REST hands it over as it is, so its shape is told here. */
 
@@ -51,6 +57,8 @@ export interface Snapshot {
   books: Record<string, number>
   digest: string
   at: string
+  /** Of a source that moves to another cluster: at the exact stop. */
+  translation?: PartitionTranslation[]
 }
 
 function evidenceOf<T>(steps: MigrationStep[], name: MigrationStep['name']): T | null {
@@ -65,6 +73,10 @@ export const proofOf = ({ steps }: MigrationDetail): ProofCheck[] =>
 
 export const observedOf = ({ steps, observed }: MigrationDetail): Observed | null =>
   (observed as Observed | null) ?? evidenceOf<Observed>(steps, 'observe')
+
+/** Where a sink's topics ended on the other cluster when the pause was proven. */
+export const sinkEndsOf = ({ steps }: MigrationDetail): SinkEnd[] =>
+  evidenceOf<{ ends: SinkEnd[] }>(steps, 'note_sink_ends')?.ends ?? []
 
 /** What was written down between the proof and the first change; null before. */
 export function snapshotOf({ snapshot }: MigrationDetail): Snapshot | null {

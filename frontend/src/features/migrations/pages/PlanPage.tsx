@@ -14,6 +14,8 @@ import { CONSEQUENCES, STAGES } from '@/domain/migrations'
 import { count, duration } from '@/lib/format'
 import { ConsequenceBadge } from '@/components/migrations/ConsequenceBadge'
 import { DeedButton } from '../DeedButton'
+import { SinkEnds, Translation } from '../Translation'
+import { moves, summary } from '../translations'
 import { useDeed } from '../useMigration'
 import classes from '../migrations.module.css'
 import type { StepProps } from './props'
@@ -37,6 +39,7 @@ export function PlanPage({ migration, readOnly }: StepProps) {
               <Moves moves={plan.moves} />
             </Panel>
           )}
+          <Elsewhere migration={migration} plan={plan} />
           <Steps plan={plan} />
         </>
       ) : (
@@ -149,6 +152,39 @@ function Figures({ plan }: { plan: MigrationPlan }) {
           </dd>
         </div>
       </dl>
+    </Panel>
+  )
+}
+
+/** Of a move to another cluster: where each partition goes on, or where a sink's topics end. */
+function Elsewhere({ migration, plan }: { migration: StepProps['migration']; plan: MigrationPlan }) {
+  const what = moves(migration)
+  const { translation, sink_ends } = plan
+  if (what === null) return null
+  if (translation.length + sink_ends.length === 0)
+    return (
+      <Panel title="On the other cluster">
+        <Empty
+          title={isCounting(plan) ? 'The host is looking at both clusters' : 'Nothing is known of it yet'}
+        >
+          {isCounting(plan) ? 'The plan is made again until it has.' : 'The findings above say why.'}
+        </Empty>
+      </Panel>
+    )
+  return what === 'source' ? (
+    <Panel title="Positions on the other cluster" note={summary(translation)} flush>
+      <Translation rows={translation} />
+      <p className={classes.under}>
+        Translated once more after the proven pause, at the exact stop, before the old run is ended.
+      </p>
+    </Panel>
+  ) : (
+    <Panel
+      title="The sink's topics on the other cluster"
+      note="before its first record is written there"
+      flush
+    >
+      <SinkEnds ends={sink_ends} />
     </Panel>
   )
 }

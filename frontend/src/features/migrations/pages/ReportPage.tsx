@@ -122,7 +122,12 @@ function Positions({ evidence: { content } }: { evidence: Evidence }) {
           {content.positions.map((row) => (
             <tr key={`${row.source} ${row.channel} ${row.topic} ${row.partition}`}>
               <th scope="row">
-                {row.topic}/{row.partition}
+                {row.old_topic ?? row.topic}/{row.partition}
+                {row.translated != null && (
+                  <div className="dim">
+                    there {row.topic}, at {count(row.translated)}
+                  </div>
+                )}
                 <div className="dim">
                   <SourceToChannel source={row.source} channel={row.channel} />
                 </div>

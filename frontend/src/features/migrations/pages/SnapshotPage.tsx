@@ -6,7 +6,9 @@ import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { count, NONE } from '@/lib/format'
 import { EnginePage } from '../EngineSteps'
-import { snapshotOf, type Snapshot } from '../evidence'
+import { sinkEndsOf, snapshotOf, type Snapshot } from '../evidence'
+import { SinkEnds, Translation } from '../Translation'
+import { summary } from '../translations'
 import classes from '../migrations.module.css'
 import type { StepProps } from './props'
 
@@ -19,6 +21,7 @@ export function SnapshotPage(props: StepProps) {
         <>
           <Facts snapshot={snapshot} />
           <Positions snapshot={snapshot} />
+          <Elsewhere migration={props.migration} snapshot={snapshot} />
         </>
       ) : (
         <Panel title="Snapshot">
@@ -26,6 +29,26 @@ export function SnapshotPage(props: StepProps) {
         </Panel>
       )}
     </EnginePage>
+  )
+}
+
+/** Of a move to another cluster, at the exact stop. */
+function Elsewhere({ migration, snapshot }: { migration: StepProps['migration']; snapshot: Snapshot }) {
+  const { translation = [] } = snapshot
+  const ends = sinkEndsOf(migration)
+  return (
+    <>
+      {translation.length > 0 && (
+        <Panel title="Positions on the other cluster" note={summary(translation)} flush>
+          <Translation rows={translation} />
+        </Panel>
+      )}
+      {ends.length > 0 && (
+        <Panel title="The sink's topics on the other cluster" flush>
+          <SinkEnds ends={ends} />
+        </Panel>
+      )}
+    </>
   )
 }
 

@@ -404,6 +404,7 @@ FAULTS = [
         f"{_MIGRATIONS}::test_the_other_host_takes_a_migration_over_whose_runner_is_silent",
         f"{_MIGRATIONS}::test_whatever_happens_one_configuration_owns_the_pipeline_and_every_migration_ends",
         "chaos/test_migrations.py::test_a_revision_is_changed_and_taken_back_under_load",
+        "chaos/test_cluster_migrations.py::test_a_source_moves_by_a_mirrors_mapping_is_taken_back_and_moves_by_time",
     ),
     _fault(
         62,

@@ -1,0 +1,92 @@
+"""A source moves between two clusters with other offsets, under load: exactly what was announced comes twice."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controlplane.devstack import topics
+from controlplane.devstack.books import read_back
+from controlplane.devstack.demo import PARTITIONS
+from controlplane.devstack.kafka import running_kafka
+from controlplane.devstack.records import is_noise, number_of
+from tests.chaos.installation import Installation, wait_for
+from tests.chaos.mirror import SYNCS, mirrored
+from tests.chaos.stream import MOVING_WITHIN, Stream, streaming
+from workers.agent import kafka_windows
+from workers.agent.kafka import Cluster
+
+ENDED = {"COMMITTED", "ROLLED_BACK", "ABORTED", "NEEDS_ATTENTION"}
+ENDED_WITHIN = 240.0
+COUNTED_WITHIN = 60.0
+
+
+def move(stream: Stream, servers: str, positions: dict[str, Any], rollback_at: str = "") -> dict[str, Any]:
+    """Move the source; returns the evidence."""
+    api = stream.installation.api
+    spec = {
+        "source": "orders", "to": {"bootstrap_servers": servers}, "positions": positions,
+        "rules": {"window": 600 if rollback_at else 3, "band": 0.05},
+    }  # fmt: skip
+    body = {"pipeline": stream.demo.name, "kind": "cluster", "spec": spec, "reason": "another cluster"}
+    made = api.post("/migrations", body)
+    address, deadline = f"/migrations/{made['id']}", time.monotonic() + COUNTED_WITHIN
+    while [each["code"] for each in made["findings"]] == ["COUNTING"] and time.monotonic() < deadline:
+        time.sleep(0.2)
+        made = api.post(f"{address}/plan", {})
+    assert made["stage"] == "PLANNED", made["findings"]
+    named = {"hash": made["plan_hash"]}
+    api.post(f"{address}/approve", named)
+    api.post(f"{address}/advance", named)
+    if rollback_at:
+        wait_for(lambda: api.get(address)["stage"] in {rollback_at, *ENDED}, ENDED_WITHIN, rollback_at)
+        stream.goes_on(stream.read)
+        api.post(f"{address}/rollback", {"reason": "it was only a trial"})
+    wait_for(lambda: api.get(address)["stage"] in ENDED, ENDED_WITHIN, f"the migration ends: {api.get(address)}")
+    found: dict[str, Any] = api.get(f"{address}/evidence")["content"]
+    assert found["stage"] == ("ROLLED_BACK" if rollback_at else "COMMITTED"), found
+    return found
+
+
+def repeated(servers: str, topic: str, rows: list[dict[str, Any]]) -> int:
+    """Records of the announced ones that the pipeline delivers."""
+    ranges = {(topic, row["partition"]): (row["translated"], row["translated"] + row["replay"]) for row in rows}
+    messages = kafka_windows.messages(Cluster.of(servers, {}), ranges)
+    return sum(not is_noise(number_of(message.value() or b"")) for message in messages)
+
+
+def test_a_source_moves_by_a_mirrors_mapping_is_taken_back_and_moves_by_time(
+    installation: Installation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = installation.servers
+    mapping = {"by": "mapping", "topic": SYNCS}
+    with running_kafka(tmp_path / "there") as there, streaming(installation, name="moving", rate=1000.0) as stream:
+        with mirrored(stream.demo.source, here, there, PARTITIONS):
+            back = move(stream, there, mapping, rollback_at="VERIFYING")
+            assert [row["translated"] != row["stopped_at"] for row in back["positions"]] == [True] * PARTITIONS
+            stream.goes_on(stream.read)
+            exact = move(stream, there, mapping)
+            assert all(row["exact"] and row["evidence"]["proof"] == "records" for row in exact["positions"])
+            assert (exact["gap"], exact["overlap"], exact["announced"]) == (0, 0, {"skip": 0, "replay": 0})
+            assert len(exact["positions"]) == PARTITIONS
+            stream.goes_on(stream.read)
+            by_time = move(stream, here, {"by": "timestamp"})
+        again = by_time["announced"]["replay"]
+        assert (by_time["gap"], by_time["overlap"]) == (0, again)
+        assert again >= PARTITIONS
+        twice = repeated(here, stream.demo.source, by_time["positions"])
+        stream.goes_on(stream.read)
+        stream.producer.stop()
+        produced = stream.produced
+        wait_for(lambda: stream.read >= produced + again, MOVING_WITHIN, "the last record is read")
+        stream.act("stop", drain=True)
+        sink = read_back(topics.read_all(here, stream.demo.sink), produced)
+        with capsys.disabled():
+            pauses = [each["pause"]["seen"] for each in (back, exact, by_time)]
+            print(f"\n{produced} records; pauses as the data saw them {pauses} s; {again} announced, {twice} delivered")
+        assert (sink.missing, sink.foreign, sink.duplicates) == (0, 0, twice)
+        books = stream.books
+        assert (books["read"], books["gaps"], books["overlaps"], books["balanced"]) == (produced + again, 0, 0, True)

@@ -14,7 +14,7 @@ from playwright.sync_api import TimeoutError as TookTooLong
 
 from controlplane.devstack.child import Service, running
 from tests.e2e.conftest import Stack
-from tests.e2e.page import in_every_look, logged_in, violations
+from tests.e2e.page import in_every_look, logged_in, violations, wait_until
 from tests.e2e.test_page_accessibility import settle
 from tests.e2e.test_page_with_content import fill, filled, right_edge, web_environment
 
@@ -192,7 +192,7 @@ def test_a_host_says_what_is_tied_to_it_and_is_drained_and_taken_back(browser: B
         expect(page.get_by_role("dialog")).to_have_count(0)
         page.set_viewport_size({"width": SMALL, "height": 900})
         drain = page.get_by_role("button", name="Drain alpha", exact=True)
-        assert right_edge(drain) <= SMALL
+        wait_until(page, lambda: right_edge(drain) <= SMALL, "the table follows the window")
         drain.click()
         assert seen(page) == []
         page.get_by_role("dialog", name="Drain alpha?").get_by_role("button", name="Drain", exact=True).click()

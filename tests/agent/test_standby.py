@@ -65,6 +65,7 @@ def test_a_promoted_standby_goes_on_to_the_record(
     standby.obey(Command.STANDBY)
     standby.order(Command.RUN)  # an order that it has no right to obey yet
     old.wait_delivered(3 * RATE)
+    assert "will be slower" not in standby.log
     status = standby.status
     assert status is not None
     assert status.phase is AgentPhase.STANDBY

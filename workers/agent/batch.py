@@ -22,7 +22,7 @@ from workers.agent.event import ORIGIN
 from workers.agent.quarantine import is_marked
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _COUNTS_TIMEOUT = 30.0
 _EVENT = ("key", "body", "headers", *ORIGIN)
@@ -190,6 +190,11 @@ class Attempt:
     def written(self, columns: Sequence[Column]) -> DataFrame:
         """The same in the sink's own columns, with others that it has to pass over."""
         return self._judgement.written(self._batch.frame, self._counted, columns)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session; to ask `events` for it would count them."""
+        return self._batch.frame.sparkSession
 
     def refuse(self, refusals: list[Refusal]) -> None:
         """Events that the sink refused for good: they become dead letters instead of delivered."""

@@ -105,7 +105,7 @@ class Builder(SinkBuilder):
     def warm_up(self, attempt: Attempt) -> None:
         """Without a record Spark makes no producer, so one is made that sends nothing."""
         self.write(attempt)
-        jvm = attempt.events.sparkSession.sparkContext._jvm
+        jvm = attempt.spark.sparkContext._jvm
         settings = jvm.java.util.HashMap()  # type: ignore[union-attr]
         for name, value in self._options().items():
             if name.startswith(_CLIENT):

@@ -7,16 +7,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, cast
 
+from controlplane.devstack.child import Child, running
 from controlplane.devstack.client import Api
 from controlplane.devstack.interrupt import Interrupt
 from controlplane.devstack.kafka import bootstrap_servers
 from controlplane.devstack.ports import free_port
-from controlplane.devstack.services import web_url
+from controlplane.devstack.redis import redis_url
+from controlplane.devstack.services import web_url, worker_service
 from pipelines.domain.protocol import ProcessIdentity
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -26,7 +29,8 @@ STOPPED_WITHIN = 120.0
 
 @dataclass(frozen=True)
 class Installation:
-    """The running stack. `state` is its state directory, `servers` its broker, `token` an administrator's."""
+    """The running stack. `state` is its state directory, `servers` its broker, `token` an administrator's,
+    `environment` what a process of another host needs to work with it."""
 
     state: Path
     api: Api
@@ -34,6 +38,7 @@ class Installation:
     log: Path
     url: str
     token: str
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def kill(self, service: str) -> int:
         """SIGKILL a service of the stack; returns its pid."""
@@ -52,12 +57,12 @@ def wait_for(condition: Callable[[], object], within: float, what: str) -> None:
 
 
 @contextmanager
-def installed(directory: Path) -> Iterator[Installation]:
-    """Start the stack, create a token, and stop everything at the end, in order."""
+def installed(directory: Path, **more: str) -> Iterator[Installation]:
+    """Start the stack, with `more` variables, create a token, and stop everything at the end, in order."""
     web, redis, kafka = free_port(), free_port(), free_port()
     state, log = directory / "state", directory / "up.log"
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("HEADGATE_", "DJANGO_"))}
-    environment |= {"HEADGATE_STATE": str(state), "HEADGATE_HOST": "chaos", "PYTHONUNBUFFERED": "1"}
+    environment |= {"HEADGATE_STATE": str(state), "HEADGATE_HOST": "chaos", "PYTHONUNBUFFERED": "1", **more}
     if "HEADGATE_CACHE" in os.environ:
         environment["HEADGATE_CACHE"] = os.environ["HEADGATE_CACHE"]
     ports = ["--web-port", str(web), "--redis-port", str(redis), "--kafka-port", str(kafka)]
@@ -74,12 +79,36 @@ def installed(directory: Path) -> Iterator[Installation]:
             [sys.executable, "manage.py", "create_token", "admin"],
             cwd=PROJECT, env=environment, check=True, capture_output=True, text=True,
         ).stdout.strip().splitlines()[-1]  # fmt: skip
-        yield Installation(
-            state, Api(web_url(web), token, Interrupt()), bootstrap_servers(kafka), log, web_url(web), token
-        )
+        shared = {
+            "DJANGO_SETTINGS_MODULE": "controlplane.settings",
+            "HEADGATE_DATABASE_URL": f"sqlite:///{state / 'headgate.sqlite3'}", "HEADGATE_REDIS_URL": redis_url(redis),
+            "HEADGATE_SECRET_KEY_FILE": str(state / "secret_store.keys"), **more,
+        }  # fmt: skip
+        api = Api(web_url(web), token, Interrupt())
+        yield Installation(state, api, bootstrap_servers(kafka), log, web_url(web), token, shared)
     finally:
         stack.terminate()
         try:
             stack.wait(STOPPED_WITHIN)
         finally:
             stack.kill()
+
+
+@contextmanager
+def another_host(installation: Installation, directory: Path, name: str) -> Iterator[Child]:
+    """The worker of a second host, with a state directory of its own. Its pipelines are stopped before it ends."""
+    api = installation.api
+
+    def supervised() -> bool:
+        hosts = cast("list[dict[str, Any]]", api.get("/hosts"))
+        return any(host["name"] == name and host["supervised"] for host in hosts)
+
+    environment = {**installation.environment, "HEADGATE_HOST": name, "HEADGATE_STATE": str(directory / "state")}
+    directory.mkdir(parents=True, exist_ok=True)
+    with running(worker_service(host=name, env=environment, is_ready=supervised), directory / "worker.log") as worker:
+        try:
+            yield worker
+        finally:
+            for pipeline in api.get(f"/pipelines?host={name}&limit=200")["results"]:
+                if pipeline["desired_state"] != "STOPPED":
+                    api.act(pipeline["name"], "stop", timeout=STOPPED_WITHIN, drain=False)

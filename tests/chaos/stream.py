@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,11 +45,15 @@ class Watch(threading.Thread):
     def __hash__(self) -> int:
         return id(self)
 
+    def alive(self) -> set[str]:
+        """Run tokens of the pipeline that living processes carry."""
+        launches = (Launch.load(path) for path in self.runs.glob(f"*/{LAUNCH}"))
+        ours = {launch.token for launch in launches if launch is not None}
+        return ours & set(self._processes.holders())
+
     def run(self) -> None:
         while not self._over.wait(LOOK_EVERY):
-            launches = (Launch.load(path) for path in self.runs.glob(f"*/{LAUNCH}"))
-            ours = {launch.token for launch in launches if launch is not None}
-            alive = ours & set(self._processes.holders())
+            alive = self.alive()
             self.looks += 1
             self.seen |= alive
             if len(alive) > 1:
@@ -151,12 +155,21 @@ def kill(pid: int) -> None:
 
 @contextmanager
 def streaming(
-    installation: Installation, name: str = "stream", rate: float = RATE, batch: int = 2000
+    installation: Installation,
+    name: str = "stream",
+    rate: float = RATE,
+    batch: int = 2000,
+    interceptors: Sequence[dict[str, Any]] = (),
+    every_ms: int | None = None,
 ) -> Iterator[Stream]:
-    """Start the pipeline and its producer; both are stopped at the end."""
+    """Start the pipeline, with more interceptors and a batch in so many ms, and its producer; the producer is stopped
+    at the end."""
     demo = Demo(name, installation.servers, batch)
     demo.create_topics()
-    installation.api.post("/pipelines", {"definition": demo.definition()})
+    definition = demo.definition()
+    definition["sources"]["orders"]["interceptors"] += interceptors
+    definition["delivery"]["trigger_interval_ms"] = every_ms or definition["delivery"]["trigger_interval_ms"]
+    installation.api.post("/pipelines", {"definition": definition})
     watch = Watch(installation.state / "runs" / demo.name)
     watch.start()
     producer = Child(demo.producer(rate=rate), output=subprocess.DEVNULL)

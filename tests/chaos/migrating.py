@@ -1,0 +1,97 @@
+"""Migrations as a person with a token carries them out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from controlplane.devstack.client import Api
+from controlplane.devstack.demo import Demo
+from tests.chaos.installation import wait_for
+
+STUCK = "NEEDS_ATTENTION"
+ENDED = {"COMMITTED", "ROLLED_BACK", "ABORTED", STUCK}
+ENDED_WITHIN = 240.0
+COUNTED_WITHIN = 60.0
+"""Seconds in which the host has looked at the logs that a plan needs."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A migration that was asked for."""
+
+    api: Api
+    id: str
+
+    @property
+    def address(self) -> str:
+        return f"/migrations/{self.id}"
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        return self.api.get(self.address)
+
+    @property
+    def stage(self) -> str:
+        return str(self.shown["stage"])
+
+    @property
+    def evidence(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.api.get(f"{self.address}/evidence")["content"]
+        return found
+
+    def begin(self) -> Trial:
+        """Approve the plan that is there and begin it."""
+        named = {"hash": self.shown["plan_hash"]}
+        self.api.post(f"{self.address}/approve", named)
+        self.api.post(f"{self.address}/advance", named)
+        return self
+
+    def reaches(self, stage: str) -> Trial:
+        """Wait until it is at a stage, or over."""
+        wait_for(lambda: self.stage in {stage, *ENDED}, ENDED_WITHIN, f"{stage}: {self.shown}")
+        return self
+
+    def waits_before(self, stage: str) -> Trial:
+        """Wait until a person is asked at a gate."""
+        wait_for(lambda: self._waits() == stage or self.stage in ENDED, ENDED_WITHIN, f"the gate before {stage}")
+        assert self._waits() == stage, self.shown
+        return self
+
+    def _waits(self) -> str | None:
+        waits: str | None = self.shown["waits_for"]
+        return waits
+
+    def roll_back(self) -> Trial:
+        self.api.post(f"{self.address}/rollback", {"reason": "it was only a trial"})
+        return self
+
+    def ends(self) -> dict[str, Any]:
+        """Wait for its end; returns it."""
+        wait_for(lambda: self.stage in ENDED, ENDED_WITHIN, f"the migration ends: {self.shown}")
+        return self.shown
+
+
+def asked(api: Api, pipeline: str, kind: str, spec: dict[str, Any], reason: str = "a trial") -> Trial:
+    """Ask for a migration; its plan is made and has no blockers."""
+    made = api.post("/migrations", {"pipeline": pipeline, "kind": kind, "spec": spec, "reason": reason})
+    deadline = time.monotonic() + COUNTED_WITHIN
+    while [each["code"] for each in made["findings"]] == ["COUNTING"] and time.monotonic() < deadline:
+        time.sleep(0.2)
+        made = api.post(f"/migrations/{made['id']}/plan", {})
+    assert made["stage"] == "PLANNED", made["findings"]
+    return Trial(api, made["id"])
+
+
+def stamped(demo: Demo, release: str) -> dict[str, Any]:
+    """Its definition with one more interceptor."""
+    found = demo.definition()
+    found["sources"]["orders"]["interceptors"].append({"type": "static", "key": "release", "value": release})
+    return found
+
+
+def told(migration: dict[str, Any], evidence: dict[str, Any]) -> str:
+    """Its end, its pause and the time of each step, for whoever watches the test."""
+    seconds = {step["step"]: step["seconds"] for step in evidence["steps"]}
+    return f"{migration['stage']}: pause as the data saw it {migration['pause_seconds']} s, steps {seconds}"

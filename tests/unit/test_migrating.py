@@ -339,7 +339,7 @@ def test_what_cannot_get_better_is_taken_back_at_once(now: Sample, rule: str) ->
     ("now", "rule"),
     [
         (Sample(rate=100, lag=5000), "lag"),
-        (Sample(rate=10, lag=10), "rate"),
+        (Sample(rate=10, lag=11), "rate"),
         (Sample(rate=100, lag=10, dead_letters=1), "dead_letters"),
         (Sample(rate=100, lag=10, held="sinks.out"), "held"),
     ],
@@ -354,7 +354,8 @@ def test_what_may_get_better_has_the_whole_window(now: Sample, rule: str) -> Non
 
 
 def test_a_slow_source_without_lag_is_no_breach() -> None:
-    assert observe(ObservationRules(window=0), WELL, Sample(rate=0.0, lag=0), seconds=0).conclusion is Conclusion.COMMIT
+    for idle in (Sample(rate=0.0, lag=0), Sample(rate=1.0, lag=10)):
+        assert observe(ObservationRules(window=0), WELL, idle, seconds=0).conclusion is Conclusion.COMMIT
 
 
 # choices

@@ -22,9 +22,9 @@ class Conclusion(StrEnum):
 
 class ObservationRules(Frozen):
     """`window`: seconds of observation. `then`: what follows when all is well at its end, `otherwise`: when something
-    is not. `band`: the least share of the rate of before, while there is lag. `dead_letters`: so many more than in the
-    same time before are no fault. `lag_slack`: records by which the lag may be larger than before at the end.
-    `crashes`: so many restarts of the new run are no fault."""
+    is not. `band`: the least share of the rate of before, while it lags further behind than before; else the source
+    gives no more. `dead_letters`: so many more than in the same time before are no fault. `lag_slack`: records by which
+    the lag may be larger than before at the end. `crashes`: so many restarts of the new run are no fault."""
 
     window: float = Field(default=DEFAULT_WINDOW, ge=0, le=86_400)
     then: Conclusion = Conclusion.COMMIT
@@ -109,7 +109,7 @@ def _fatal(rules: ObservationRules, now: Sample, repeats: int, skips: int) -> li
 
 def _settled(rules: ObservationRules, before: Sample, now: Sample) -> list[Check]:
     limit = (before.lag or 0) + rules.lag_slack
-    behind = (now.lag or 0) > 0
+    behind = (now.lag or 0) > (before.lag or 0)
     floor = (before.rate or 0.0) * rules.band
     return [
         Check(
@@ -118,7 +118,7 @@ def _settled(rules: ObservationRules, before: Sample, now: Sample) -> list[Check
         ),
         Check(
             name="rate", holds=not behind or now.rate is None or now.rate >= floor, before=before.rate, after=now.rate,
-            words=f"While there is lag, at least {floor:.0f} records/s.",
+            words=f"While it lags further behind than before, at least {floor:.0f} records/s.",
         ),
         Check(
             name="dead_letters", holds=now.dead_letters <= before.dead_letters + rules.dead_letters,

@@ -6,11 +6,13 @@ import sys
 from types import FrameType, SimpleNamespace
 from typing import Any
 
+import pytest
+
 from pipelines.domain.journal import Done
 from pipelines.domain.ledger import Counts
 from pipelines.domain.positions import PartitionRange
 from pipelines.domain.protocol import Holding, QueryStatus
-from workers.agent.books import ChannelBooks
+from workers.agent.books import ChannelBooks, Progress
 
 KEY = ("orders", 0)
 
@@ -41,3 +43,18 @@ def test_a_status_never_shows_a_position_before_its_records_or_records_that_are_
     assert (seen[0].lag, seen[0].delivered, seen[-1].lag, seen[-1].delivered) == (10, 0, 0, 10)
     assert [each for each in seen if each.lag == 0 and each.delivered != 10] == []
     assert [each for each in seen if each.delivered == 10 and each.holding is not None] == []
+
+
+def test_after_a_silence_records_per_second_count_from_the_batch_that_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("workers.agent.books.time", SimpleNamespace(monotonic=lambda: now[0]))
+    progress = Progress()
+    for silence in (30.0, 600.0):
+        now[0] += silence
+        read = progress.counts.read
+        for _ in range(4):
+            progress.begin()
+            now[0] += 0.5
+            progress.counts = progress.counts + Counts(read=500, delivered=500)
+            progress.recent.append((now[0], progress.counts.read))
+        assert (progress.counts.read - read, progress.rate()) == (2000, 1000.0)

@@ -52,6 +52,11 @@ class Progress:
     holding: Holding | None = None
     recent: deque[tuple[float, int]] = field(default_factory=lambda: deque([(time.monotonic(), 0)]))
 
+    def begin(self) -> None:
+        """A batch begins. After a silence, as of a standby or a pause, records per second count from here."""
+        if time.monotonic() - self.recent[-1][0] > _RATE_WINDOW:
+            self.recent = deque([(time.monotonic(), self.counts.read)])
+
     def rate(self) -> float:
         """Records read per second over the last few seconds."""
         now = time.monotonic()
@@ -110,6 +115,7 @@ class ChannelBooks:
     def deliver(self, frame: DataFrame, number: int, ends: Offsets) -> None:
         """Plan a batch, deliver it, keep its dead letters, and write that it is done."""
         started = time.monotonic()
+        self.progress.begin()
         self._journal_added_partitions(ends)
         planned = self._plan(number, ends)
         self._journal.append(planned)
@@ -131,6 +137,7 @@ class ChannelBooks:
             sink_ends=self._open[0].sink_ends if self._open else self._known_ends(number),
         )  # fmt: skip
         self._journal.append(planned)
+        self.progress.begin()
         self._begun = planned, time.monotonic()
 
     def look_at_sinks(self, number: int) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.chaos import fussy
 from tests.chaos.installation import Installation, another_host, installed, wait_for
-from tests.chaos.migrating import ENDED_WITHIN, Trial, asked, told
+from tests.chaos.migrating import Trial, asked, told
 from tests.chaos.stream import Stream, streaming
 
 ALPHA, BETA = "chaos", "beta"
@@ -19,6 +19,7 @@ FUSSY = f"{fussy.__name__}:{fussy.AtHome.__name__}"
 SELDOM_MS = 2000
 """Between two batches, so that seven agents have room on a small machine."""
 NAMES = ["alone", "bread", "cheese", "dates"]
+EMPTY_WITHIN = 480.0
 
 
 @pytest.fixture(scope="module")
@@ -86,28 +87,35 @@ def taken_back(stream: Stream, trial: Trial, end: str) -> None:
     stream.goes_on(stream.read)
 
 
-def test_a_host_is_emptied_and_who_cannot_begin_elsewhere_stays(site: Installation, tmp_path: Path) -> None:
-    api = site.api
+@pytest.fixture(scope="module")
+def five(site: Installation) -> Iterator[list[Stream]]:
+    """Pipelines in mid-stream; the last one has an interceptor that initialises on this host alone."""
     home = {"type": "python", "class": FUSSY, "config": {"home": str(site.state)}}
-    with ExitStack() as open_:
-        streams = [open_.enter_context(streaming(site, name=name, rate=500.0, every_ms=SELDOM_MS)) for name in NAMES]
-        homely = open_.enter_context(
-            streaming(site, name="homely", rate=500.0, interceptors=[home], every_ms=SELDOM_MS)
-        )
-        run = active(homely)
-        open_.enter_context(another_host(site, tmp_path, BETA))
-        address = api.post("/evacuations", {"host": ALPHA, "at_once": 2, "reason": "a new kernel"})["id"]
+    with ExitStack() as flowing:
+        yield [
+            flowing.enter_context(streaming(site, name, rate=500.0, every_ms=SELDOM_MS, interceptors=interceptors))
+            for name, interceptors in (*((name, []) for name in NAMES), ("homely", [home]))
+        ]
 
-        def over() -> dict[str, Any] | None:
-            row = api.get(f"/evacuations/{address}")
-            return row if row["ended_at"] else None
 
-        wait_for(over, 3 * ENDED_WITHIN, "the host is emptied")
-        ended = api.get(f"/evacuations/{address}")
+def test_five_pipelines_flow_on_one_host(five: list[Stream]) -> None:
+    assert {stream.pipeline["host"] for stream in five} == {ALPHA}
+
+
+def test_a_host_is_emptied_and_who_cannot_begin_elsewhere_stays(
+    site: Installation, five: list[Stream], tmp_path: Path
+) -> None:
+    api, (*streams, homely) = site.api, five
+    run = active(homely)
+    with another_host(site, tmp_path, BETA):
+        made = api.post("/evacuations", {"host": ALPHA, "at_once": 5, "reason": "a new kernel"})
+        address = f"/evacuations/{made['id']}"
+        wait_for(lambda: api.get(address)["ended_at"], EMPTY_WITHIN, "the host is emptied")
+        ended = api.get(address)
         assert (ended["outcome"], list(ended["left"])) == ("done", ["homely"]), ended
         assert {stream.pipeline["host"] for stream in streams} == {BETA}
         assert (homely.pipeline["host"], active(homely)) == (ALPHA, run)
-        for stream in [*streams, homely]:
+        for stream in five:
             stream.goes_on(stream.read)
-        for stream in [*streams, homely]:
+        for stream in five:
             is_read_once(stream)

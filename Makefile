@@ -8,7 +8,8 @@ MANAGE := $(PY) manage.py
 PYTEST := $(PY) -m pytest
 FAST := tests/unit tests/db tests/contracts tests/simulation
 # Faults that take minutes each or want the machine to themselves: `make chaos` has them.
-LONG := test_worker_hears test_data_plane_network test_ownership test_decided_positions test_out_of_memory test_ladder test_migrations test_cluster_migrations
+LONG := test_worker_hears test_data_plane_network test_ownership test_decided_positions test_out_of_memory test_ladder test_migrations test_cluster_migrations \
+	test_host_migrations test_migration_kills
 UP_ARGS ?=
 BENCH_ARGS ?=
 PYTHON ?= python3

@@ -8,6 +8,7 @@ from typing import Any
 
 from controlplane.devstack.client import Api
 from controlplane.devstack.demo import Demo
+from tests.chaos.examples import keep_example
 from tests.chaos.installation import wait_for
 
 STUCK = "NEEDS_ATTENTION"
@@ -40,6 +41,10 @@ class Trial:
     def evidence(self) -> dict[str, Any]:
         found: dict[str, Any] = self.api.get(f"{self.address}/evidence")["content"]
         return found
+
+    def keep(self, name: str) -> None:
+        """Keep its evidence among the examples of the documentation, where that was asked for."""
+        keep_example(name, self.api.get(f"{self.address}/evidence"))
 
     def begin(self) -> Trial:
         """Approve the plan that is there and begin it."""
@@ -84,11 +89,16 @@ def asked(api: Api, pipeline: str, kind: str, spec: dict[str, Any], reason: str 
     return Trial(api, made["id"])
 
 
-def stamped(demo: Demo, release: str) -> dict[str, Any]:
+def intercepted(demo: Demo, **interceptor: Any) -> dict[str, Any]:
     """Its definition with one more interceptor."""
     found = demo.definition()
-    found["sources"]["orders"]["interceptors"].append({"type": "static", "key": "release", "value": release})
+    found["sources"]["orders"]["interceptors"].append(interceptor)
     return found
+
+
+def stamped(demo: Demo, release: str) -> dict[str, Any]:
+    """The same for a header that names the release."""
+    return intercepted(demo, type="static", key="release", value=release)
 
 
 def told(migration: dict[str, Any], evidence: dict[str, Any]) -> str:

@@ -32,6 +32,7 @@ def move(stream: Stream, servers: str, positions: dict[str, Any], rollback_at: s
         trial.roll_back()
     trial.ends()
     found = trial.evidence
+    trial.keep(f"cluster-by-{positions['by']}{'-rolled-back' if rollback_at else ''}")
     assert found["stage"] == ("ROLLED_BACK" if rollback_at else "COMMITTED"), found
     return found
 

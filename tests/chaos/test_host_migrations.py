@@ -61,6 +61,7 @@ def test_a_pipeline_moves_to_another_host_and_home_again(
             assert (evidence["gap"], evidence["overlap"], stream.pipeline["host"]) == (0, 0, host)
             stream.goes_on(stream.read)
             lines.append(told(made, evidence))
+            trial.keep("host-moved" if host == BETA else "host-moved-home")
         is_read_once(stream)
     with capsys.disabled():
         print("", *lines, sep="\n")
@@ -81,6 +82,7 @@ def taken_back(stream: Stream, trial: Trial, end: str) -> None:
     """It is at home again, for the price that was shown."""
     price = next(each["price"] for each in trial.shown["choices"] if each["choice"] == "rollback")
     made = trial.roll_back().ends()
+    trial.keep(f"host-{end.lower().replace('_', '-')}")
     assert (made["stage"], stream.pipeline["host"]) == (end, ALPHA), made
     evidence = trial.evidence
     assert (price["skip"], price["replay"], evidence["gap"], evidence["overlap"]) == (0, 0, 0, 0)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.chaos.installation import Installation
-from tests.chaos.migrating import Trial, asked, stamped, told
+from tests.chaos.migrating import Trial, asked, intercepted, stamped, told
 from tests.chaos.stream import Stream, streaming
 
 
@@ -40,6 +40,23 @@ def test_a_new_side_that_cannot_begin_leaves_the_old_one_alone(changing: Stream)
     changing.goes_on(changing.read)
 
 
+def test_a_release_that_damages_records_takes_itself_back(installation: Installation) -> None:
+    with streaming(installation, name="damaged", rate=500.0) as stream:
+        wrong = intercepted(stream.demo, type="morph_json", cast={"country": "integer"})
+        spec = {"definition": wrong, "rules": {"window": 3}}
+        trial = asked(stream.installation.api, stream.demo.name, "revision", spec, "a wrong release").begin()
+        made, evidence = trial.ends(), trial.evidence
+        assert (made["stage"], [each["path"] for each in made["findings"]]) == ("ROLLED_BACK", ["dead_letters"])
+        assert (evidence["gap"], evidence["overlap"], stream.pipeline["revision"]) == (0, 0, 1)
+        trial.keep("revision-rolled-back-by-a-rule")
+        stream.goes_on(stream.read)
+        produced, sink = stream.finish()
+        books = stream.books
+        assert (sink.missing, sink.foreign, sink.duplicates) == (books["dead_lettered"], 0, 0)
+        assert books["dead_lettered"] > 0
+        assert (books["read"], books["gaps"], books["overlaps"], books["balanced"]) == (produced, 0, 0, True)
+
+
 def test_a_revision_is_changed_and_taken_back_under_load(changing: Stream, capsys: pytest.CaptureFixture[str]) -> None:
     lines, owners = [], []
     for release, rollback_at, end in (("2", None, "COMMITTED"), ("3", "VERIFYING", "ROLLED_BACK")):
@@ -51,6 +68,7 @@ def test_a_revision_is_changed_and_taken_back_under_load(changing: Stream, capsy
         owners.append(made["new_revision"] if end == "COMMITTED" else made["old_revision"])
         assert changing.pipeline["revision"] == owners[0]
         lines.append(told(made, evidence))
+        trial.keep("revision-committed" if end == "COMMITTED" else "revision-rolled-back")
     assert owners[0] == owners[1]
     with capsys.disabled():
         print("", *lines, sep="\n")

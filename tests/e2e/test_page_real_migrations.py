@@ -106,7 +106,7 @@ def test_one_is_taken_back_and_one_ends_at_its_preflight(browser: Browser, peopl
         press(page, "Roll back", role="button")
         dialog = page.get_by_role("dialog", name="Roll this migration back?")
         dialog.get_by_label("Reason").fill("It was only a trial")
-        press(page, "Roll back", role="button")
+        dialog.get_by_label("Reason").press("Enter")
         ends(page, "Rolled back")
         assert flowing.pipeline["revision"] == 2
         flowing.goes_on(flowing.read)

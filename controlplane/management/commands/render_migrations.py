@@ -1,0 +1,251 @@
+"""Draw the stages of a migration, with their steps and what going back costs, from the code that carries them out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from django.conf import settings
+
+from controlplane.management.rendered import RenderCommand, between_marks
+from pipelines.domain.migrating.choices import MigrationAction, MigrationChoice, Standing, allowed
+from pipelines.domain.migrating.observation import DEFAULT_WINDOW
+from pipelines.domain.migrating.steps import GATES, SENTENCES, PlannedStep, StepName, back, forward
+from pipelines.domain.spec import Lifecycle
+from pipelines.domain.states import (
+    CHANGING_STAGES,
+    FINAL_STAGES,
+    FORWARD_STAGES,
+    MIGRATION_DESCRIPTIONS,
+    MIGRATION_TRANSITIONS,
+    WAITING_STAGES,
+    MigrationKind,
+    MigrationStage,
+)
+
+GROUPS: dict[str, tuple[str, frozenset[MigrationStage]]] = {
+    "people": ("People plan, approve and begin; nothing is touched", WAITING_STAGES),
+    "old": ("The old agent has the pipeline; nothing has changed", frozenset(FORWARD_STAGES) - CHANGING_STAGES),
+    "new": ("Behind the proof of the pause: components change", CHANGING_STAGES),
+}
+"""Stages that are drawn in one box. An arrow from or to a box stands for one from or to each stage in it."""
+
+DELIVERED, OPEN = 1000, 250
+"""Records of an example of what a way back costs."""
+
+_STAYING = frozenset({MigrationStage.NEEDS_ATTENTION, *WAITING_STAGES})
+"""Stages that go on with a person's request alone."""
+
+
+class Command(RenderCommand):
+    """`manage.py render_migrations`: writes the generated parts of docs/migrations.md."""
+
+    help = "Write the diagram of the stages, their steps and the prices of the way back into docs/migrations.md."
+    path = "docs/migrations.md"
+
+    def render(self) -> str:
+        """The page, with what stands between its marks made anew."""
+        text = (Path(settings.BASE_DIR) / self.path).read_text()
+        parts = {"stages": diagram(), "steps": steps_table(), "prices": prices_table()}
+        for name, content in parts.items():
+            text = between_marks(text, name, content, command="render_migrations")
+        return text
+
+
+def diagram() -> str:
+    """A flowchart with every arrow of the table of transitions."""
+    boxes = [line for name in GROUPS for line in _box(name)]
+    outside = [f"    {_node(stage)}" for stage in MigrationStage if _group(stage) is None]
+    arrows = [f"    {old} {_link(old, new)} {new}" for old, new in arrows_drawn()]
+    return "\n".join(
+        [
+            "```mermaid", "flowchart TB", *boxes, *outside, f"    begin([asked for]) --> {MigrationStage.DRAFT}",
+            *arrows, "    classDef over stroke-width:3px", f"    class {_listed(FINAL_STAGES, ',')} over",
+            "    classDef waits stroke-dasharray:5 4", f"    class {_listed(_STAYING, ',')} waits", "```",
+        ]
+    )  # fmt: skip
+
+
+def arrows_drawn() -> list[tuple[str, str]]:
+    """From a stage or a box to a stage or a box, so that few arrows say the whole table."""
+    left = {(old, new) for old, following in MIGRATION_TRANSITIONS.items() for new in following}
+    drawn: list[tuple[str, str]] = []
+    for name, (_, members) in GROUPS.items():
+        for other in (stage for stage in MigrationStage if stage not in members):
+            for arrow, all_of_it in (
+                ((name, other.value), {(each, other) for each in members}),
+                ((other.value, name), {(other, each) for each in members}),
+            ):
+                if all_of_it <= left:
+                    drawn.append(arrow)
+                    left -= all_of_it
+    ordered = [(old.value, new.value) for old, new in itertools.product(MigrationStage, repeat=2) if (old, new) in left]
+    return ordered + drawn
+
+
+def _box(name: str) -> Iterator[str]:
+    title, members = GROUPS[name]
+    yield f'    subgraph {name}["{title}"]'
+    yield from (f"        {_node(stage)}" for stage in MigrationStage if stage in members)
+    yield "    end"
+
+
+def _node(stage: MigrationStage) -> str:
+    names = [f"{step.name}, {step.seconds:g} s" for step in _forward(MigrationKind.REVISION) if step.stage is stage]
+    label = "<br/>".join([stage.value, *names])
+    return f'{stage}(["{label}"])' if stage in FINAL_STAGES else f'{stage}["{label}"]'
+
+
+def _link(old: str, new: str) -> str:
+    """Dotted where a person asks for it."""
+    if old in FORWARD_STAGES and new in GATES:
+        return "-->|gate|"
+    return "-.->" if old in _STAYING or old == "people" else "-->"
+
+
+def _group(stage: MigrationStage) -> str | None:
+    return next((name for name, (_, members) in GROUPS.items() if stage in members), None)
+
+
+def _forward(kind: MigrationKind, life: Lifecycle | None = None, *, of_sink: bool = False) -> list[PlannedStep]:
+    return forward(kind, life or Lifecycle(), window=DEFAULT_WINDOW, longest_batch=0.0, of_sink=of_sink)
+
+
+def _backward(life: Lifecycle | None = None) -> list[PlannedStep]:
+    """Every step of every way back, in order."""
+    life = life or Lifecycle()
+    ways = [
+        back(paused=True, ending=False, ended=False, has_standby=True, promoted=False, life=life),
+        back(paused=True, ending=True, ended=False, has_standby=True, promoted=False, life=life),
+        back(paused=True, ending=True, ended=True, has_standby=True, promoted=True, translated=True, life=life),
+    ]
+    return _ordered(ways)
+
+
+def _ordered(ways: Iterable[Iterable[PlannedStep]]) -> list[PlannedStep]:
+    known = {step.name: step for way in ways for step in way}
+    return [known[name] for name in StepName if name in known]
+
+
+def steps_table() -> str:
+    """Who does what in each stage, and how long it may take."""
+    rows = [_waiting_row(stage) for stage in MigrationStage if stage in WAITING_STAGES]
+    rows += [_step_row(step) for step in _all_forward()]
+    rows += [_step_row(step) for step in _backward()]
+    rows.append(_waiting_row(MigrationStage.NEEDS_ATTENTION))
+    head = ["| stage | who acts | step | what it does | at most, unless set |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *rows])
+
+
+def _waiting_row(stage: MigrationStage) -> str:
+    return f"| {stage} | people | | {MIGRATION_DESCRIPTIONS[stage]} | no limit |"
+
+
+def _all_forward() -> list[PlannedStep]:
+    """Every step of every kind, in the order of the stages."""
+    return _ordered([*(_forward(kind) for kind in MigrationKind), _forward(MigrationKind.CLUSTER, of_sink=True)])
+
+
+def _step_row(step: PlannedStep) -> str:
+    who = "supervisor, after a person at a gate" if step.stage in GATES and _opens(step) else "supervisor"
+    only = _kinds(step)
+    words = SENTENCES[step.name] + (f" Of {only} alone." if only else "")
+    keys = _keys(step)
+    limit = f"{step.seconds:g} s" + (f": {keys}" if keys else "")
+    return f"| {step.stage} | {who} | `{step.name}` | {words} | {limit} |"
+
+
+def _opens(step: PlannedStep) -> bool:
+    """Whether it is the first step of its stage."""
+    return next(each for each in _all_forward() if each.stage is step.stage).name is step.name
+
+
+def _kinds(step: PlannedStep) -> str:
+    """The kinds that have a step, where not all do."""
+    if step.stage is MigrationStage.ROLLING_BACK:
+        return f"`{MigrationKind.CLUSTER}`" if step.name is StepName.TRANSLATE_BACK else ""
+    having = [
+        kind
+        for kind in MigrationKind
+        if any(step.name is each.name for way in (False, True) for each in _forward(kind, of_sink=way))
+    ]
+    return "" if len(having) == len(MigrationKind) else _words([f"`{kind}`" for kind in having])
+
+
+def _keys(step: PlannedStep) -> str:
+    """The settings that its limit grows with, found by trying each."""
+    found = [f"`{key}`" for key in _NUMBERS if _seconds(step.name, Lifecycle(**{key: _probe(key)})) != step.seconds]
+    if step.name is StepName.OBSERVE:
+        found.append("`rules.window`")
+    return ", ".join(found)
+
+
+_NUMBERS = [name for name, value in Lifecycle().model_dump().items() if isinstance(value, float) and value > 0]
+
+
+def _probe(key: str) -> float:
+    """A larger value, so small a step that no rule between settings is broken."""
+    return float(getattr(Lifecycle(), key)) + 0.125
+
+
+def _seconds(name: StepName, life: Lifecycle) -> float:
+    ways = [*(_forward(kind, life) for kind in MigrationKind), _forward(MigrationKind.CLUSTER, life, of_sink=True)]
+    found = [step.seconds for way in [*ways, _backward(life)] for step in way if step.name is name]
+    return found[0]
+
+
+def prices_table() -> str:
+    """What giving up and taking back mean while a stage's step is under way."""
+    cost = f"what it costs, of {DELIVERED} records delivered, {OPEN} of them in a batch that is open"
+    head = [f"| stage | ask for | {cost} | how it is done |", "|---|---|---|---|"]
+    found = [(stage, _price(stage, planned=planned)) for stage, planned in _moments()]
+    grouped = itertools.groupby(found, key=lambda each: each[1])
+    rows = [f"| {_words([stage for stage, _ in members])} | {price} |" for price, members in grouped]
+    return "\n".join([*head, *rows])
+
+
+def _moments() -> Iterator[tuple[str, bool]]:
+    """Stages, those of the new side before and after its first batch."""
+    yield from ((stage.value, False) for stage in FORWARD_STAGES)
+    yield f"{FORWARD_STAGES[-2]} and {FORWARD_STAGES[-1]}, from its first batch on", True
+
+
+def _price(moment: str, *, planned: bool) -> str:
+    stage = FORWARD_STAGES[-1] if planned else MigrationStage(moment)
+    steps = [step.name for step in _forward(MigrationKind.REVISION)]
+    here = next(place for place, step in enumerate(_forward(MigrationKind.REVISION)) if step.stage is stage)
+    begun = set(steps[: here + 1])
+    ended = StepName.CHECK_STANDBY in begun
+    now = Standing(
+        stage=stage, paused=StepName.PAUSE in begun, old_ended=StepName.END_OLD_RUN in begun,
+        promoted=StepName.PROMOTE in begun, planned=planned, delivered=DELIVERED,
+        open_records=OPEN, restart=20.0,
+    )  # fmt: skip
+    way = back(
+        paused=now.paused, ending=now.old_ended, ended=ended, has_standby=True, promoted=now.promoted, life=Lifecycle()
+    )
+    choices = [allowed(now, action) for action in (MigrationAction.ABORT, MigrationAction.ROLLBACK)]
+    possible = [choice for choice in choices if choice is not None and choice.allowed]
+    return f"{_asked(possible)} | {_cost(possible[-1])} | {', '.join(f'`{step.name}`' for step in way)}"
+
+
+def _asked(choices: Sequence[MigrationChoice]) -> str:
+    return " or ".join(f"`{choice.choice}`" for choice in choices)
+
+
+def _cost(choice: MigrationChoice) -> str:
+    price = choice.price
+    if price is None:
+        return ""
+    pause = " No delivery while the old configuration starts." if price.pause else ""
+    return f"{'Exact.' if price.exact else 'Counted.'} {price.words}{pause}"
+
+
+def _words(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _listed(stages: Iterable[MigrationStage], between: str) -> str:
+    return between.join(stage.value for stage in MigrationStage if stage in set(stages))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any
 
 from pipelines.domain.migrating import evidence
 from pipelines.domain.migrating.specs import shown
 from pipelines.domain.migrating.steps import StepName
 from pipelines.domain.states import LedgerState
-from pipelines.models import LedgerBatch, Migration, Run
+from pipelines.models import AuditRow, Host, LedgerBatch, Migration, Run
 from pipelines.selectors import migrations as selecting
 
 
@@ -35,6 +38,7 @@ def document(migration: Migration) -> dict[str, Any]:
             "plan_hash": migration.plan_hash,
             "approvals": [{"by": row.by, "at": row.at, "hash": row.hash} for row in migration.approvals.all()],
             "gates": migration.passed,
+            "requests": _requests(migration),
             "before": {
                 "revision": migration.old_revision.number if migration.old_revision else None,
                 "host": migration.old_host_id,
@@ -45,24 +49,90 @@ def document(migration: Migration) -> dict[str, Any]:
                 "host": migration.new_host_id,
                 "run": migration.new_run.number if migration.new_run else None,
             },
+            "runs": _runs(migration),
+            "software": taken.get("software"),
             "snapshot": taken,
             "positions": positions,
             "announced": {name: sum(row[name] or 0 for row in announced) for name in ("skip", "replay")},
             "sink_ends": (_evidence_of(migration, StepName.NOTE_SINK_ENDS) or {}).get("ends", []),
             "gap": sum(row["gap"] or 0 for row in positions),
             "overlap": sum(row["overlap"] or 0 for row in positions),
-            "books": {
-                "before": taken.get("books", {}),
-                "after": taken.get("books_after") or selecting.books(migration.pipeline_id),
-            },
-            "pause": {"expected": (plan.get("pause") or {}).get("expected"), "seen": pause_seen(migration)},
+            "not_compared": sum(row["gap"] is None for row in positions),
+            "books": _books(migration, taken),
+            "pause": _pause(migration),
+            "stages": evidence.stages(migration.steps, _text(migration.ended_at)),
             "steps": evidence.durations(migration.steps),
             "proof": _evidence_of(migration, StepName.PROVE_PAUSE),
             "preflight": _evidence_of(migration, StepName.PREPARE_STANDBY),
+            "old_run_ended": _evidence_of(migration, StepName.END_OLD_RUN),
             "observed": (migration.observed or {}).get("checks", []),
             "findings": migration.findings,
         }
     )
+
+
+def _text(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None
+
+
+def software(hosts: Collection[str | None]) -> dict[str, str]:
+    """The versions of Headgate by which a migration is begun: of the server, and of the workers of both hosts, whose
+    agents are started with what is installed there."""
+    rows = Host.objects.filter(name__in=[name for name in hosts if name]).order_by("name")
+    workers = {f"worker on {row.name}": row.version for row in rows if row.version}
+    return {"server": version("headgate"), **workers}
+
+
+def _requests(migration: Migration) -> list[dict[str, Any]]:
+    """What people asked for, and what was refused, as the audit has it."""
+    rows = AuditRow.objects.filter(
+        pipeline_name=migration.pipeline.name, action__startswith="migration.", after__migration=str(migration.pk)
+    )
+    return [
+        {
+            "at": row.at, "by": row.actor, "action": row.action.removeprefix("migration."), "outcome": row.outcome,
+            "stage": (row.before or {}).get("stage"), "reason": row.after.get("reason") or row.after.get("detail", ""),
+        }
+        for row in rows.order_by("at", "pk")
+    ]  # fmt: skip
+
+
+def _runs(migration: Migration) -> list[dict[str, Any]]:
+    """The agents' runs that it concerns: of before, the one that was made ready, and the one that went on."""
+    sides = {"before": migration.old_run, "new": migration.new_run, "went_on": following(migration)}
+    return [
+        {
+            "side": side, "number": run.number, "revision": run.revision.number, "host": run.host_id,
+            "role": run.role, "epoch": run.epoch, "started_at": run.started_at, "promoted_at": run.promoted_at,
+            "first_record_at": run.first_record_at,
+        }
+        for side, run in sides.items()
+        if run is not None and not (side == "went_on" and run == migration.new_run)
+    ]  # fmt: skip
+
+
+def _books(migration: Migration, taken: dict[str, Any]) -> dict[str, Any]:
+    before = taken.get("books", {})
+    after = taken.get("books_after") or selecting.books(migration.pipeline_id)
+    return {
+        "before": before,
+        "after": after,
+        "difference": {"before": evidence.difference(before), "after": evidence.difference(after)},
+    }
+
+
+def _pause(migration: Migration) -> dict[str, Any]:
+    """What the plan expected, and what the data saw: between which two deliveries."""
+    planned = migration.plan.get("pause") or {}
+    last = ((migration.snapshot or {}).get("stopped") or {}).get("last_delivered_at")
+    follower = following(migration)
+    return {
+        "expected": planned.get("expected"),
+        "most": planned.get("most"),
+        "seen": pause_seen(migration),
+        "last_delivered_at": _text(datetime.fromtimestamp(float(last), UTC)) if last is not None else None,
+        "first_delivered_at": _text(follower.first_record_at) if follower else None,
+    }
 
 
 def _evidence_of(migration: Migration, step: StepName) -> Any:

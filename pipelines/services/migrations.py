@@ -23,6 +23,7 @@ from pipelines.domain.states import WAITING_STAGES, MigrationKind, MigrationStag
 from pipelines.models import Evacuation, Migration, MigrationApproval, Pipeline, PositionLook, Revision
 from pipelines.selectors import migrations as selecting
 from pipelines.selectors.hosts import supervised
+from pipelines.selectors.migration_evidence import software
 from pipelines.selectors.migrations import get_migration, standing
 from pipelines.services import audit, migration_plans, migration_steps, positions
 from pipelines.services.audit import Actor
@@ -216,6 +217,7 @@ def _begin(migration: Migration, actor: Actor) -> None:
     if blocking := [finding for finding in again.blockers if finding.code != COUNTING]:
         raise _blocked(migration, blocking)
     run = selecting.active_run(pipeline.id)
+    before = selecting.seen_before(pipeline, run, made.rules.window)
     change(
         migration,
         stage=MigrationStage.PREFLIGHT,
@@ -229,7 +231,10 @@ def _begin(migration: Migration, actor: Actor) -> None:
         new_host_id=made.target.host,
         old_desired=pipeline.desired_state,
         old_run=run,
-        snapshot={"before": selecting.seen_before(pipeline, run, made.rules.window).model_dump(mode="json")},
+        snapshot={
+            "before": before.model_dump(mode="json"),
+            "software": software({pipeline.host_id, made.target.host}),
+        },
     )
 
 

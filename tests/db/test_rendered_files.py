@@ -20,6 +20,7 @@ COMMANDS = [
     "render_components",
     "render_cli",
     "render_migrations",
+    "render_migration_examples",
 ]
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from pipelines.domain.ledger import COUNTERS, Counts
 
 FORMAT = "headgate/migration-evidence/v1"
 
@@ -19,13 +23,26 @@ def canonical(content: Any) -> str:
 
 def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
     """The document: format, content, and the SHA-256 of both as canonical JSON."""
-    plain = json.loads(json.dumps({"format": FORMAT, "content": content}, default=str))
+    plain = json.loads(json.dumps({"format": FORMAT, "content": content}, default=_plain))
     return {**plain, "sha256": _digest(plain)}
+
+
+def _plain(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def text(document: Mapping[str, Any]) -> str:
+    """The document as a file: readable, and without what could steer a terminal, which is escaped."""
+    written = json.dumps(document, indent=2, ensure_ascii=False)
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", written) + "\n"
+
+
+_STEERING = re.compile(r"[\x7f-\x9f]")
 
 
 def _digest(document: Mapping[str, Any]) -> str:
     body = {"format": document.get("format"), "content": document.get("content")}
-    return hashlib.sha256(canonical(body).encode()).hexdigest()
+    return hashlib.sha256(canonical(body).encode(errors="surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -40,7 +57,9 @@ class Verified:
 def verify(text: str) -> Verified:
     """Check a file. A digest proves that the content was not changed; it does not say who wrote it."""
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=_once)
+    except _Twice as found:
+        return Verified(False, f"It says {found} twice, so that readers may differ in what it says.")
     except (ValueError, RecursionError):
         return Verified(False, "It is no JSON.")
     if not isinstance(document, dict) or document.get("format") != FORMAT:
@@ -49,6 +68,19 @@ def verify(text: str) -> Verified:
     if named != found:
         return Verified(False, f"Its content was changed: it says {named}, and it is {found}.", found)
     return Verified(True, "", found)
+
+
+class _Twice(Exception):
+    """A key that an object has twice."""
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise _Twice(name)
+        found[name] = value
+    return found
 
 
 def between(stopped: Sequence[Mapping[str, Any]], started: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -110,6 +142,23 @@ def durations(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         }
         for row in log
     ]  # fmt: skip
+
+
+def stages(log: Sequence[Mapping[str, Any]], ended_at: str | None) -> list[dict[str, Any]]:
+    """How long each stage took: from its first step's intent to that of the next stage, or to the end. What waits at a
+    gate, or for a person, counts for the stage that it comes after."""
+    begun = [(row["stage"], row["intent_at"]) for row in log if row["intent_at"]]
+    changes = [each for before, each in itertools.pairwise([(None, None), *begun]) if before[0] != each[0]]
+    return [
+        {"stage": stage, "began_at": began, "ended_at": end, "seconds": _seconds(began, end)}
+        for (stage, began), (_, end) in itertools.pairwise([*changes, (None, ended_at)])
+    ]
+
+
+def difference(books: Mapping[str, int]) -> int | None:
+    """Records without a verdict; None where nothing was written down."""
+    known = {name: books[name] for name in COUNTERS if name in books}
+    return Counts(**known).difference if known else None
 
 
 def _seconds(began: str | None, ended: str | None) -> float | None:

@@ -1,23 +1,36 @@
-"""The evidence of a migration as a page that prints well: no scripts, no outside addresses, black on white."""
+"""The evidence of a migration as a page that prints well: no scripts, no outside addresses, black on white.
+
+Everything on it is in the sealed document, and each text is escaped. What an earlier version did not write down yet is
+left out.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 _STYLE = """
-body { font: 14px/1.45 system-ui, sans-serif; color: #111; background: #fff; max-width: 60rem; margin: 2rem auto;
+:root { color-scheme: light; }
+body { font: 14px/1.45 system-ui, sans-serif; color: #111; background: #fff; max-width: 62rem; margin: 2rem auto;
   padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; break-after: avoid; }
-table { border-collapse: collapse; width: 100%; margin: .5rem 0; } tr { break-inside: avoid; }
+h1 { font-size: 1.5rem; margin-bottom: .25rem; } h2 { font-size: 1.1rem; margin: 1.6rem 0 .3rem; break-after: avoid; }
+p { margin: .3rem 0; } p.outcome { font-size: 1.05rem; } .bad { font-weight: 700; }
+p.note { color: #444; break-after: avoid; }
+table { border-collapse: collapse; width: 100%; margin: .4rem 0; } tr { break-inside: avoid; }
 thead { display: table-header-group; }
-th, td { border: 1px solid #999; padding: .25rem .5rem; text-align: left; vertical-align: top;
-  overflow-wrap: anywhere; }
+th, td { border: 1px solid #999; padding: .2rem .45rem; text-align: left; vertical-align: top;
+  overflow-wrap: break-word; }
+th { background: #f2f2f2; } table.facts th { width: 15rem; font-weight: 600; }
 td.figure { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+td.time { white-space: nowrap; font-variant-numeric: tabular-nums; }
 code { font: 12px ui-monospace, monospace; overflow-wrap: anywhere; }
-footer { margin-top: 2rem; border-top: 1px solid #999; padding-top: .5rem; font-size: 12px; }
-@page { margin: 15mm; } @media print { body { margin: 0; max-width: none; padding: 0; } }
+footer { margin-top: 2rem; border-top: 1px solid #999; padding-top: .5rem; font-size: 12px; break-inside: avoid; }
+@page { size: A4; margin: 14mm; }
+@media print { body { margin: 0; max-width: none; padding: 0; font-size: 9.5pt; } table { font-size: 8.5pt; }
+  code { font-size: 7.5pt; } td.time { white-space: normal; } th { background: none; }
+  table.facts th { width: 11rem; } }
 """
 
 
@@ -25,63 +38,153 @@ def html(document: Mapping[str, Any]) -> str:
     """The page of a sealed document."""
     content = document["content"]
     title = f"Migration of {content['pipeline']}: {content['kind']}, {content['stage']}"
-    sections = [
-        _facts("What it was", _about(content)),
-        _table("Approvals", ("who", "when", "plan"), _approvals(content)),
-        _table("What changed", ("path", "what", "before", "after", "consequence"), _changes(content)),
-        _facts("In figures", _figures(content)),
-        _table(
-            "Positions", ("source.channel", "partition", "stopped at", "snapshot", "started at", "gap", "overlap"),
-            _positions(content),
-        ),
-        _table(
-            "Translated", ("partition", "stopped at", "by", "goes on at", "exact", "skipped", "again", "evidence"),
-            _translated(content),
-        ),
-        _table(
-            "Ends of the sink's topics", ("sink", "partition", "start", "end", "cluster"), _sink_ends(content)
-        ),
-        _table("Books", ("", "before", "after"), _books(content)),
-        _table("Steps", ("step", "stage", "state", "seconds", "message"), _steps(content)),
-        _table("Observed", ("rule", "holds", "before", "after", "words"), _checks(content)),
-        _table("Findings", ("code", "where", "message"), _findings(content)),
-    ]  # fmt: skip
+    sections = [_facts("What it was", _about(content)), _facts("In figures", _figures(content)), *_tables(content)]
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"<style>{_STYLE}</style></head><body><main><h1>{escape(title)}</h1>{''.join(sections)}</main>"
-        f"<footer>SHA-256 of the content: <code>{escape(document['sha256'])}</code>. Check the JSON document with "
-        "<code>headgate migrations verify FILE</code>.</footer></body></html>\n"
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body><main>'
+        f'<h1>{escape(title)}</h1><p class="outcome">{escape(str(content.get("message", "")))}</p>'
+        f"{''.join(sections)}</main><footer>{_seal(document)}</footer></body></html>\n"
     )
 
 
-def _about(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    names = ("id", "reason", "created_by", "created_at", "ended_at", "message")
-    target = content["plan"].get("target") or {}
+def _seal(document: Mapping[str, Any]) -> str:
+    return (
+        f"<p>Evidence document <code>{escape(str(document['format']))}</code>, SHA-256 of its content: "
+        f"<code>{escape(document['sha256'])}</code>.</p><p>This page shows the JSON document of the same number; check "
+        "that one with <code>headgate migrations verify FILE</code>. Times are UTC.</p>"
+    )
+
+
+def _tables(content: Mapping[str, Any]) -> list[str]:
+    translated, ends = list(_translated(content)), list(_sink_ends(content))
+    cluster = [
+        _table(
+            "Translated", ("partition", "stopped at", "by", "goes on at", "exact", "skipped", "again", "evidence"),
+            translated, "Positions of the old cluster as offsets of the new one, and what that rests on.",
+        ) if translated else "",
+        _table("Ends of the sink's topics", ("sink", "partition", "start", "end", "cluster"), ends) if ends else "",
+    ]  # fmt: skip
     return [
-        *((name.replace("_", " "), content.get(name)) for name in names),
-        ("host before, after", f"{content['before'].get('host')}, {target.get('host')}"),
-        ("plan", content["plan_hash"]),
+        _table(
+            "What changed", ("path", "what", "before", "after", "consequence"), _changes(content),
+            none="No component changes.",
+        ),
+        _table("Requests of people", ("when", "who", "what", "at", "answer", "why"), _requests(content)),
+        _table("Approvals", ("who", "when", "plan"), _approvals(content)),
+        _table("Gates", ("before", "let through by", "when"), _gates(content)),
+        _table("Runs", ("", "run", "revision", "host", "started", "got the pipeline", "first record"), _runs(content)),
+        _table("Software", ("where", "version of Headgate"), _software(content), none="Not written down."),
+        _table(
+            "Positions",
+            ("source.channel", "partition", "stopped at", "snapshot", "started at", "gap", "overlap"),
+            _positions(content), "Offsets of the next record: where the old side stopped, what the snapshot has, and "
+            "where the side that went on began to read.", none="It ended before positions were written down.",
+        ),
+        *cluster,
+        _table("Books", ("", "before", "after", "between"), _books(content), "Sums over all batches of the pipeline."),
+        _table("Durations by stage", ("stage", "began", "ended", "seconds"), _stages(content)),
+        _table("Steps", ("step", "stage", "state", "began", "seconds", "tried", "message"), _steps(content)),
+        _table(
+            "Preflight of the new agent", ("component", "kind", "type", "state", "detail"), _preflight(content),
+            none="It was not begun.",
+        ),
+        _table(
+            "Proof of the pause", ("what", "holds", "words", "evidence"), _proof(content), none="No pause was proven."
+        ),
+        _table("Observed", ("rule", "holds", "before", "after", "words"), _checks(content), none="It was not."),
+        _table("Findings", ("code", "where", "message", "what to do"), _findings(content["findings"])),
+        _table(
+            "Warnings of the plan", ("code", "where", "message", "what to do"),
+            _findings(content["plan"].get("warnings", [])),
+        ),
+    ]  # fmt: skip
+
+
+def _about(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    target = content["plan"].get("target") or {}
+    before, after, taken = content["before"], content.get("after", {}), content.get("snapshot") or {}
+    return [
+        ("migration", _Code(content["id"])),
+        ("reason", content["reason"]),
+        ("asked for by", content["created_by"]),
+        ("asked for", _Time(content["created_at"])),
+        ("begun", _Time(content.get("begun_at"))),
+        ("ended", _Time(content.get("ended_at"))),
+        ("revision before, after", _pair(before.get("revision"), after.get("revision") or target.get("revision"))),
+        ("host before, after", _pair(before.get("host"), after.get("host") or target.get("host"))),
+        ("run before, after", _pair(before.get("run"), after.get("run"))),
+        ("heaviest consequence", content["plan"].get("consequence")),
+        ("SHA-256 of the plan", _Code(content["plan_hash"])),
+        ("SHA-256 of the snapshot", _Code(taken["digest"]) if taken.get("digest") else None),
     ]
+
+
+def _pair(before: Any, after: Any) -> str:
+    return f"{'–' if before is None else before}, {'–' if after is None else after}"
 
 
 def _figures(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
     pause, announced = content["pause"], content.get("announced") or content["plan"]
+    between = [pause.get("last_delivered_at"), pause.get("first_delivered_at")]
+    shown = f", between the deliveries of {_clock(between[0])} and {_clock(between[1])}" if all(between) else ""
+    rows, apart = len(content["positions"]), content.get("not_compared", 0)
     return [
-        ("pause as the data saw it, seconds", pause["seen"]),
-        ("pause that the plan expected, seconds", pause["expected"]),
-        ("records skipped, announced and found", f"{announced.get('skip', 0)}, {content['gap']}"),
-        ("records read twice, announced and found", f"{announced.get('replay', 0)}, {content['overlap']}"),
+        ("pause as the data saw it", f"{pause['seen']:g} s{shown}" if pause["seen"] is not None else None),
+        ("pause that the plan expected", _expected(pause)),
+        ("records skipped", f"{announced.get('skip', 0):,} announced, {content['gap']:,} found"),
+        ("records read twice", f"{announced.get('replay', 0):,} announced, {content['overlap']:,} found"),
+        ("partitions compared", f"{rows - apart:,} of {rows:,}" + (_APART if apart else "")),
     ]
 
 
+_APART = "; of the others one side has read nothing"
+
+
+def _expected(pause: Mapping[str, Any]) -> str | None:
+    if pause["expected"] is None:
+        return None
+    most = f", at most {pause['most']:g} s" if pause.get("most") is not None else ""
+    return f"{pause['expected']:g} s{most}"
+
+
 def _approvals(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
-    return ((each["by"], each["at"], each["hash"]) for each in content["approvals"])
+    for each in content["approvals"]:
+        present = each["hash"] == content["plan_hash"]
+        yield each["by"], _Time(each["at"]), "this one" if present else f"an earlier one, {each['hash']}"
+
+
+def _requests(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
+    for row in content.get("requests", []):
+        yield _Time(row["at"]), row["by"], row["action"], row["stage"], row["outcome"], row["reason"]
+
+
+def _gates(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
+    return ((each["stage"], each["by"], _Time(each["at"])) for each in content.get("gates", []))
+
+
+_SIDES = {"before": "before", "new": "new", "went_on": "went on after it"}
+
+
+def _runs(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
+    for row in content.get("runs", []):
+        times = (_Time(row[name]) for name in ("started_at", "promoted_at", "first_record_at"))
+        yield _SIDES.get(row["side"], row["side"]), str(row["number"]), str(row["revision"]), row["host"], *times
+
+
+def _software(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
+    return sorted((content.get("software") or {}).items())
 
 
 def _changes(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
     for judged in content["plan"].get("changes", []):
         change = judged["change"]
-        yield change["path"], change["op"], change["old"], change["new"], judged["consequence"]
+        words = f"{judged['consequence']}: {judged['reason']}" if judged.get("reason") else judged["consequence"]
+        yield _Code(change["path"]), change["op"], _shown(change["old"]), _shown(change["new"]), words
+
+
+def _shown(value: Any) -> Any:
+    """A value of a definition as it is written there, so that no figure of it is set like one of the report."""
+    return None if value is None else _Code(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def _positions(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
@@ -104,13 +207,37 @@ def _sink_ends(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
 
 
 def _books(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
-    before, after = content["books"]["before"], content["books"]["after"]
-    return ((name, before.get(name), after.get(name)) for name in sorted({*before, *after}))
+    books = content["books"]
+    names = [name for name in books["after"] or books["before"] if name != "duplicates_max"]
+    for name in names:
+        before, after = books["before"].get(name), books["after"].get(name)
+        known = before is not None and after is not None
+        yield name.replace("_", " "), before, after, after - before if known else None
+    if "difference" in books:
+        yield "records without a verdict", books["difference"]["before"], books["difference"]["after"], None
+
+
+def _stages(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
+    for row in content.get("stages", []):
+        yield row["stage"], _Time(row["began_at"]), _Time(row["ended_at"]), row["seconds"]
 
 
 def _steps(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
-    names = ("step", "stage", "state", "seconds", "message")
-    return (tuple(row[name] for name in names) for row in content["steps"])
+    for row in content["steps"]:
+        began = _Time(row["began_at"], clock=True)
+        yield row["step"], row["stage"], row["state"], began, row["seconds"], row["tried"] or None, row["message"]
+
+
+def _preflight(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
+    names = ("name", "kind", "type", "state", "detail")
+    found = content.get("preflight") or {}
+    return (tuple(row.get(name) for name in names) for row in found.get("components", []))
+
+
+def _proof(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
+    found = content.get("proof") or {}
+    for row in found.get("checks", []):
+        yield row["name"].replace("_", " "), row["holds"], row["words"], _shown(row["evidence"])
 
 
 def _checks(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
@@ -118,28 +245,53 @@ def _checks(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
     return (tuple(row[name] for name in names) for row in content["observed"])
 
 
-def _findings(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
-    return ((each.get("code"), each.get("path"), each.get("message")) for each in content["findings"])
+def _findings(found: Iterable[Mapping[str, Any]]) -> Iterable[Sequence[Any]]:
+    return ((each.get("code"), each.get("path"), each.get("message"), each.get("suggestion")) for each in found)
+
+
+class _Code(str):
+    """Something to be copied rather than read."""
+
+
+class _Time(str):
+    """A moment of RFC 3339; `clock`: the time of day alone."""
+
+    def __new__(cls, moment: str | None, *, clock: bool = False) -> _Time:
+        return super().__new__(
+            cls, "" if not moment else _clock(moment) if clock else f"{moment[:10]} {_clock(moment)}"
+        )
+
+
+def _clock(moment: str) -> str:
+    """The time of day to the millisecond, as the document has it: in UTC."""
+    return moment[11:23].removesuffix("Z").split("+")[0]
 
 
 def _facts(title: str, rows: Iterable[tuple[str, Any]]) -> str:
     body = "".join(f"<tr><th scope='row'>{escape(name)}</th>{_cell(value)}</tr>" for name, value in rows)
-    return f"<h2>{escape(title)}</h2><table><tbody>{body}</tbody></table>"
+    return f"<h2>{escape(title)}</h2><table class='facts'><tbody>{body}</tbody></table>"
 
 
-def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def _table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], note: str = "", *, none: str = "None."
+) -> str:
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     if not body:
-        return f"<h2>{escape(title)}</h2><p>None.</p>"
+        return f"<h2>{escape(title)}</h2><p>{escape(none)}</p>"
     head = "".join(f"<th scope='col'>{escape(name)}</th>" for name in columns)
-    return f"<h2>{escape(title)}</h2><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    words = f'<p class="note">{escape(note)}</p>' if note else ""
+    return f"<h2>{escape(title)}</h2>{words}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _cell(value: Any) -> str:
     if value is None or value == "":
         return "<td>–</td>"
     if isinstance(value, bool):
-        return f"<td>{'yes' if value else 'NO'}</td>"
+        return "<td>yes</td>" if value else '<td class="bad">NO</td>'
     if isinstance(value, int | float):
         return f'<td class="figure">{value:,}</td>'
+    if isinstance(value, _Time):
+        return f'<td class="time">{escape(value)}</td>'
+    if isinstance(value, _Code):
+        return f"<td><code>{escape(value)}</code></td>"
     return f"<td>{escape(str(value))}</td>"

@@ -71,6 +71,8 @@ generate: setup ## write what is made from the code: reference pages in docs/ an
 	@$(MANAGE) render_definition
 	@$(MANAGE) render_components
 	@$(MANAGE) render_cli
+	@$(MANAGE) render_migrations
+	@$(MANAGE) render_migration_examples
 	@$(MANAGE) render_schema
 	@cd frontend && npm run --silent types
 

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import F
 
 from controlplane.shared import clock, dispatch
 from controlplane.shared.errors import Conflict, Forbidden, Invalid
@@ -215,6 +216,7 @@ def _begin(migration: Migration, actor: Actor) -> None:
     again = migration_plans.make(pipeline=pipeline, kind=made.kind, spec=spec)
     if blocking := [finding for finding in again.blockers if finding.code != COUNTING]:
         raise _blocked(migration, blocking)
+    _hold(pipeline)
     run = selecting.active_run(pipeline.id)
     change(
         migration,
@@ -231,6 +233,17 @@ def _begin(migration: Migration, actor: Actor) -> None:
         old_run=run,
         snapshot={"before": selecting.seen_before(pipeline, run, made.rules.window).model_dump(mode="json")},
     )
+
+
+def _hold(pipeline: Pipeline) -> None:
+    """Whoever has judged the pipeline before the migration holds it, and asks for something else of it, is refused by
+    its generation. Raises Conflict where they were faster."""
+    same = Pipeline.objects.filter(
+        pk=pipeline.pk, generation=pipeline.generation, desired_state=pipeline.desired_state,
+        restart_run=pipeline.restart_run, archived_at=None,
+    )  # fmt: skip
+    if not same.update(generation=F("generation") + 1, observed_generation=F("observed_generation") + 1):
+        raise Conflict(f"{pipeline.name} was changed at this moment.", code="busy", hint="Send the request again.")
 
 
 def _new_revision(migration: Migration, made: MigrationPlan, actor: Actor) -> Revision:

@@ -11,6 +11,7 @@ import pytest
 from django.db import DatabaseError, IntegrityError, transaction
 from rest_framework.test import APIClient
 
+from controlplane.shared.errors import Conflict
 from pipelines.domain import text
 from pipelines.domain.migrating import evidence
 from pipelines.domain.migrating.progress import Instant
@@ -34,7 +35,7 @@ from pipelines.models import (
     Pipeline,
     Revision,
 )
-from pipelines.services import lifecycle, migration_steering, migration_steps
+from pipelines.services import lifecycle, migration_plans, migration_steering, migration_steps
 from pipelines.services.audit import Actor
 from pipelines.services.migration_steps import ForbiddenStage, Overtaken
 from tests.factories import (
@@ -378,6 +379,46 @@ def test_what_an_earlier_pause_would_have_given_up_binds_no_migration(ana: APICl
     assert migration_steering.want(migration=migration, desired=DesiredState.STOPPED, why="a trial")
     orders.refresh_from_db()
     assert (orders.desired_state, orders.after_timeout, orders.drain_on_stop) == ("STOPPED", "", True)
+
+
+@pytest.mark.parametrize("kind", ["stop", "restart", "pause"])
+def test_a_request_that_was_judged_before_a_migration_began_is_refused(
+    ana: APIClient, orders: Pipeline, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = planned(ana)
+    act(ana, made, "approve")
+    look = lifecycle.steering
+
+    def just_before(pipeline_id: Any) -> Any:
+        found = look(pipeline_id)
+        if Migration.objects.get().stage == MigrationStage.APPROVED:
+            assert act(ana, made, "advance").status_code == 202
+        return found
+
+    monkeypatch.setattr(lifecycle, "steering", just_before)
+    with pytest.raises(Conflict) as refused:
+        lifecycle.request(pipeline=orders, action=kind, actor=Actor("ben"))
+    assert refused.value.code == "migration_open"
+    orders.refresh_from_db()
+    assert (orders.desired_state, orders.restart_run, orders.operations.count()) == ("RUNNING", None, 0)
+
+
+def test_a_migration_that_was_judged_before_somebody_else_asked_does_not_begin(
+    ana: APIClient, orders: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = planned(ana)
+    act(ana, made, "approve")
+    judged = migration_plans.make
+
+    def just_after(**asked: Any) -> Any:
+        found = judged(**asked)
+        lifecycle.request(pipeline=orders, action="stop", actor=Actor("ben"))
+        return found
+
+    monkeypatch.setattr(migration_plans, "make", just_after)
+    answer = act(ana, made, "advance")
+    assert (answer.status_code, answer.json()["code"]) == (409, "busy")
+    assert Migration.objects.get().stage == MigrationStage.APPROVED
 
 
 # nobody else

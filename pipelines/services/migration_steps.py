@@ -166,7 +166,7 @@ def turn_back(migration: Migration, reason: str, actor: str = "system", findings
     way = back(
         paused=progress.intended(migration.steps, StepName.PAUSE),
         ending=progress.intended(migration.steps, StepName.END_OLD_RUN),
-        ended=progress.done(migration.steps, StepName.END_OLD_RUN),
+        ended=_stays_over(migration),
         has_standby=new is not None and new.state != RunState.ENDED,
         promoted=selecting.is_promoted(migration),
         translated=selecting.is_translated(migration),
@@ -179,6 +179,13 @@ def turn_back(migration: Migration, reason: str, actor: str = "system", findings
         actor=actor,
         steps=progress.turned_back(migration.steps, way, clock.now(), reason),
         findings=migration.findings if findings is None else findings,
+    )
+
+
+def _stays_over(migration: Migration) -> bool:
+    """Whether the old run has ended, and nothing has been started in its place."""
+    return progress.done(migration.steps, StepName.END_OLD_RUN) and not progress.intended(
+        migration.steps, StepName.START_OLD
     )
 
 

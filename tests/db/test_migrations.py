@@ -33,6 +33,7 @@ from pipelines.models import (
     FreezeWindow,
     Migration,
     Pipeline,
+    Position,
     Revision,
 )
 from pipelines.services import lifecycle, migration_plans, migration_steering, migration_steps
@@ -485,6 +486,43 @@ def test_the_evidence_verifies_and_has_a_page(ana: APIClient, orders: Pipeline) 
     page = ana.get(f"{MIGRATIONS}/{made['id']}/evidence?format=html", HTTP_ACCEPT="text/html,*/*")
     assert page.headers["Content-Type"].startswith("text/html")
     assert document.json()["content"]["plan_hash"] in page.content.decode()
+
+
+def test_the_price_of_the_way_back_counts_runs_that_followed_the_new_one(ana: APIClient, orders: Pipeline) -> None:
+    made = begun(ana)
+    number = orders.runs.get().number
+    new = RunFactory.create(pipeline=orders, number=number + 1, state="ENDED")
+    orders.runs.exclude(pk=new.pk).update(state="ENDED")
+    later = RunFactory.create(pipeline=orders, number=number + 2)
+    LedgerBatchFactory.create(run=later, read=40, delivered=40)
+    Migration.objects.update(stage=MigrationStage.VERIFYING, new_run=new)
+    choices = ana.get(f"{MIGRATIONS}/{made['id']}").json()["choices"]
+    price = next(each["price"] for each in choices if each["choice"] == "rollback")
+    assert not price["exact"]
+    assert "40 records" in price["words"]
+
+
+def renamed_channel() -> dict[str, Any]:
+    data = changed(channels={"other": {"type": "direct"}})
+    data["sinks"]["out"]["channel"] = "other"
+    return data
+
+
+def test_the_price_of_the_way_back_counts_what_an_old_channel_reads_again(ana: APIClient, orders: Pipeline) -> None:
+    made = begun(ana, spec={"definition": renamed_channel()})
+    number = orders.runs.get().number
+    orders.runs.update(state="ENDED")
+    new = RunFactory.create(pipeline=orders, number=number + 1)
+    LedgerBatchFactory.create(run=new, channel="other", read=40, delivered=40)
+    at = {"source": "shop", "topic": "orders-in", "partition": 0}
+    for channel, offset in (("main", 100), ("other", 140)):
+        Position.objects.create(pipeline=orders, **at, channel=channel, next_offset=offset, lineage=1)
+    taken = {"digest": "d", "run": number, "positions": [{**at, "channel": "main", "offset": 100}]}
+    Migration.objects.update(stage=MigrationStage.VERIFYING, new_run=new, snapshot=taken)
+    choices = ana.get(f"{MIGRATIONS}/{made['id']}").json()["choices"]
+    price = next(each["price"] for each in choices if each["choice"] == "rollback")
+    assert (price["replay"], price["exact"]) == (40, False)
+    assert "40 of them are read again" in price["words"]
 
 
 def test_lists_are_of_a_pipeline_and_of_a_state(ana: APIClient, orders: Pipeline) -> None:

@@ -15,7 +15,7 @@ from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 from controlplane.shared.errors import HeadgateError
 from pipelines.domain.position_plan import Answer, PartitionSurvey, Question, Survey
 from pipelines.domain.positions import SourceIdentity
-from pipelines.domain.protocol import Launch, SparkSettings
+from pipelines.domain.protocol import Exit, Launch, SparkSettings
 from pipelines.domain.states import (
     FINAL_STAGES,
     DesiredState,
@@ -27,7 +27,7 @@ from pipelines.domain.states import (
     RunRole,
     RunState,
 )
-from pipelines.models import Event, Migration, PositionLook, Run
+from pipelines.models import Event, Host, LedgerBatch, Migration, Position, PositionLook, Run
 from pipelines.selectors import migration_evidence
 from pipelines.selectors import migrations as selecting
 from pipelines.services import migration_plans, migrations, positions, standby
@@ -332,6 +332,32 @@ def test_a_new_side_that_keeps_crashing_is_taken_back_by_the_rules(world: World)
     world.run_until(world.settled)
     assert world.pipeline.current_revision == before
     assert Run.objects.filter(pipeline_id=world.pipeline_id, role=RunRole.STANDBY).exclude(state="ENDED").count() == 0
+def _start_of_the_old_one_fails(world: World) -> None:
+    """Taken back before the cut-over, the old configuration cannot initialise: a person is needed."""
+    world.run_until(lambda: selecting.waits(present(world)) == "READY_TO_CUT_OVER", within=60)
+    migrations.rollback(migration=present(world), reason="no", actor=ANA)
+    world.run_until(lambda: not all(agent.is_standby for agent in world.agents.living), within=60)
+    next(agent for agent in world.agents.living if not agent.is_standby).fate = Exit.INIT_FAILED
+    world.run_until(lambda: over(world), within=120)
+    assert present(world).stage == MigrationStage.NEEDS_ATTENTION, world.story()
+    world.ask(OperationKind.START)
+    world.run_until(world.settled)
+    assert world.phase is Phase.RUNNING
+
+
+def test_what_a_person_has_started_meanwhile_is_ended_before_it_is_taken_back_once_more(world: World) -> None:
+    begin(world, gates=["READY_TO_CUT_OVER"])
+    _start_of_the_old_one_fails(world)
+    migrations.rollback(migration=present(world), reason="again", actor=ANA)
+    world.run_until(lambda: over(world), within=120)
+    assert present(world).stage == MigrationStage.ROLLED_BACK, world.story()
+    world.run_until(world.settled)
+    assert world.phase is Phase.RUNNING
+    world.ask(OperationKind.STOP)
+    world.run_until(world.settled)
+    world.check_books()
+
+
 
 
 class Pair(World):

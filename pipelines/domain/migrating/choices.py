@@ -48,7 +48,8 @@ class Standing:
     """How far a migration has come, as far as choices depend on it. `waits`: a person has to pass a gate.
 
     `delivered`: records that the new side has planned or delivered. `open_records`: of them, those of batches that were
-    begun and not finished. `restart`: seconds that the old configuration needs to start. `translated`: positions of the
+    begun and not finished. `again`: records that it has read and that channels of the old side, which it does not have,
+    have not. `restart`: seconds that the old configuration needs to start. `translated`: positions of the
     new side are offsets of another cluster.
     """
 
@@ -62,6 +63,7 @@ class Standing:
     planned: bool = False
     delivered: int = 0
     open_records: int = 0
+    again: int = 0
     restart: float = 0.0
     frozen: str = ""
     translated: bool = False
@@ -160,11 +162,13 @@ def price_back(now: Standing) -> ChoicePrice:
         "its positions are translated back, and compared record by record; where the old cluster does not have what "
         "the new side has read, a person has to choose."
         if now.translated
+        else f"{now.again} of them are read again by channels that the new side does not have."
+        if now.again
         else "nothing is skipped or read twice."
     )
     if now.open_records:
         words += f" A batch that was begun may leave up to {now.open_records} records twice."
-    return ChoicePrice(exact=False, duplicates_max=now.open_records, pause=now.restart, words=words)
+    return ChoicePrice(exact=False, replay=now.again, duplicates_max=now.open_records, pause=now.restart, words=words)
 
 
 def _revert() -> MigrationChoice:

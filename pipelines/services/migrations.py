@@ -132,7 +132,7 @@ def _plan(migration: Migration, actor: Actor) -> None:
     made = migration_plans.make(pipeline=migration.pipeline, kind=kind, spec=spec, look=look)
     stage = MigrationStage.DRAFT if made.blockers else MigrationStage.PLANNED
     words = f"{len(made.blockers)} findings block it." if made.blockers else "Its plan is made."
-    same = made.hash() == migration.plan_hash and migration.stage == MigrationStage.APPROVED
+    same = made.hash() == migration.plan_hash and migration.stage == MigrationStage.APPROVED and _is_approved(migration)
     change(
         migration,
         stage=None if same or stage == migration.stage else stage,
@@ -143,6 +143,14 @@ def _plan(migration: Migration, actor: Actor) -> None:
         planned_at=clock.now(),
         findings=[finding.model_dump(mode="json") for finding in made.blockers],
     )
+
+
+def _is_approved(migration: Migration) -> bool:
+    """Whether enough approvals of its plan count now."""
+    return policy.enough(
+        selecting.approval_rule(migration.pipeline), selecting.approvals(migration), author=migration.created_by,
+        named=migration.plan_hash, now=clock.now(),
+    )  # fmt: skip
 
 
 @transaction.atomic
@@ -166,7 +174,7 @@ def approve(*, migration: Migration, named: str, actor: Actor) -> Migration:
     enough = policy.enough(rule, given, author=current.created_by, named=named, now=clock.now())
     change(
         current,
-        stage=MigrationStage.APPROVED if enough else None,
+        stage=MigrationStage.APPROVED if enough and current.stage != MigrationStage.APPROVED else None,
         message=f"{actor.name} approved the plan.",
         actor=actor.name,
     )
@@ -181,6 +189,8 @@ def advance(*, migration: Migration, named: str, actor: Actor) -> Migration:
     with transaction.atomic():
         current = _fresh(migration)
         now = standing(current)
+        if now.stage is MigrationStage.APPROVED and not now.approved:
+            raise _not_approved()
         _require(current, now, MigrationAction.ADVANCE)
         if named != current.plan_hash:
             raise _stale(current)
@@ -205,13 +215,7 @@ def _begin(migration: Migration, actor: Actor) -> None:
     """The first moment at which anything happens: everything is judged once more."""
     pipeline = migration.pipeline
     made = _present_plan(migration, migration.plan_hash)
-    rule, given = selecting.approval_rule(pipeline), selecting.approvals(migration)
     now = clock.now()
-    if not policy.enough(rule, given, author=migration.created_by, named=migration.plan_hash, now=now):
-        raise Conflict(
-            "Approvals have expired, or more of them are asked for by now.",
-            code="not_approved", hint="Plan it again, and have it approved.",
-        )  # fmt: skip
     spec = migration_plans.read_spec(MigrationKind(migration.kind), migration.spec)
     again = migration_plans.make(pipeline=pipeline, kind=made.kind, spec=spec)
     if blocking := [finding for finding in again.blockers if finding.code != COUNTING]:
@@ -346,6 +350,13 @@ def _stale(migration: Migration) -> Conflict:
         code="plan_stale",
         hint=f"Plan again and review it: POST /api/v1/migrations/{migration.pk}/plan.",
     )
+
+
+def _not_approved() -> Conflict:
+    return Conflict(
+        "Approvals have expired, or more of them are asked for by now.",
+        code="not_approved", hint="Have the plan approved once more.",
+    )  # fmt: skip
 
 
 def _blocked(migration: Migration, found: list[Finding]) -> Conflict:

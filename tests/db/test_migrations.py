@@ -281,6 +281,25 @@ def test_approvals_that_have_expired_begin_nothing(ana: APIClient, orders: Pipel
     assert (answer.status_code, answer.json()["code"]) == (409, "not_approved")
 
 
+def test_approvals_that_have_expired_are_given_once_more(ana: APIClient, orders: Pipeline) -> None:
+    ApprovalPolicy.objects.create(approvers=1, expiry_seconds=60, updated_by="root")
+    made, ben = planned(ana), client_of("ben")
+    act(ben, made, "approve")
+    Migration.objects.get().approvals.update(at=now() - timedelta(minutes=2))
+    shown = {c["choice"]: c["allowed"] for c in ana.get(f"{MIGRATIONS}/{made['id']}").json()["choices"]}
+    assert shown == {"approve": True, "advance": False, "abort": True}
+    assert act(ben, made, "approve").json()["stage"] == "APPROVED"
+    assert act(ana, made, "advance").status_code == 202
+
+
+def test_a_plan_whose_approvals_have_expired_is_only_planned(ana: APIClient, orders: Pipeline) -> None:
+    ApprovalPolicy.objects.create(approvers=1, expiry_seconds=60, updated_by="root")
+    made = planned(ana)
+    act(client_of("ben"), made, "approve")
+    Migration.objects.get().approvals.update(at=now() - timedelta(minutes=2))
+    assert act(ana, made, "plan", {}).json()["stage"] == "PLANNED"
+
+
 def test_nothing_begins_in_a_freeze(ana: APIClient, orders: Pipeline) -> None:
     made = planned(ana)
     act(ana, made, "approve")

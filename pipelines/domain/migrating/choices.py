@@ -92,14 +92,16 @@ def _waiting(now: Standing) -> list[MigrationChoice]:
     )  # fmt: skip
     planned, approved = now.stage is MigrationStage.PLANNED, now.stage is MigrationStage.APPROVED
     missing = "Its plan has blockers; ask for it again when they are gone."
+    ready = approved and now.approved
     return [
         MigrationChoice(
-            choice=MigrationAction.APPROVE, allowed=planned, sentence="Approve this very plan.",
-            reason="" if planned else "It is approved." if approved else missing,
+            choice=MigrationAction.APPROVE, allowed=planned or (approved and not ready),
+            sentence="Approve this very plan.", reason="It is approved." if ready else "" if planned or approved else
+            missing,
         ),
         MigrationChoice(
-            choice=MigrationAction.ADVANCE, allowed=approved and not now.frozen, sentence="Begin.",
-            reason=now.frozen if approved else now.missing or "It is not approved yet.",
+            choice=MigrationAction.ADVANCE, allowed=ready and not now.frozen, sentence="Begin.",
+            reason=now.frozen if ready else now.missing or "It is not approved yet.",
         ),
         abort,
     ]  # fmt: skip

@@ -332,6 +332,23 @@ def test_a_new_side_that_keeps_crashing_is_taken_back_by_the_rules(world: World)
     world.run_until(world.settled)
     assert world.pipeline.current_revision == before
     assert Run.objects.filter(pipeline_id=world.pipeline_id, role=RunRole.STANDBY).exclude(state="ENDED").count() == 0
+def test_a_disk_that_takes_no_order_for_a_dump_keeps_nobody_from_going_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(world.host, "ask_for_dump", full)
+    old = world.agent
+    begin(world)
+    _moves(world, MigrationStage.PAUSING)
+    old.slow = True
+    world.run_until(lambda: present(world).stage == MigrationStage.ROLLING_BACK, within=60)
+    old.slow = False
+    world.run_until(lambda: over(world), within=60)
+    assert present(world).stage == MigrationStage.ABORTED, world.story()
+
+
 def _start_of_the_old_one_fails(world: World) -> None:
     """Taken back before the cut-over, the old configuration cannot initialise: a person is needed."""
     world.run_until(lambda: selecting.waits(present(world)) == "READY_TO_CUT_OVER", within=60)

@@ -80,19 +80,26 @@ class Runner:
         try:
             if migration_steps.take(migration=migration, host=self._host):
                 self._advance(migration, now)
-        except Overtaken:
-            log.info("migration_overtaken", migration=str(migration.pk))
         except (OperationalError, InterfaceError, Fenced):
             raise
+        except Overtaken as overtaken:
+            log.info("migration_overtaken", migration=str(migration.pk))
+            self._end_late(migration, str(overtaken), now)
         except Exception as error:
             log.exception("migration_failed", migration=str(migration.pk))
-            self._end_late(selecting.get_migration(migration.pk), f"{type(error).__name__}: {error}", now)
+            self._end_late(migration, f"{type(error).__name__}: {error}", now)
 
-    def _end_late(self, migration: Migration, cause: str, now: Instant) -> None:
-        """A step that only raises errors is over at its deadline, too."""
-        index = progress.current(migration.steps)
-        if index is not None and progress.expired(migration.steps[index], now):
-            self._record(migration, index, Outcome(message=cause), now)
+    def _end_late(self, seen: Migration, cause: str, now: Instant) -> None:
+        """A step that only raises errors, or is always overtaken, is over at its deadline, too."""
+        try:
+            migration = selecting.get_migration(seen.pk)
+            index = progress.current(migration.steps)
+            if index is not None and progress.expired(migration.steps[index], now):
+                self._record(migration, index, Outcome(message=cause), now)
+        except (OperationalError, InterfaceError, Fenced):
+            raise
+        except Exception:
+            log.exception("migration_failed", migration=str(seen.pk))
 
     def _advance(self, migration: Migration, now: Instant) -> None:
         index = progress.current(migration.steps)
@@ -119,22 +126,27 @@ class Runner:
             )
         elif outcome.failed or progress.expired(row, now):
             message = outcome.message if outcome.failed else _late(row, outcome)
-            if row["name"] == StepName.PAUSE:
-                self._dump(migration)
             migration_steps.fail(
                 migration=migration, index=index, message=message, evidence=outcome.evidence,
                 findings=outcome.findings or [_finding(row, message)],
             )  # fmt: skip
+            if row["name"] == StepName.PAUSE:
+                self._dump(migration)
         else:
             migration_steps.report(migration=migration, index=index, message=outcome.message, evidence=outcome.evidence)
         crash_points.reach("worker.step_recorded")
 
     def _dump(self, migration: Migration) -> None:
-        """What cannot be drained is asked what it is doing, where it is on this host."""
+        """What cannot be drained is asked what it is doing, where it is on this host. A disk that takes no order keeps
+        nobody from going back."""
         run = selecting.active_run(migration.pipeline_id)
-        if run is not None and run.host_id == self._host:
-            require_time()
+        if run is None or run.host_id != self._host:
+            return
+        require_time()
+        try:
             self._rundirs.ask_for_dump(Path(run.run_dir), DumpOrder(id=uuid4().hex, rung="drain"))
+        except OSError as error:
+            log.warning("no_dump", run=run.number, cause=str(error))
 
 
 _QUICK = frozenset(

@@ -12,7 +12,7 @@ from controlplane.shared import clock
 from controlplane.shared.errors import Conflict
 from pipelines.domain.migrating import progress
 from pipelines.domain.migrating.progress import Instant, MigrationStepState
-from pipelines.domain.migrating.steps import ChangeBeforeProof, StepName, back
+from pipelines.domain.migrating.steps import GATE_SECONDS, ChangeBeforeProof, StepName, back
 from pipelines.domain.states import FINAL_STAGES, FORWARD_STAGES, MigrationStage, RunState, may_follow
 from pipelines.models import Migration
 from pipelines.selectors import migrations as selecting
@@ -114,6 +114,12 @@ def begin(*, migration: Migration, index: int, now: Instant) -> None:
         migration, stage=moved, message=row["sentence"], event=moved is not None,
         steps=progress.begun(migration.steps, index, now),
     )  # fmt: skip
+
+
+@fenced
+def hold(*, migration: Migration, index: int, now: Instant, message: str) -> None:
+    """A step begins to wait for a person. Raises Overtaken."""
+    change(migration, message=message, steps=progress.held(migration.steps, index, now, GATE_SECONDS))
 
 
 @fenced

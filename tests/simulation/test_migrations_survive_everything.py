@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
+from controlplane.shared import clock
 from controlplane.shared.errors import HeadgateError
 from pipelines.domain.position_plan import Answer, PartitionSurvey, Question, Survey
 from pipelines.domain.positions import SourceIdentity
@@ -170,6 +172,13 @@ def world(db: None) -> World:
     return world
 
 
+def kill(agent: Agent) -> None:
+    """SIGKILL of its keeper and its driver."""
+    agent.keeper.alive = False
+    if agent.driver is not None:
+        agent.driver.alive = False
+
+
 def _moves(world: World, until: MigrationStage) -> None:
     for _ in range(400):
         if present(world).stage == until:
@@ -285,9 +294,7 @@ def test_the_death_of_either_agent_at_every_stage_leaves_one_that_works(
     _moves(world, stage)
     for agent in world.agents.living:
         if (agent is old) == (which == "old"):
-            agent.keeper.alive = False
-            if agent.driver is not None:
-                agent.driver.alive = False
+            kill(agent)
     world.run_until(lambda: over(world), within=300)
     made = present(world)
     assert made.stage in {MigrationStage.COMMITTED, MigrationStage.ROLLED_BACK, MigrationStage.ABORTED}, world.story()
@@ -332,6 +339,29 @@ def test_a_new_side_that_keeps_crashing_is_taken_back_by_the_rules(world: World)
     world.run_until(world.settled)
     assert world.pipeline.current_revision == before
     assert Run.objects.filter(pipeline_id=world.pipeline_id, role=RunRole.STANDBY).exclude(state="ENDED").count() == 0
+
+
+def test_a_clock_that_is_set_forward_ends_no_wait_for_a_person(world: World) -> None:
+    begin(world, gates=["APPLYING"])
+    world.run_until(lambda: selecting.waits(present(world)) == "APPLYING", within=60)
+    world.pass_time()
+    assert "waits for a person" in present(world).message
+    world.host.wall = clock.now() + timedelta(hours=2)
+    for _ in range(5):
+        world.pass_time()
+    assert present(world).stage == MigrationStage.SNAPSHOT, world.story()
+
+
+def test_a_new_agent_that_dies_while_a_person_is_waited_for_costs_the_old_one_nothing(world: World) -> None:
+    old = world.agent
+    begin(world, gates=["APPLYING"])
+    world.run_until(lambda: selecting.waits(present(world)) == "APPLYING", within=60)
+    (new,) = (agent for agent in world.agents.living if agent is not old)
+    kill(new)
+    world.run_until(lambda: over(world), within=60)
+    assert (present(world).stage, world.agents.living) == (MigrationStage.ABORTED, [old]), world.story()
+
+
 def test_a_disk_that_takes_no_order_for_a_dump_keeps_nobody_from_going_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

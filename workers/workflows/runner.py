@@ -11,7 +11,6 @@ the supervisors make it so. The runner itself touches no process.
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -31,7 +30,7 @@ from pipelines.services.fencing import Fenced, fenced, require_time
 from pipelines.services.migration_steps import NotYet, Overtaken
 from workers import crash_points
 from workers.ports import Now, RunDirs
-from workers.workflows.steps import RULES, Outcome, Scene
+from workers.workflows.steps import RULES, Outcome, Scene, standby_lost
 
 TAKEN_WITHIN = 5.0
 """Seconds that the host of the new side has to take a migration before another one does."""
@@ -65,7 +64,7 @@ class Runner:
         for migration in found:
             if self._may_take(migration, silent, instant):
                 self._attend(migration, instant)
-        return any(migration.stage in _QUICK for migration in found)
+        return any(migration.stage in _QUICK and selecting.waits(migration) is None for migration in found)
 
     def _may_take(self, migration: Migration, silent: Collection[str], now: Instant) -> bool:
         """Its own, and what nobody else carries out. The host of the new side comes first: it promotes."""
@@ -159,14 +158,21 @@ _QUICK = frozenset(
 
 
 def _waits(migration: Migration, now: Instant) -> bool:
-    """Whether a person has to pass a gate. One that nobody passes in time is a reason to take it back; a migration that
-    is verified may wait for ever: its pipeline works."""
-    gate = selecting.waits(migration)
+    """Whether a person has to pass a gate. One that nobody passes in time is a reason to take it back, and so is a new
+    agent that ends meanwhile; a migration that is verified may wait for ever: its pipeline works."""
+    gate, index = selecting.waits(migration), progress.current(migration.steps)
     if gate is None:
         return False
-    late = now.wall - migration.stage_since > timedelta(seconds=GATE_SECONDS)
-    if gate is not MigrationStage.COMMITTED and late:
+    if index is None:
+        return True
+    row = migration.steps[index]
+    if not progress.is_held(row):
+        words = f"It waits for a person to let it go on to {gate}."
+        migration_steps.hold(migration=migration, index=index, now=now, message=words)
+    elif progress.left(row, now) <= 0:
         turn_back(migration, f"Nobody let it go on to {gate} within {GATE_SECONDS / 3600:g} h.")
+    elif (lost := standby_lost(_scene(migration, row, now))) is not None:
+        turn_back(migration, lost.message, findings=lost.findings)
     return True
 
 

@@ -445,6 +445,11 @@ def _started(scene: Scene) -> Outcome:
     return Outcome(message=pipeline.phase_message)
 
 
+def standby_lost(scene: Scene) -> Outcome | None:
+    """Why the new agent cannot take over any more; None where it still can, or was not asked for yet."""
+    return None if _standby_lives(scene) else _standby_lost(scene)
+
+
 def _standby_lives(scene: Scene) -> bool:
     run = scene.new_run
     return run is None or run.role == RunRole.ACTIVE or run.state != RunState.ENDED

@@ -379,6 +379,27 @@ def test_a_disk_that_takes_no_order_for_a_dump_keeps_nobody_from_going_back(
     assert present(world).stage == MigrationStage.ABORTED, world.story()
 
 
+def test_a_new_side_that_refuses_to_begin_is_not_started_again_to_be_ended(world: World) -> None:
+    begin(world)
+    _moves(world, MigrationStage.RESUMING)
+    world.agent.fate = Exit.PREFLIGHT_BLOCKED
+    world.run_until(lambda: over(world), within=120)
+    made = present(world)
+    assert made.stage == MigrationStage.ROLLED_BACK, world.story()
+    assert Run.objects.filter(revision=made.new_revision).count() == 1
+
+
+def test_a_pipeline_that_needs_a_person_meanwhile_is_not_started_by_its_migration(world: World) -> None:
+    old = world.agent
+    begin(world)
+    old.fate = Exit.PREFLIGHT_BLOCKED
+    world.run_until(lambda: over(world), within=120)
+    assert present(world).stage == MigrationStage.ABORTED, world.story()
+    assert world.phase is Phase.BLOCKED
+    world.run_until(lambda: not world.agents.living, within=60)
+    assert Run.objects.filter(pipeline_id=world.pipeline_id, role=RunRole.ACTIVE).count() == 1
+
+
 def _start_of_the_old_one_fails(world: World) -> None:
     """Taken back before the cut-over, the old configuration cannot initialise: a person is needed."""
     world.run_until(lambda: selecting.waits(present(world)) == "READY_TO_CUT_OVER", within=60)

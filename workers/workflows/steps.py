@@ -105,6 +105,9 @@ def _prepared(scene: Scene) -> Outcome:
 
 
 def _pause(scene: Scene) -> None:
+    """What waits for a person is left alone: to ask for a pause would start it."""
+    if scene.pipeline.phase in _REFUSED:
+        return
     why = f"Migration {scene.migration.pk} pauses it."
     steering.want(migration=scene.migration, desired=DesiredState.PAUSED, why=why)
 
@@ -413,6 +416,8 @@ def _resumed(scene: Scene) -> Outcome:
 def _pause_new(scene: Scene) -> Outcome:
     """A clean stop is better than none: where the new side cannot be paused, it is ended as it is."""
     pipeline = scene.pipeline
+    if selecting.active_run(pipeline.pk) is None:
+        return Outcome(done=True, message=f"No run consumes; {scene.name} is {pipeline.phase}.")
     if pipeline.phase in {Phase.PAUSED, Phase.STOPPED, *_REFUSED} and _obeyed(pipeline):
         return Outcome(done=True, message=f"{scene.name} is {pipeline.phase}.")
     if progress.left(scene.row, scene.now) <= PATIENCE:
@@ -421,7 +426,8 @@ def _pause_new(scene: Scene) -> Outcome:
 
 
 def _stop_consuming(scene: Scene) -> None:
-    if scene.pipeline.desired_state != DesiredState.STOPPED:
+    """Where no run lives, a pause would only start another one."""
+    if scene.pipeline.desired_state != DesiredState.STOPPED and selecting.active_run(scene.pipeline.pk) is not None:
         _pause(scene)
 
 

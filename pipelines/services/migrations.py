@@ -20,12 +20,12 @@ from pipelines.domain.migrating import policy, progress
 from pipelines.domain.migrating.choices import MigrationAction, Standing, allowed
 from pipelines.domain.migrating.plan import MigrationPlan
 from pipelines.domain.migrating.specs import PositionSpec, Spec
-from pipelines.domain.states import WAITING_STAGES, MigrationKind, MigrationStage
+from pipelines.domain.states import WAITING_STAGES, MigrationKind, MigrationStage, RunRole, RunState
 from pipelines.models import Evacuation, Migration, MigrationApproval, Pipeline, PositionLook, Revision
 from pipelines.selectors import migrations as selecting
 from pipelines.selectors.hosts import supervised
 from pipelines.selectors.migrations import get_migration, standing
-from pipelines.services import audit, migration_plans, migration_steps, positions
+from pipelines.services import audit, migration_plans, migration_standbys, migration_steps, positions
 from pipelines.services.audit import Actor
 from pipelines.services.definitions import add_revision
 from pipelines.services.migration_steps import change, turn_back
@@ -286,12 +286,20 @@ def abort(*, migration: Migration, reason: str, actor: Actor) -> Migration:
     words = f"{actor.name} gave it up: {reason}" if reason else f"{actor.name} gave it up."
     if closing:
         migration_steps.close(current, words, actor)
+        _let_standby_go(current, words)
     elif now.stage in WAITING_STAGES:
         change(current, stage=MigrationStage.ABORTED, message=words, actor=actor.name, ended_at=clock.now())
     else:
         turn_back(current, words, actor=actor.name)
     _record(current, now, "close" if closing else "abort", reason, actor)
     return get_migration(current.pk)
+
+
+def _let_standby_go(migration: Migration, reason: str) -> None:
+    """Nothing waits for the new agent any more, and another migration will want its place."""
+    run = migration.new_run
+    if run is not None and run.role == RunRole.STANDBY and run.state != RunState.ENDED:
+        migration_standbys.discard(run=run, reason=reason)
 
 
 @transaction.atomic

@@ -426,6 +426,19 @@ def test_what_a_person_has_started_meanwhile_is_ended_before_it_is_taken_back_on
     world.check_books()
 
 
+def test_one_that_is_closed_leaves_no_standby_behind(world: World) -> None:
+    old = world.agent
+    begin(world, gates=["APPLYING"])
+    world.run_until(lambda: selecting.waits(present(world)) == "APPLYING", within=60)
+    old.deaf = True
+    migrations.rollback(migration=present(world), reason="no", actor=ANA)
+    world.run_until(lambda: over(world), within=300)
+    assert present(world).stage == MigrationStage.NEEDS_ATTENTION, world.story()
+    assert len(world.agents.living) == 2
+    migrations.abort(migration=present(world), reason="", actor=ANA)
+    world.run_until(lambda: world.agents.living == [old], within=60)
+
+
 
 
 class Pair(World):

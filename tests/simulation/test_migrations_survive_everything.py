@@ -525,6 +525,19 @@ def test_the_other_host_takes_a_migration_over_whose_runner_is_silent(pair: Pair
     assert present(pair).stage in ENDS, pair.story()
 
 
+def test_a_migration_whose_runner_was_removed_is_taken_over_by_a_worker_that_never_heard_of_it(pair: Pair) -> None:
+    move(pair)
+    _moves(pair, MigrationStage.PREFLIGHT)
+    pair.run_until(lambda: present(pair).runner_host == "beta", within=10)
+    pair.beta_up = False
+    Host.objects.filter(name="beta").update(removed_at=clock.now(), lease_owner=None, lease_until=None)
+    pair.kill_worker()
+    pair.start_worker()
+    pair.run_until(lambda: present(pair).runner_host == "alpha", within=60)
+    pair.run_until(lambda: over(pair), within=900)
+    pair.check()
+
+
 class Log:
     """`workers.ports.Surveys` over a log that holds [0, 100000) of the one partition."""
 

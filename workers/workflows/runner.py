@@ -25,6 +25,7 @@ from pipelines.domain.protocol import DumpOrder
 from pipelines.domain.states import MigrationStage
 from pipelines.models import Migration
 from pipelines.selectors import migrations as selecting
+from pipelines.selectors.hosts import is_removed
 from pipelines.services import evacuations, migration_steps
 from pipelines.services.fencing import Fenced, fenced, require_time
 from pipelines.services.migration_steps import NotYet, Overtaken
@@ -70,7 +71,7 @@ class Runner:
         """Its own, and what nobody else carries out. The host of the new side comes first: it promotes."""
         owner = migration.runner_host
         if owner:
-            return owner == self._host or owner in silent
+            return owner == self._host or owner in silent or is_removed(owner)
         waiting = now.boottime - self._untaken[migration.pk]
         return migration.new_host_id == self._host or waiting > TAKEN_WITHIN
 

@@ -556,26 +556,35 @@ class Log:
 class Counted(World):
     """The same with a surveyor."""
 
+    blind = False
+
     def pass_time(self, seconds: float = 1.0, *, worker_first: bool = False) -> None:
         super().pass_time(seconds, worker_first=worker_first)
+        if self.blind:
+            return
         nothing = References({}, None, StoredSecrets(django_settings.HEADGATE.keyring))
         launcher = Launcher("alpha", self.host.state_dir, nothing, lambda: SparkSettings(classpath=[]))
-        for look in PositionLook.objects.filter(state=LookState.PENDING).select_related("pipeline"):
+        due = PositionLook.objects.filter(state=LookState.PENDING, deadline__gt=clock.now())
+        for look in due.select_related("pipeline"):
             Sight("alpha", launcher, Log()).take(look)
 
     def _check_positions(self) -> None:
         """A decision may move them."""
 
 
-def test_positions_are_decided_under_a_running_pipeline_and_the_counts_are_exact(
-    db: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def counted(db: None, monkeypatch: pytest.MonkeyPatch) -> Counted:
     monkeypatch.setattr(positions, "supervised", lambda *_: True)
     monkeypatch.setattr(migrations, "supervised", lambda *_: True)
     world = Counted()
     world.ask(OperationKind.START)
     world.run_until(world.settled)
-    asked = {"to": "offsets=" + f"{world.agent.topic}/0:5000", "rules": QUICK_RULES}
+    return world
+
+
+def decide(world: Counted, **spec: Any) -> Migration:
+    """Plan and begin to go on at offset 5000."""
+    asked = {"to": "offsets=" + f"{world.agent.topic}/0:5000", "rules": QUICK_RULES, **spec}
     made = migrations.create(pipeline=world.pipeline, kind=MigrationKind.POSITION, spec=asked, reason="x", actor=ANA)
     assert [each["code"] for each in made.findings] == ["COUNTING"]
     world.pass_time()
@@ -583,7 +592,37 @@ def test_positions_are_decided_under_a_running_pipeline_and_the_counts_are_exact
     assert (made.stage, made.plan["replay"]) == (MigrationStage.PLANNED, 0)
     assert 0 < made.plan["skip"] < 5000
     made = migrations.approve(migration=made, named=made.plan_hash, actor=ANA)
-    migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
+    return migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
+
+
+def test_a_look_that_nobody_has_answered_in_time_is_asked_for_once_more(counted: Counted) -> None:
+    decide(counted)
+    counted.blind = True
+    counted.run_until(lambda: PositionLook.objects.filter(state=LookState.PENDING).exists(), within=60)
+    PositionLook.objects.filter(state=LookState.PENDING).update(deadline=clock.now() - timedelta(seconds=1))
+    counted.blind = False
+    counted.run_until(lambda: over(counted), within=60)
+    assert present(counted).stage == MigrationStage.COMMITTED, counted.story()
+
+
+def test_positions_that_were_read_on_since_are_never_put_back(counted: Counted) -> None:
+    decide(counted, gates=["READY_TO_CUT_OVER"])
+    _start_of_the_old_one_fails(counted)
+    counted.ask(OperationKind.STOP)
+    counted.run_until(counted.settled)
+    reached = Position.objects.get(pipeline_id=counted.pipeline_id).next_offset
+    migrations.rollback(migration=present(counted), reason="again", actor=ANA)
+    counted.run_until(lambda: over(counted), within=120)
+    assert present(counted).stage == MigrationStage.ROLLED_BACK, counted.story()
+    assert Position.objects.get(pipeline_id=counted.pipeline_id).next_offset >= reached
+    assert not LedgerBatch.objects.filter(pipeline_id=counted.pipeline_id, overlaps__gt=0).exists()
+    starts = [row["start"] for batch in LedgerBatch.objects.order_by("pk") for row in batch.ranges]
+    assert starts == sorted(set(starts))
+
+
+def test_positions_are_decided_under_a_running_pipeline_and_the_counts_are_exact(counted: Counted) -> None:
+    world = counted
+    decide(world)
     world.run_until(lambda: over(world), within=120)
     made = present(world)
     assert made.stage == MigrationStage.COMMITTED, world.story()

@@ -77,6 +77,42 @@ def test_one_that_fails_after_a_change_stops_the_rest_unless_told_to_go_on(five:
     assert under_way() == (["p1"] if go_on else [])
 
 
+def test_one_that_needs_a_person_keeps_nobody_else_from_moving_where_it_was_told_to_go_on(
+    five: list[Pipeline],
+) -> None:
+    begin(at_once=1, go_on=True)
+    evacuations.turn(host="alpha")
+    end("p0", MigrationStage.NEEDS_ATTENTION, "help")
+    evacuations.turn(host="alpha")
+    assert under_way() == ["p0", "p1"]
+    assert Evacuation.objects.get().left == {"p0": "help"}
+    end("p0", MigrationStage.COMMITTED)
+    evacuations.turn(host="alpha")
+    assert Evacuation.objects.get().left == {}
+
+
+def test_what_needs_a_person_is_named_where_the_rest_was_stopped(five: list[Pipeline]) -> None:
+    begin(at_once=5)
+    evacuations.turn(host="alpha")
+    end("p4", MigrationStage.NEEDS_ATTENTION, "help")
+    evacuations.turn(host="alpha")
+    row = Evacuation.objects.get()
+    assert (row.outcome, row.left) == ("stopped", {"p4": "help"})
+
+
+def test_why_a_pipeline_stays_outlives_the_failure_of_another_one(five: list[Pipeline]) -> None:
+    Pipeline.objects.filter(name="p0").update(phase=Phase.PAUSING)
+    begin(at_once=2)
+    evacuations.turn(host="alpha")
+    why = Evacuation.objects.get().left["p0"]
+    assert "PAUSING" in why
+    end("p1", MigrationStage.ABORTED, "no")
+    evacuations.turn(host="alpha")
+    left = Evacuation.objects.get().left
+    assert left["p1"] == "no"
+    assert why in left["p0"]
+
+
 def test_what_is_tied_to_its_host_stays_with_the_reason(five: list[Pipeline]) -> None:
     pinned = definition("p0", placement={"host": "alpha"})
     Pipeline.objects.filter(name="p0").update(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED)

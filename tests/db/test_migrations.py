@@ -544,6 +544,49 @@ def test_the_price_of_the_way_back_counts_what_an_old_channel_reads_again(ana: A
     assert "40 of them are read again" in price["words"]
 
 
+def test_the_report_of_one_whose_old_run_went_on_counts_nothing_that_came_later(
+    ana: APIClient, orders: Pipeline
+) -> None:
+    made = begun(ana)
+    row = Migration.objects.get()
+    at = {"source": "shop", "channel": "main", "topic": "orders-in", "partition": 0, "offset": 100}
+    old = orders.runs.get().number
+    stopped = {"positions": [at], "last_delivered_at": 1.0}
+    taken = {"digest": "d", "run": old, "positions": [at], "stopped": stopped}
+    row.steps[0]["intent_at"] = now().isoformat()
+    Migration.objects.update(stage=MigrationStage.ABORTED, snapshot=taken, steps=row.steps)
+    later = RunFactory.create(pipeline=orders, number=old + 1, state="ENDED", first_record_at=now())
+    LedgerBatchFactory.create(run=later, ranges=[{"topic": "orders-in", "partition": 0, "start": 9000, "end": 9010}])
+    found = ana.get(f"{MIGRATIONS}/{made['id']}/evidence").json()["content"]
+    assert (found["gap"], found["overlap"], found["pause"]["seen"]) == (0, 0, None)
+    assert found["positions"][0]["started_at"] is None
+
+
+@pytest.mark.parametrize(
+    ("stopped", "first", "desired", "seen"),
+    [
+        (-1.0, 2.0, "RUNNING", 3.0),  # data moves all the time
+        (-7200.0, 2.0, "RUNNING", 2.0),  # nothing came before the pause was asked for
+        (-1.0, 7200.0, "RUNNING", 2.5),  # nothing came after the new side worked
+        (-1.0, 2.0, "PAUSED", None),  # it was paused before
+    ],
+)
+def test_the_pause_is_the_time_that_the_migration_has_cost(
+    ana: APIClient, orders: Pipeline, stopped: float, first: float, desired: str, seen: float | None
+) -> None:
+    made, asked = begun(ana), now()
+    old = orders.runs.get().number
+    orders.runs.update(state="ENDED")
+    new = RunFactory.create(pipeline=orders, number=old + 1, first_record_at=asked + timedelta(seconds=first))
+    LedgerBatchFactory.create(run=new)
+    steps = Migration.objects.get().steps
+    for row in steps:
+        row |= {"intent_at": asked.isoformat(), "done_at": (asked + timedelta(seconds=1.5)).isoformat()}
+    taken = {"digest": "d", "run": old, "stopped": {"last_delivered_at": asked.timestamp() + stopped}}
+    Migration.objects.update(steps=steps, snapshot=taken, new_run=new, old_desired=desired)
+    assert ana.get(f"{MIGRATIONS}/{made['id']}").json()["pause_seconds"] == seen
+
+
 def test_lists_are_of_a_pipeline_and_of_a_state(ana: APIClient, orders: Pipeline) -> None:
     made = planned(ana)
     for query, found in (

@@ -627,6 +627,7 @@ def test_positions_are_decided_under_a_running_pipeline_and_the_counts_are_exact
     made = present(world)
     assert made.stage == MigrationStage.COMMITTED, world.story()
     found = migration_evidence.document(made)["content"]
+    assert (found["announced"]["skip"], found["announced"]["replay"]) == (found["gap"], 0)
     (row,) = found["positions"]
     assert row["started_at"] == 5000
     assert (found["gap"], found["overlap"]) == (5000 - row["stopped_at"], 0)

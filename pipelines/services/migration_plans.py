@@ -24,7 +24,7 @@ from pipelines.domain.states import DesiredState, LookState, MigrationKind, Phas
 from pipelines.domain.validate import validate_data, validate_text
 from pipelines.models import Host, Pipeline, PositionLook, Revision
 from pipelines.selectors import migrations as selecting
-from pipelines.selectors.capacity import need_of, rooms
+from pipelines.selectors.capacity import need_by, need_of, rooms
 from pipelines.selectors.hosts import LOST_AFTER, seen_within, supervised
 from pipelines.selectors.situations import open_operation
 
@@ -247,7 +247,7 @@ def _facts(
         new=wanted.definition,
         host=pipeline.host_id,
         host_heard=supervised(pipeline.host),
-        target=_place(wanted.host, pipeline),
+        target=_place(wanted.host, need_by(wanted.definition.plain()) if wanted.definition else need_of(pipeline)),
         judged=changes,
         findings=wanted.findings,
         operation=operation.kind if operation else None,
@@ -256,8 +256,8 @@ def _facts(
     )
 
 
-def _place(name: str, pipeline: Pipeline) -> Place:
-    """Old and new agent need room beside each other where it is the same host."""
+def _place(name: str, need: int) -> Place:
+    """Old and new agent need room beside each other where it is the same host. `need`: bytes of the new agent."""
     host = Host.objects.filter(name=name).first()
     if host is None:
         return Place(name, known=False)
@@ -265,6 +265,6 @@ def _place(name: str, pipeline: Pipeline) -> Place:
     return Place(
         name,
         heard=seen_within(host.seen_at, LOST_AFTER),
-        drained=host.drained_at is not None and name != pipeline.host_id,
-        lacks=room.lacks(need_of(pipeline)),
+        drained=host.drained_at is not None,
+        lacks=room.lacks(need),
     )

@@ -31,6 +31,7 @@ from pipelines.models import (
     AuditRow,
     Event,
     FreezeWindow,
+    Host,
     Migration,
     Pipeline,
     Position,
@@ -157,6 +158,20 @@ def test_a_wrong_definition_is_a_draft_with_every_finding(ana: APIClient, orders
     made = planned(ana, spec={"definition": wrong})
     assert made["stage"] == "DRAFT"
     assert {"sinks.out.channel", "sources.shop.typ"} <= {each["path"] for each in made["plan"]["blockers"]}
+
+
+def test_a_host_that_is_drained_takes_no_second_agent_of_its_own_pipelines(ana: APIClient, orders: Pipeline) -> None:
+    Host.objects.filter(name="alpha").update(drained_at=now())
+    made = planned(ana)
+    assert [each["code"] for each in made["plan"]["blockers"]] == ["HOST_DRAINED"]
+
+
+def test_the_new_agent_needs_the_room_that_its_own_definition_asks_for(ana: APIClient, orders: Pipeline) -> None:
+    Host.objects.filter(name="alpha").update(memory_limit=4 << 30, memory_bytes=64 << 30)
+    assert planned(ana)["plan"]["blockers"] == []
+    Migration.objects.all().delete()
+    made = planned(ana, spec={"definition": changed(placement={"launcher": {"type": "local", "driver_memory": "6g"}})})
+    assert [each["code"] for each in made["plan"]["blockers"]] == ["NO_CAPACITY"]
 
 
 def test_a_draft_is_planned_again_when_what_blocked_it_is_gone(ana: APIClient, orders: Pipeline) -> None:

@@ -25,8 +25,8 @@ from pipelines.domain.validate import validate_data, validate_text
 from pipelines.models import Migration, Revision
 from pipelines.selectors import migration_views as views
 from pipelines.selectors.migration_evidence import document
-from pipelines.selectors.migrations import get_migration, migrations
-from pipelines.selectors.pipelines import get_pipeline
+from pipelines.selectors.migrations import get_migration, listed
+from pipelines.selectors.pipelines import get_pipeline, pipelines
 from pipelines.services import audit
 from pipelines.services import migrations as services
 
@@ -134,7 +134,7 @@ class MigrationList(MigrationBase):
         query = self.query(MigrationsQuery)
         groups = {"open": OPEN_STAGES, "final": FINAL_STAGES}
         stages = None if query.state is None else groups.get(query.state, {query.state})
-        rows = migrations(pipeline=query.pipeline, stages=stages)
+        rows = listed(pipeline=query.pipeline, stages=stages)
         return page(rows, ["-created_at", "-id"], query, each(views.migration_view))
 
     @extend_schema(operation_id="create_migration", request=MigrationBody, responses={201: views.MigrationDetailView})

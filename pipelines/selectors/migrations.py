@@ -46,6 +46,12 @@ OPEN = [stage.value for stage in OPEN_STAGES]
 _RELATED = (
     "pipeline", "pipeline__current_revision", "pipeline__host", "old_revision", "new_revision", "old_run", "new_run",
 )  # fmt: skip
+_OF_ONE = (
+    "spec", "plan", "snapshot", "observed", "findings", "pipeline__findings", "pipeline__conditions",
+    "pipeline__current_revision__definition", "pipeline__current_revision__source_text", "old_revision__definition",
+    "old_revision__source_text", "new_revision__definition", "new_revision__source_text", "old_run__observed",
+    "new_run__observed",
+)  # fmt: skip
 
 
 def migrations(*, pipeline: str | None = None, stages: Collection[str] | None = None) -> QuerySet[Migration]:
@@ -54,6 +60,11 @@ def migrations(*, pipeline: str | None = None, stages: Collection[str] | None = 
     if pipeline is not None:
         found = found.filter(pipeline__name=pipeline)
     return found if stages is None else found.filter(stage__in=list(stages))
+
+
+def listed(*, pipeline: str | None = None, stages: Collection[str] | None = None) -> QuerySet[Migration]:
+    """The same without what only the page of one shows, which may be megabytes for each."""
+    return migrations(pipeline=pipeline, stages=stages).prefetch_related(None).defer(*_OF_ONE)
 
 
 def get_migration(migration_id: UUID) -> Migration:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from pipelines.domain.roles import Role
@@ -111,6 +113,18 @@ def test_why_a_pipeline_stays_outlives_the_failure_of_another_one(five: list[Pip
     left = Evacuation.objects.get().left
     assert left["p1"] == "no"
     assert why in left["p0"]
+
+
+def test_a_list_of_evacuations_costs_no_query_for_each(five: list[Pipeline]) -> None:
+    viewer = APIClient()
+    viewer.force_authenticate(UserFactory.create(role=Role.VIEWER))
+    counts = []
+    for _ in range(2):
+        evacuations.cancel(evacuation=begin(), actor=EVA)
+        with CaptureQueriesContext(connection) as seen:
+            assert viewer.get("/api/v1/evacuations").status_code == 200
+        counts.append(len(seen))
+    assert counts[0] == counts[1]
 
 
 def test_what_is_tied_to_its_host_stays_with_the_reason(five: list[Pipeline]) -> None:

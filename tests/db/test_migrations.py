@@ -8,7 +8,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import DatabaseError, IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from controlplane.shared.errors import Conflict
@@ -612,6 +613,17 @@ def test_lists_are_of_a_pipeline_and_of_a_state(ana: APIClient, orders: Pipeline
         assert len(rows) == found, query
     assert rows[0]["id"] == made["id"]
     assert ana.get(f"{MIGRATIONS}/{uuid4()}").json()["code"] == "migration_not_found"
+
+
+def test_a_list_costs_no_query_for_each_of_its_migrations(ana: APIClient, orders: Pipeline) -> None:
+    counts = []
+    for _ in range(3):
+        act(ana, begun(ana), "abort")
+        migration_steps.conclude(migration=Migration.objects.latest("created_at"))
+        with CaptureQueriesContext(connection) as seen:
+            assert ana.get(MIGRATIONS).status_code == 200
+        counts.append(len(seen))
+    assert counts[0] == counts[2], seen.captured_queries
 
 
 def test_every_kind_is_listed_and_one_that_does_not_work_says_so(ana: APIClient) -> None:

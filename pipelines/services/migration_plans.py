@@ -9,14 +9,23 @@ from pydantic import ValidationError
 
 from controlplane.shared.errors import Conflict, Invalid
 from pipelines.domain.diff import diff
-from pipelines.domain.findings import Finding, dotted
+from pipelines.domain.findings import Finding
 from pipelines.domain.migrating import blockers as blocking
 from pipelines.domain.migrating import cluster_move
 from pipelines.domain.migrating.blockers import Facts, Place
 from pipelines.domain.migrating.cluster_move import ClusterMove, PartitionTranslation, SinkEnd
 from pipelines.domain.migrating.consequences import Consequence, JudgedChange, heaviest, judge
 from pipelines.domain.migrating.plan import MigrationPlan, MigrationTarget, expected_pause
-from pipelines.domain.migrating.specs import SPECS, ClusterSpec, HostSpec, PositionSpec, RevisionSpec, Spec, unavailable
+from pipelines.domain.migrating.specs import (
+    SPECS,
+    ClusterSpec,
+    HostSpec,
+    PositionSpec,
+    RevisionSpec,
+    Spec,
+    problems,
+    unavailable,
+)
 from pipelines.domain.migrating.steps import forward
 from pipelines.domain.position_plan import PlannedMove, Target
 from pipelines.domain.spec import ANY_HOST, Definition
@@ -44,12 +53,10 @@ def read_spec(kind: MigrationKind, data: dict[str, Any]) -> Spec:
         )
     try:
         return SPECS[kind].model_validate(data)
-    except ValidationError as error:
-        findings = [
-            Finding(path=dotted(("spec", *each["loc"])), code=each["type"], message=f"{each['msg']}.")
-            for each in error.errors(include_url=False)
-        ]
-        raise Invalid("The spec of the migration is not valid.", code="spec_invalid", findings=findings) from None
+    except ValidationError:
+        raise Invalid(
+            "The spec of the migration is not valid.", code="spec_invalid", findings=problems(kind, data)
+        ) from None
 
 
 @dataclass(frozen=True)

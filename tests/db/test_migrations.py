@@ -222,6 +222,28 @@ def test_what_makes_no_sense_is_refused_with_the_reason(
     assert answer.json()["detail"]
 
 
+def test_everything_that_is_wrong_with_a_request_is_told_at_once(ana: APIClient, orders: Pipeline) -> None:
+    wrong = changed()
+    wrong["sinks"]["out"]["chanel"] = "main"
+    spec = {"definition": wrong, "gate": ["PAUSING"], "rules": {"windw": 3}}
+    answer = post(ana, MIGRATIONS, {"pipeline": "nobody", "kind": "revision", "spec": spec, "raeson": "x"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "body_invalid")
+    found = {each["path"]: each for each in answer.json()["findings"]}
+    assert {
+        "reason", "raeson", "pipeline", "spec.gate", "spec.rules.windw", "spec.definition.sinks.out.chanel"
+    } <= found.keys(), found  # fmt: skip
+    assert all(each["code"] and each["message"] and each["suggestion"] for each in found.values())
+    assert found["spec.rules.windw"]["suggestion"] == 'Did you mean "window"?'
+    assert not Migration.objects.exists()
+
+
+def test_a_spec_that_is_none_tells_of_the_definition_in_it_as_well(ana: APIClient, orders: Pipeline) -> None:
+    spec = {"definition": "sinks: [", "window": 3}
+    answer = post(ana, MIGRATIONS, body(spec=spec))
+    assert (answer.status_code, answer.json()["code"]) == (422, "spec_invalid")
+    assert {each["path"] for each in answer.json()["findings"]} == {"spec.window", "spec.definition"}
+
+
 def test_a_viewer_looks_and_asks_for_nothing(orders: Pipeline, ana: APIClient) -> None:
     made = planned(ana)
     viewer = client_of("vic", Role.VIEWER)

@@ -169,6 +169,24 @@ def test_evidence_is_verified_without_a_server(tmp_path: Path) -> None:
     assert "was changed" in changed.output
 
 
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        lambda text: text.replace('"sha256"', '"gap": 0, "sha256"'),
+        lambda text: text.replace('{"pipeline"', '{"pipeline": "others", "pipeline"'),
+        lambda text: text.replace("orders", "\\ud800"),
+        lambda text: "[" * 5000,
+        lambda text: "",
+    ],
+)
+def test_evidence_that_was_tampered_with_anyhow_does_not_verify(tmp_path: Path, tamper: Any) -> None:
+    file = tmp_path / "evidence.json"
+    file.write_text(tamper(json.dumps(evidence.sealed({"pipeline": "orders"}))))
+    done = run("migrations", "verify", str(file))
+    assert done.exit_code == ExitCode.REFUSED, done.output
+    assert "does not verify" in done.output
+
+
 def test_an_evacuation_is_waited_for_while_the_server_is_away(api: FakeApi) -> None:
     made = {"id": ID, "host": "alpha", "ended_at": None, "outcome": "", "migrations": [], "left": {}, "waiting": ["a"]}
     api.answers["POST", "evacuations"] = 201, made

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.db import OperationalError, connection, transaction
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
@@ -439,6 +440,45 @@ def test_one_that_is_closed_leaves_no_standby_behind(world: World) -> None:
     world.run_until(lambda: world.agents.living == [old], within=60)
 
 
+class Away:
+    """The database's connection is lost at a write, in the middle of whatever that belongs to; nothing else of the
+    test's transaction is."""
+
+    def __init__(self, writes: int) -> None:
+        self.left = writes
+
+    def __call__(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql.startswith(("INSERT", "UPDATE")):
+            self.left -= 1
+            if self.left == 0:
+                raise OperationalError("server closed the connection unexpectedly")
+        return execute(sql, params, many, context)
+
+
+@pytest.mark.parametrize("write", range(1, 100, 7))
+def test_it_survives_a_lost_connection_within_a_step_and_then_the_death_of_the_worker(world: World, write: int) -> None:
+    begin(world)
+    away = Away(write)
+    with connection.execute_wrapper(away):
+        for _ in range(60):
+            with suppress(OperationalError):
+                world.pass_time(0.2)
+            transaction.set_rollback(False)
+            if away.left <= 0:
+                break
+    world.points_left = write % 5
+    for _ in range(40):
+        world.pass_time(0.2)
+        if not world.workers:
+            break
+    world.kill_worker()
+    world.start_worker()
+    world.run_until(lambda: over(world), within=120)
+    assert present(world).stage == MigrationStage.COMMITTED, world.story()
+    world.check()
+    world.ask(OperationKind.STOP)
+    world.run_until(world.settled)
+    world.check_books()
 
 
 class Pair(World):

@@ -565,6 +565,15 @@ def renamed_channel() -> dict[str, Any]:
     return data
 
 
+def test_a_channel_that_gets_another_name_is_told_to_begin_anew(ana: APIClient, orders: Pipeline) -> None:
+    made = planned(ana, spec={"definition": renamed_channel()})
+    assert made["stage"] == "PLANNED", made["plan"]["blockers"]
+    found = [(each["path"], each["code"]) for each in made["plan"]["warnings"]]
+    assert found == [("channels.other", "CHANNEL_BEGINS_ANEW"), ("channels.main", "CHANNEL_REMOVED")]
+    act(ana, made, "abort")
+    assert planned(ana)["plan"]["warnings"] == []
+
+
 def test_the_price_of_the_way_back_counts_what_an_old_channel_reads_again(ana: APIClient, orders: Pipeline) -> None:
     made = begun(ana, spec={"definition": renamed_channel()})
     number = orders.runs.get().number

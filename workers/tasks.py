@@ -8,7 +8,7 @@ from celery import shared_task
 from django.conf import settings
 
 from controlplane.shared import clock, dispatch
-from pipelines.services import alerts, deliveries, lag, operations
+from pipelines.services import alerts, lag, operations
 from pipelines.services.lag import LagRetention
 from pipelines.services.observations import Retention, prune
 from pipelines.services.rollup import roll_up
@@ -44,7 +44,6 @@ def housekeeping() -> None:
     )
     prune(now=clock.now(), retention=retention)
     operations.expire(now=clock.now())
-    deliveries.end_orphans(now=clock.now())
     roll_up(now=clock.now())
     alerts.prune(before=clock.now() - timedelta(days=keep.event_days))
     steps = (keep.lag_minute_days, keep.lag_five_minute_days, keep.lag_hour_days)

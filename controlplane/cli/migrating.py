@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -67,7 +68,7 @@ def plan(
     spec |= _options(observe, ask, gate)
     made = _create(client, {"pipeline": name, "kind": kind, "spec": spec, "reason": reason})
     _show(made, as_json=as_json)
-    _require_unblocked(made)
+    _require_unblocked(made, kept=True)
 
 
 def _asked(
@@ -157,39 +158,46 @@ def run(
 
 def _read_yaml(file: str, what: str) -> dict[str, Any]:
     """An object with these keys."""
-    import yaml
-
     from controlplane.cli.errors import CommandError, ExitCode
     from controlplane.cli.inputs import read_text
+    from pipelines.domain import text
 
-    try:
-        found = yaml.safe_load(read_text(file, most=LARGEST_FILE, what="a migration"))
-    except yaml.YAMLError as error:
-        raise CommandError(f"{file} is no YAML: {error}", code="not_yaml", exit_code=ExitCode.REFUSED) from None
-    if not isinstance(found, dict):
+    loaded = text.load(read_text(file, most=LARGEST_FILE, what="a migration"))
+    if loaded.findings or not isinstance(loaded.data, dict):
+        found = [each.model_dump(mode="json", exclude_none=True) for each in loaded.findings]
         words = f"{file} is no migration: write {what}."
-        raise CommandError(words, code="not_a_migration", exit_code=ExitCode.REFUSED)
-    return found
+        raise CommandError(words, code="not_a_migration", exit_code=ExitCode.REFUSED, findings=found)
+    return loaded.data
 
 
 def _carry_through(client: Any, made: dict[str, Any], *, wait: bool, timeout: float, as_json: bool) -> None:
     if not as_json:
         _show(made, as_json=False)
-    _require_unblocked(made)
+    if made["stage"] == "DRAFT":
+        _give_up(client, made)
+    _require_unblocked(made, kept=False)
     address, named = f"migrations/{made['id']}", {"hash": made["plan_hash"]}
     if made["approvers_needed"] == 0:
         client.post(f"{address}/approve", named)
         _, made = client.post(f"{address}/advance", named)
-    elif not wait:
+    else:
         from controlplane.cli import output
 
         output.note(f"{made['approvers_needed']} people have to approve it: headgate migrate approve {made['id']}")
     if wait:
-        made = _follow(client, made["id"], timeout=timeout, quiet=as_json)
+        made = _follow(client, made["id"], timeout=timeout, quiet=as_json, begin=named)
     if as_json:
         _show(made, as_json=True)
     if wait:
         require_committed(made)
+
+
+def _give_up(client: Any, made: dict[str, Any]) -> None:
+    """A draft that nobody looks at any more would stand in the way of the next one."""
+    from controlplane.cli.errors import CommandError
+
+    with suppress(CommandError):
+        client.post(f"migrations/{made['id']}/abort", {"reason": "It is blocked."})
 
 
 @app.command()
@@ -348,8 +356,11 @@ def verify(
         output.say(f"Verified: {found.sha256}", style="green")
 
 
-def _follow(client: Any, migration_id: str, *, timeout: float, quiet: bool) -> dict[str, Any]:
-    """Look until it has ended, waits for a person, or needs attention. CommandError after `timeout` seconds."""
+def _follow(
+    client: Any, migration_id: str, *, timeout: float, quiet: bool, begin: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Look until it has ended, waits for a person, or needs attention. CommandError after `timeout` seconds. `begin`:
+    the plan that is begun as soon as others have approved it."""
     from controlplane.cli import output
     from controlplane.cli.errors import CommandError, ExitCode
 
@@ -367,6 +378,9 @@ def _follow(client: Any, migration_id: str, *, timeout: float, quiet: bool) -> d
         told = line
         if found["stage"] in FINAL | {"NEEDS_ATTENTION"} or found["waits_for"]:
             return found
+        if begin is not None and found["stage"] == "APPROVED":
+            client.post(f"migrations/{migration_id}/advance", begin)
+            begin = None
         if time.monotonic() > deadline:
             raise CommandError(
                 title=f"The migration has not ended after {timeout:g} s",
@@ -386,22 +400,30 @@ def require_committed(found: dict[str, Any]) -> None:
     raise CommandError(
         title=f"The migration of {found['pipeline']} is {found['stage']}",
         detail=f"It waits for a person before {waits}." if waits else found["message"],
-        hint=f"headgate migrate advance {found['id']}" if waits else f"headgate migrate report {found['id']}",
+        hint=_what_next(found),
         code="migration_waits" if waits else f"migration_{found['stage'].lower()}",
         exit_code=ExitCode.TIMED_OUT if waits else ExitCode.FAILED,
         findings=found.get("findings") or [],
     )
 
 
-def _require_unblocked(made: dict[str, Any]) -> None:
+def _what_next(found: dict[str, Any]) -> str:
+    if found.get("waits_for"):
+        return f"headgate migrate advance {found['id']}"
+    shows = "watch" if found["stage"] == "NEEDS_ATTENTION" else "report"
+    return f"headgate migrate {shows} {found['id']}"
+
+
+def _require_unblocked(made: dict[str, Any], *, kept: bool) -> None:
     from controlplane.cli.errors import CommandError, ExitCode
 
     if made["stage"] != "DRAFT":
         return
+    draft = f"Give it up (headgate migrate abort {made['id']}), or plan it again when the findings are gone."
     raise CommandError(
         title="The migration is blocked",
         detail="Nothing was touched.",
-        hint=f"Give it up (headgate migrate abort {made['id']}), or plan it again when the findings are gone.",
+        hint=draft if kept else "Ask for it again when the findings are gone.",
         code="migration_blocked", exit_code=ExitCode.REFUSED, findings=(made["plan"] or {}).get("blockers", []),
     )  # fmt: skip
 
@@ -484,16 +506,41 @@ def evacuate(
     client = begin(ctx, as_json=as_json)
     body = {"host": host, "at_once": at_once, "go_on": keep_going, "reason": reason}
     _, made = client.post("evacuations", body)
-    deadline = time.monotonic() + timeout
-    while wait and made["ended_at"] is None and time.monotonic() < deadline:
-        time.sleep(LOOK_S)
-        made = client.get(f"evacuations/{made['id']}")
+    if wait:
+        made = _until_empty(client, made, timeout=timeout, quiet=as_json)
     if as_json:
         output.write_json(made)
     else:
         _show_evacuation(made)
     if wait:
         _require_empty(made, timeout)
+
+
+def _until_empty(client: Any, made: dict[str, Any], *, timeout: float, quiet: bool) -> dict[str, Any]:
+    """Look until it is over, or `timeout` seconds have passed; a server that is away is asked again."""
+    from controlplane.cli import output
+    from controlplane.cli.errors import CommandError
+
+    deadline, told = time.monotonic() + timeout, ""
+    while made["ended_at"] is None and time.monotonic() < deadline:
+        time.sleep(LOOK_S)
+        try:
+            made = client.get(f"evacuations/{made['id']}")
+            line = _how_far(made)
+        except CommandError as error:
+            if not error.may_pass:
+                raise
+            line = error.title
+        if line != told and not quiet:
+            output.note(line)
+        told = line
+    return made
+
+
+def _how_far(made: dict[str, Any]) -> str:
+    moves = [f"{each['pipeline']} {each['stage']}" for each in made["migrations"] if each["open"]]
+    moved = sum(each["stage"] == "COMMITTED" for each in made["migrations"])
+    return f"{moved} moved, {len(made['left'])} stay, {len(made['waiting'])} wait. {', '.join(moves)}".rstrip()
 
 
 def _show_evacuation(made: dict[str, Any]) -> None:
@@ -516,3 +563,5 @@ def _require_empty(made: dict[str, Any], timeout: float) -> None:
         raise CommandError(words, code="timed_out", exit_code=ExitCode.TIMED_OUT)
     if made["left"]:
         raise CommandError(f"{len(made['left'])} pipelines stay on {made['host']}", code="not_empty")
+    if made["outcome"] != "done":
+        raise CommandError(f"The evacuation of {made['host']} was {made['outcome']}", code="not_empty")

@@ -17,8 +17,8 @@ from rest_framework.views import APIView
 
 from controlplane.shared.api_errors import request_id
 from controlplane.shared.errors import BadRequest, HeadgateError, Invalid, PreconditionRequired
-from pipelines.domain.findings import Finding, dotted
 from pipelines.domain.roles import Role
+from pipelines.domain.shapes import findings_of
 from pipelines.models import Pipeline
 from pipelines.selectors.pipelines import get_pipeline
 from pipelines.services import idempotency
@@ -92,7 +92,7 @@ class View(APIView):
         try:
             return shape.model_validate({} if data is None or data == "" else data)
         except ValidationError as error:
-            findings = [_finding(each["loc"], each["type"], each["msg"]) for each in error.errors(include_url=False)]
+            findings = findings_of(error, shape)
             raise Invalid("The body of the request is not valid.", code="body_invalid", findings=findings) from None
 
     def query(self, shape: type[Body]) -> Body:
@@ -102,12 +102,8 @@ class View(APIView):
                 {name: value for name, value in self.request.query_params.items() if value != ""}
             )
         except ValidationError as error:
-            findings = [_finding(each["loc"], each["type"], each["msg"]) for each in error.errors(include_url=False)]
+            findings = findings_of(error, shape)
             raise BadRequest("A query parameter is not valid.", code="query_invalid", findings=findings) from None
-
-
-def _finding(location: tuple[int | str, ...], code: str, message: str) -> Finding:
-    return Finding(path=dotted(location), code=code, message=f"{message}.")
 
 
 def answer(view: BaseModel, status: int = 200, **headers: str) -> Response:

@@ -76,7 +76,7 @@ class EvacuationList(View):
     def get(self, request: Request) -> Response:
         """List evacuations, newest first."""
         rows = Evacuation.objects.all()
-        return page(rows, ["-created_at", "-id"], self.query(PageQuery), each(views.evacuation_view))
+        return page(rows, ["-created_at", "-id"], self.query(PageQuery), views.evacuation_views)
 
     @extend_schema(operation_id="evacuate_host", request=EvacuationBody, responses={201: views.EvacuationView})
     @idempotent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Annotated, Any
 from uuid import UUID
@@ -13,22 +14,25 @@ from pydantic import BaseModel, Field, StringConstraints
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from controlplane.shared.errors import HeadgateError
+from controlplane.shared.errors import HeadgateError, Invalid
 from pipelines.api.base import View, answer, idempotent
 from pipelines.api.openapi import query_parameters
 from pipelines.api.paging import Page, PageQuery, each, page
 from pipelines.api.requests import ActionBody, Shape, Text
 from pipelines.api.rights import require_rights
+from pipelines.domain.findings import Finding
 from pipelines.domain.migrating import report
+from pipelines.domain.migrating.specs import problems
 from pipelines.domain.states import FINAL_STAGES, OPEN_STAGES, MigrationKind, MigrationStage
 from pipelines.domain.validate import validate_data, validate_text
 from pipelines.models import Migration, Revision
 from pipelines.selectors import migration_views as views
 from pipelines.selectors.migration_evidence import document
-from pipelines.selectors.migrations import get_migration, migrations
-from pipelines.selectors.pipelines import get_pipeline
+from pipelines.selectors.migrations import get_migration, listed
+from pipelines.selectors.pipelines import get_pipeline, pipelines
 from pipelines.services import audit
 from pipelines.services import migrations as services
+from pipelines.services.migration_plans import read_spec
 
 Reason = Annotated[Text, StringConstraints(min_length=1, max_length=1000, strip_whitespace=True)]
 
@@ -134,18 +138,39 @@ class MigrationList(MigrationBase):
         query = self.query(MigrationsQuery)
         groups = {"open": OPEN_STAGES, "final": FINAL_STAGES}
         stages = None if query.state is None else groups.get(query.state, {query.state})
-        rows = migrations(pipeline=query.pipeline, stages=stages)
+        rows = listed(pipeline=query.pipeline, stages=stages)
         return page(rows, ["-created_at", "-id"], query, each(views.migration_view))
 
     @extend_schema(operation_id="create_migration", request=MigrationBody, responses={201: views.MigrationDetailView})
     @idempotent
     def post(self, request: Request) -> Response:
         """Write a migration down and plan it. Nothing is touched: PLANNED, or DRAFT with everything that blocks it."""
-        body = self.body(MigrationBody)
+        body = self._asked()
         pipeline = get_pipeline(body.pipeline)
         require_spec_rights(self, pipeline.name, body.spec)
         made = services.create(pipeline=pipeline, kind=body.kind, spec=body.spec, reason=body.reason, actor=self.actor)
         return answer(views.detail_view(made), 201, Location=f"/api/v1/migrations/{made.pk}")
+
+    def _asked(self) -> MigrationBody:
+        """What is asked for; raises Invalid with everything that is wrong with the request, its spec and the definition
+        in it, so that a file is repaired once."""
+        try:
+            body = self.body(MigrationBody)
+            read_spec(body.kind, body.spec)
+        except Invalid as refused:
+            own = refused.findings if refused.code == "body_invalid" else []
+            found = [*own, *self._of_content()]
+            raise Invalid(refused.detail, code=refused.code, findings=found) from None
+        return body
+
+    def _of_content(self) -> Iterator[Finding]:
+        sent = self.request.data if isinstance(self.request.data, dict) else {}
+        kind, spec, name = sent.get("kind"), sent.get("spec", {}), sent.get("pipeline")
+        if isinstance(name, str) and "\0" not in name and not pipelines().filter(name=name).exists():
+            words, advice = f"There is no pipeline {name!r}.", "GET /api/v1/pipelines lists them."
+            yield Finding(path="pipeline", code="pipeline_not_found", message=words, suggestion=advice)
+        if isinstance(kind, str) and kind in set(MigrationKind) and isinstance(spec, dict):
+            yield from problems(MigrationKind(kind), spec)
 
 
 class KindList(View):

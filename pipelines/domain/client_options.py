@@ -87,10 +87,15 @@ LONGEST_VALUE = 65_536
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
+def _named(value: Any) -> str:
+    """What a value is; never the value itself, which may be a secret."""
+    return {list: "a list", dict: "a mapping", type(None): "nothing"}.get(type(value), "something else")
+
+
 def _check_value(value: Any) -> OptionScalar:
     if not isinstance(value, str | int | float | bool):
         refuse(
-            "wrong_type", f"A client option is text, a number or true/false, not {quote(value)}.", "Write one value."
+            "wrong_type", f"A client option is text, a number or true/false, not {_named(value)}.", "Write one value."
         )
     if isinstance(value, str) and (len(value) > LONGEST_VALUE or CONTROL.search(value)):
         refuse("bad_option_value", "The value has control characters or is too long.", "Write plain text.")

@@ -82,6 +82,11 @@ def _texts(items: list[Any]) -> list[str]:
     return [json.dumps(item, sort_keys=True) for item in items]
 
 
+def names_secret(key: str) -> bool:
+    """Whether a key names a secret, so that its value is shown to nobody."""
+    return _SECRET_KEY.search(key) is not None
+
+
 def _change(path: PathParts, op: Literal["add", "remove", "change"], old: Any, new: Any) -> Change:
     key = str(path[-1]) if path else ""
     return Change(path=dotted(path), op=op, old=_masked(old, key), new=_masked(new, key))
@@ -92,7 +97,7 @@ def _masked(value: Any, key: str) -> Any:
         return {name: _masked(item, name) for name, item in value.items()}
     if isinstance(value, list):
         return [_masked(item, key) for item in value]
-    if isinstance(value, str) and _SECRET_KEY.search(key) and not REFERENCE.fullmatch(value):
+    if isinstance(value, str) and names_secret(key) and not REFERENCE.fullmatch(value):
         return HIDDEN
     return value
 

@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from pipelines.domain import registry
 from pipelines.domain.component import Kind
+from pipelines.domain.diff import HIDDEN, names_secret
 from pipelines.domain.findings import Finding, PathParts, did_you_mean, dotted, listed, quote
 from pipelines.domain.spec import Definition
 
@@ -44,6 +45,12 @@ def _finding(details: ErrorDetails) -> Finding:
 
 
 Description = tuple[str, str, str, PathParts]
+
+
+def _shown(value: Any, path: PathParts) -> str:
+    """A piece of input, unless its key names a secret: findings are shown to everybody."""
+    key = next((part for part in reversed(path) if isinstance(part, str)), "")
+    return HIDDEN if names_secret(key) else quote(value)
 
 
 def _is_tag(part: str | int) -> bool:
@@ -135,7 +142,7 @@ def _wrong_type(name: str, details: ErrorDetails, path: PathParts) -> Descriptio
     suggestion = (
         "Put it into quotes." if name == "string" and isinstance(details["input"], int | float) else f"Write {wanted}."
     )
-    return "wrong_type", f"This must be {wanted}, not {quote(details['input'])}.", suggestion, ()
+    return "wrong_type", f"This must be {wanted}, not {_shown(details['input'], path)}.", suggestion, ()
 
 
 _DESCRIPTIONS: dict[str, Callable[[ErrorDetails, PathParts], Description]] = {

@@ -32,6 +32,11 @@ def expected() -> QuerySet[Host]:
     return Host.objects.filter(removed_at=None)
 
 
+def is_removed(name: str) -> bool:
+    """Whether nobody expects a host any longer."""
+    return Host.objects.filter(name=name, removed_at__isnull=False).exists()
+
+
 def host_rows() -> QuerySet[Host]:
     """The same with the number of their living agents."""
     return expected().annotate(agents=Count("runs", filter=~Q(runs__state=RunState.ENDED))).order_by("name")

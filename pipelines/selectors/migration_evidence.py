@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-from pipelines.domain.migrating import evidence
+from django.db.models import Exists, OuterRef
+
+from pipelines.domain.migrating import evidence, progress
 from pipelines.domain.migrating.specs import shown
 from pipelines.domain.migrating.steps import StepName
-from pipelines.domain.states import LedgerState
+from pipelines.domain.states import DesiredState, LedgerState
 from pipelines.models import AuditRow, Host, LedgerBatch, Migration, Run
 from pipelines.selectors import migrations as selecting
 
@@ -20,7 +22,8 @@ def document(migration: Migration) -> dict[str, Any]:
     taken: dict[str, Any] = migration.snapshot or {}
     positions = _positions(migration, taken)
     plan = migration.plan
-    announced = taken.get("translation") or plan.get("moves") or []
+    counted = _evidence_of(migration, StepName.SET_POSITIONS) or {}
+    announced = taken.get("translation") or counted.get("moves") or plan.get("moves") or []
     return evidence.sealed(
         {
             "id": str(migration.pk),
@@ -159,16 +162,17 @@ def _positions(migration: Migration, taken: dict[str, Any]) -> list[dict[str, An
 
 
 def following(migration: Migration) -> Run | None:
-    """The run that delivered first after the snapshot: of the new side, or of the old one after the way back."""
+    """The run that delivered first after the snapshot: of the new side, or of the old one after the way back. None
+    where the old run went on."""
     taken: dict[str, Any] = migration.snapshot or {}
-    if not taken.get("digest"):
+    if not taken.get("digest") or not progress.intended(migration.steps, StepName.END_OLD_RUN):
         return None
     if selecting.is_promoted(migration) and selecting.planned_by(migration.new_run):
         return migration.new_run
     ours = Run.objects.filter(pipeline_id=migration.pipeline_id, epoch__isnull=False)
     last = ours.filter(number=taken["run"]).first()
-    later = ours.filter(epoch__gt=last.epoch if last else 0)
-    return next((run for run in later.order_by("epoch") if selecting.planned_by(run)), None)
+    later = ours.filter(Exists(LedgerBatch.objects.filter(run=OuterRef("pk"))), epoch__gt=last.epoch if last else 0)
+    return later.order_by("epoch").first()
 
 
 def _starts(run: Run) -> list[dict[str, Any]]:
@@ -184,15 +188,30 @@ def _starts(run: Run) -> list[dict[str, Any]]:
     ]
 
 
+IDLE_SECONDS = 10.0
+"""Without a delivery for so long before the pause, or after the new side works, there was nothing to be delivered."""
 MOST_BATCHES = 1000
 """Rows of the ledger in which every partition is looked for."""
 
 
 def pause_seen(migration: Migration) -> float | None:
-    """Seconds between the old side's last delivery and the first one that followed; None where either is missing."""
+    """Seconds between the old side's last delivery and the first one that followed; None where either is missing, or
+    where the pipeline was paused before. Time in which the source had nothing, before and after, is no pause."""
+    if migration.old_desired == DesiredState.PAUSED:
+        return None
     last = ((migration.snapshot or {}).get("stopped") or {}).get("last_delivered_at")
     follower = following(migration)
     if last is None or follower is None or follower.first_record_at is None:
         return None
-    seconds: float = follower.first_record_at.timestamp() - float(last)
-    return round(max(0.0, seconds), 3)
+    began, ended = float(last), follower.first_record_at.timestamp()
+    asked, worked = _time_of(migration, StepName.PAUSE, "intent_at"), _time_of(migration, StepName.PROMOTE, "done_at")
+    if asked is not None and began < asked - IDLE_SECONDS:
+        began = asked
+    if worked is not None and follower.pk == migration.new_run_id and ended > worked + IDLE_SECONDS:
+        ended = worked
+    return round(max(0.0, ended - began), 3)
+
+
+def _time_of(migration: Migration, step: StepName, moment: str) -> float | None:
+    found = next((row[moment] for row in migration.steps if row["name"] == step), None)
+    return datetime.fromisoformat(found).timestamp() if found else None

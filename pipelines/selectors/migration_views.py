@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -243,7 +245,19 @@ def kinds_view() -> OfferedKindsView:
 
 def evacuation_view(row: Evacuation) -> EvacuationView:
     """One evacuation with its migrations."""
-    moves = selecting.migrations().filter(evacuation=row).order_by("created_at")
+    (view,) = evacuation_views([row])
+    return view
+
+
+def evacuation_views(rows: Sequence[Evacuation]) -> list[EvacuationView]:
+    """Evacuations with their migrations, in as many queries as for one."""
+    moves: dict[UUID | None, list[Migration]] = defaultdict(list)
+    for each in selecting.listed().filter(evacuation__in=rows).order_by("created_at"):
+        moves[each.evacuation_id].append(each)
+    return [_evacuation(row, moves[row.pk]) for row in rows]
+
+
+def _evacuation(row: Evacuation, moves: Sequence[Migration]) -> EvacuationView:
     return EvacuationView(
         id=row.pk, host=row.host_id, at_once=row.at_once, go_on=row.go_on, waiting=list(row.names), left=row.left,
         reason=row.reason, created_by=row.created_by, created_at=row.created_at, ended_at=row.ended_at,

@@ -18,7 +18,7 @@ from pipelines.domain.migrating.choices import Standing
 from pipelines.domain.migrating.observation import Sample as Seen
 from pipelines.domain.migrating.plan import MigrationPlan
 from pipelines.domain.migrating.steps import StepName
-from pipelines.domain.spec import Lifecycle
+from pipelines.domain.spec import Definition, Lifecycle
 from pipelines.domain.states import (
     OPEN_STAGES,
     LedgerState,
@@ -36,6 +36,7 @@ from pipelines.models import (
     Migration,
     Pipeline,
     Position,
+    Revision,
     Run,
     Sample,
 )
@@ -45,6 +46,12 @@ OPEN = [stage.value for stage in OPEN_STAGES]
 _RELATED = (
     "pipeline", "pipeline__current_revision", "pipeline__host", "old_revision", "new_revision", "old_run", "new_run",
 )  # fmt: skip
+_OF_ONE = (
+    "spec", "plan", "snapshot", "observed", "findings", "pipeline__findings", "pipeline__conditions",
+    "pipeline__current_revision__definition", "pipeline__current_revision__source_text", "old_revision__definition",
+    "old_revision__source_text", "new_revision__definition", "new_revision__source_text", "old_run__observed",
+    "new_run__observed",
+)  # fmt: skip
 
 
 def migrations(*, pipeline: str | None = None, stages: Collection[str] | None = None) -> QuerySet[Migration]:
@@ -53,6 +60,11 @@ def migrations(*, pipeline: str | None = None, stages: Collection[str] | None = 
     if pipeline is not None:
         found = found.filter(pipeline__name=pipeline)
     return found if stages is None else found.filter(stage__in=list(stages))
+
+
+def listed(*, pipeline: str | None = None, stages: Collection[str] | None = None) -> QuerySet[Migration]:
+    """The same without what only the page of one shows, which may be megabytes for each."""
+    return migrations(pipeline=pipeline, stages=stages).prefetch_related(None).defer(*_OF_ONE)
 
 
 def get_migration(migration_id: UUID) -> Migration:
@@ -142,11 +154,18 @@ def planned_by(run: Run | None) -> bool:
 
 
 def has_delivered(migration: Migration) -> bool:
-    """Whether any run has begun to deliver since the pipeline was handed over."""
-    new = migration.new_run
-    if new is None or not is_promoted(migration):
-        return False
-    return LedgerBatch.objects.filter(pipeline_id=migration.pipeline_id, run__epoch__gte=new.epoch).exists()
+    """Whether any run has begun to deliver since the positions were written down: of the new side, or, where that never
+    had the pipeline, of the old configuration after it was started anew."""
+    return _since_the_cut(migration).exists()
+
+
+def _since_the_cut(migration: Migration) -> QuerySet[LedgerBatch]:
+    """What was delivered by the new side and by runs that followed it, or after the run that was written down."""
+    rows = LedgerBatch.objects.filter(pipeline_id=migration.pipeline_id).exclude(state=LedgerState.REPLAYED)
+    if migration.new_run is not None and is_promoted(migration):
+        return rows.filter(run__epoch__gte=migration.new_run.epoch)
+    stopped = (migration.snapshot or {}).get("run")
+    return rows.none() if stopped is None else rows.filter(run__number__gt=stopped)
 
 
 def is_translated(migration: Migration) -> bool:
@@ -161,7 +180,6 @@ def standing(migration: Migration) -> Standing:
     missing = max(1, rule.approvers) - len(counted)
     words = frozen(migration.pipeline) if migration.stage == MigrationStage.APPROVED else []
     promoted = is_promoted(migration)
-    new = migration.new_run if promoted else None
     return Standing(
         stage=MigrationStage(migration.stage),
         waits=waits(migration) is not None,
@@ -170,9 +188,10 @@ def standing(migration: Migration) -> Standing:
         old_ended=progress.intended(migration.steps, StepName.END_OLD_RUN),
         paused=progress.intended(migration.steps, StepName.PAUSE),
         promoted=promoted,
-        planned=planned_by(new),
-        delivered=_delivered(new),
-        open_records=_open_records(new),
+        planned=promoted and has_delivered(migration),
+        delivered=_delivered(migration) if promoted else 0,
+        open_records=_open_records(migration.new_run) if promoted else 0,
+        again=_read_again(migration) if promoted else 0,
         restart=_restart_seconds(migration),
         frozen="; ".join(words),
         translated=is_translated(migration),
@@ -184,10 +203,28 @@ def is_promoted(migration: Migration) -> bool:
     return migration.new_run is not None and migration.new_run.role == RunRole.ACTIVE
 
 
-def _delivered(run: Run | None) -> int:
-    if run is None:
+def _delivered(migration: Migration) -> int:
+    return int(_since_the_cut(migration).aggregate(total=Sum("delivered"))["total"] or 0)
+
+
+def _read_again(migration: Migration) -> int:
+    """Records that the new side has read, and that channels which it does not have go on before."""
+    if migration.old_revision is None or migration.old_revision_id == migration.new_revision_id:
         return 0
-    return int(LedgerBatch.objects.filter(run=run).aggregate(total=Sum("delivered"))["total"] or 0)
+    old, new = (_definition(each) for each in (migration.old_revision, migration.new_revision))
+    alone = set(old.queries()) - set(new.queries())
+    left = [row for row in (migration.snapshot or {}).get("positions", []) if (row["source"], row["channel"]) in alone]
+    if not left:
+        return 0
+    reached: dict[tuple[str, str, int], int] = {}
+    for row in positions(migration.pipeline_id):
+        place = row["source"], row["topic"], row["partition"]
+        reached[place] = max(row["offset"], reached.get(place, 0))
+    return sum(reached.get((r["source"], r["topic"], r["partition"]), r["offset"]) - r["offset"] for r in left)
+
+
+def _definition(revision: Revision | None) -> Definition:
+    return Definition.model_validate(revision.definition if revision else {})
 
 
 def _open_records(run: Run | None) -> int:

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q, Window
+from django.db.models import F, Window
 from django.db.models.functions import RowNumber
 
 from controlplane.shared import clock
@@ -194,11 +194,3 @@ def _judge(row: Delivery, job: Job, answer: Answer) -> None:
 
 def _took_any(row: Delivery) -> bool:
     return Webhook.objects.filter(pk=row.webhook_id, last_success_at__gte=row.created_at).exists()
-
-
-def end_orphans(*, now: datetime) -> int:
-    """End what was planned or claimed while its endpoint was being switched off; returns how much."""
-    lost = Q(state=DeliveryState.WAITING) | Q(state=DeliveryState.SENDING, next_attempt_at__lte=now)
-    orphans = Delivery.objects.filter(lost, webhook__enabled=False)
-    words = "The webhook was switched off."
-    return orphans.update(state=DeliveryState.FAILED, last_error=words, next_attempt_at=None, ended_at=now)

@@ -22,6 +22,8 @@ from pipelines.services.audit import Actor
 from pipelines.services.fencing import fenced
 
 FINAL = [stage.value for stage in FINAL_STAGES]
+OVER = [*FINAL, MigrationStage.NEEDS_ATTENTION.value]
+"""Stages from which a migration does not go on by itself: another one takes its place."""
 MOST_AT_ONCE = 50
 
 
@@ -79,7 +81,7 @@ def turn(*, host: str) -> int:
     if stuck is not None and not row.go_on:
         _end(row, "stopped", f"The migration of {stuck.pipeline.name} has failed; the rest was not begun.")
         return 0
-    under_way = sum(each.stage not in FINAL for each in moves)
+    under_way = sum(each.stage not in OVER for each in moves)
     if not row.names and not under_way:
         _end(row, "done", "")
         return 0
@@ -92,9 +94,11 @@ def _failed(migration: Migration) -> bool:
 
 
 def _note_failures(row: Evacuation, moves: list[Migration]) -> None:
-    ended = {each.pipeline.name: each.message for each in moves if each.stage in FINAL and not _came_through(each)}
-    if not ended.keys() <= row.left.keys():
-        _write(row, left={**row.left, **ended})
+    ended = {each.pipeline.name: each.message for each in moves if each.stage in OVER and not _came_through(each)}
+    begun = {each.pipeline.name for each in moves}
+    left = {**{name: why for name, why in row.left.items() if name not in begun}, **ended}
+    if left != row.left:
+        _write(row, left=left)
 
 
 def _came_through(migration: Migration) -> bool:
@@ -143,8 +147,9 @@ def _move(row: Evacuation, name: str) -> str:
 def _set_off(made: Migration, actor: Actor) -> str:
     """Begin it where nobody else has to approve; otherwise it waits for them."""
     if made.stage == MigrationStage.DRAFT:
-        migrations.abort(migration=made, reason="It is blocked.", actor=actor)
-        return "; ".join(str(each["message"]) for each in made.findings)
+        words = "; ".join(str(each["message"]) for each in made.findings)
+        migrations.abort(migration=made, reason=words, actor=actor)
+        return words
     if selecting.approval_rule(made.pipeline).approvers == 0:
         approved = migrations.approve(migration=made, named=made.plan_hash, actor=actor)
         migrations.advance(migration=approved, named=made.plan_hash, actor=actor)

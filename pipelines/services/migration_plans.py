@@ -6,18 +6,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from controlplane.shared.errors import Conflict, Invalid
 from pipelines.domain.diff import diff
-from pipelines.domain.findings import Finding, dotted
+from pipelines.domain.findings import Finding
 from pipelines.domain.migrating import blockers as blocking
 from pipelines.domain.migrating import cluster_move
 from pipelines.domain.migrating.blockers import Facts, Place
 from pipelines.domain.migrating.cluster_move import ClusterMove, PartitionTranslation, SinkEnd
 from pipelines.domain.migrating.consequences import Consequence, JudgedChange, heaviest, judge
 from pipelines.domain.migrating.plan import MigrationPlan, MigrationTarget, expected_pause
-from pipelines.domain.migrating.specs import SPECS, ClusterSpec, HostSpec, PositionSpec, RevisionSpec, Spec, unavailable
+from pipelines.domain.migrating.specs import (
+    SPECS,
+    ClusterSpec,
+    HostSpec,
+    PositionSpec,
+    RevisionSpec,
+    Spec,
+    problems,
+    unavailable,
+)
 from pipelines.domain.migrating.steps import forward
 from pipelines.domain.position_plan import PlannedMove, Target
 from pipelines.domain.spec import ANY_HOST, Definition
@@ -25,7 +33,7 @@ from pipelines.domain.states import DesiredState, LookState, MigrationKind, Phas
 from pipelines.domain.validate import validate_data, validate_text
 from pipelines.models import Host, Pipeline, PositionLook, Revision
 from pipelines.selectors import migrations as selecting
-from pipelines.selectors.capacity import need_of, rooms
+from pipelines.selectors.capacity import need_by, need_of, rooms
 from pipelines.selectors.hosts import LOST_AFTER, seen_within, supervised
 from pipelines.selectors.situations import open_operation
 
@@ -45,19 +53,10 @@ def read_spec(kind: MigrationKind, data: dict[str, Any]) -> Spec:
         )
     try:
         return SPECS[kind].model_validate(data)
-    except ValidationError as error:
-        findings = [_spec_finding(each) for each in error.errors(include_url=False)]
-        raise Invalid("The spec of the migration is not valid.", code="spec_invalid", findings=findings) from None
-
-
-def _spec_finding(details: ErrorDetails) -> Finding:
-    """In the words of whoever refused it, with their suggestion where they had one."""
-    path = dotted(("spec", *(part for part in details["loc"] if part != "[key]")))
-    context = details.get("ctx", {})
-    if "suggestion" in context:
-        return Finding(path=path, code=details["type"], message=context["message"], suggestion=context["suggestion"])
-    words = str(context.get("error", details["msg"])).rstrip(".")
-    return Finding(path=path, code=details["type"], message=f"{words}.")
+    except ValidationError:
+        raise Invalid(
+            "The spec of the migration is not valid.", code="spec_invalid", findings=problems(kind, data)
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -255,7 +254,7 @@ def _facts(
         new=wanted.definition,
         host=pipeline.host_id,
         host_heard=supervised(pipeline.host),
-        target=_place(wanted.host, pipeline),
+        target=_place(wanted.host, need_by(wanted.definition.plain()) if wanted.definition else need_of(pipeline)),
         judged=changes,
         findings=wanted.findings,
         operation=operation.kind if operation else None,
@@ -264,8 +263,8 @@ def _facts(
     )
 
 
-def _place(name: str, pipeline: Pipeline) -> Place:
-    """Old and new agent need room beside each other where it is the same host."""
+def _place(name: str, need: int) -> Place:
+    """Old and new agent need room beside each other where it is the same host. `need`: bytes of the new agent."""
     host = Host.objects.filter(name=name).first()
     if host is None:
         return Place(name, known=False)
@@ -273,6 +272,6 @@ def _place(name: str, pipeline: Pipeline) -> Place:
     return Place(
         name,
         heard=seen_within(host.seen_at, LOST_AFTER),
-        drained=host.drained_at is not None and name != pipeline.host_id,
-        lacks=room.lacks(need_of(pipeline)),
+        drained=host.drained_at is not None,
+        lacks=room.lacks(need),
     )

@@ -72,10 +72,10 @@ def keep_snapshot(*, migration: Migration, snapshot: dict[str, Any]) -> None:
 
 @fenced
 def ask_for_positions(*, migration: Migration) -> None:
-    """With the pipeline at rest, have its host count once more what the decision does; once."""
+    """With the pipeline at rest, have its host count once more what the decision does; once, unless nobody answers."""
     lock(migration)
-    taken = migration.snapshot or {}
-    if taken.get("look") is not None:
+    look = look_of(migration)
+    if look is not None and not _is_unheard(look):
         return
     pipeline = _at_rest(migration)
     target = Target.model_validate(migration.spec["target"])
@@ -104,7 +104,12 @@ def ask_both_clusters(*, migration: Migration, attempt: str) -> None:
 
 def _is_due(migration: Migration, attempt: str) -> bool:
     look = look_of(migration)
-    return look is None or not is_of(migration, attempt) or _is_behind(look)
+    return look is None or not is_of(migration, attempt) or _is_behind(look) or _is_unheard(look)
+
+
+def _is_unheard(look: PositionLook) -> bool:
+    """Whether nobody will answer it any more: the worker was away for too long."""
+    return look.state == LookState.PENDING and look.deadline <= clock.now()
 
 
 def is_of(migration: Migration, attempt: str) -> bool:

@@ -12,7 +12,7 @@ from controlplane.shared import clock
 from controlplane.shared.errors import Conflict
 from pipelines.domain.migrating import progress
 from pipelines.domain.migrating.progress import Instant, MigrationStepState
-from pipelines.domain.migrating.steps import ChangeBeforeProof, StepName, back
+from pipelines.domain.migrating.steps import GATE_SECONDS, ChangeBeforeProof, StepName, back
 from pipelines.domain.states import FINAL_STAGES, FORWARD_STAGES, MigrationStage, RunState, may_follow
 from pipelines.models import Migration
 from pipelines.selectors import migrations as selecting
@@ -117,6 +117,12 @@ def begin(*, migration: Migration, index: int, now: Instant) -> None:
 
 
 @fenced
+def hold(*, migration: Migration, index: int, now: Instant, message: str) -> None:
+    """A step begins to wait for a person. Raises Overtaken."""
+    change(migration, message=message, steps=progress.held(migration.steps, index, now, GATE_SECONDS))
+
+
+@fenced
 def report(*, migration: Migration, index: int, message: str, evidence: Any = None) -> None:
     """What a step waits for, where that is news; no event. Raises Overtaken."""
     row = migration.steps[index]
@@ -166,7 +172,7 @@ def turn_back(migration: Migration, reason: str, actor: str = "system", findings
     way = back(
         paused=progress.intended(migration.steps, StepName.PAUSE),
         ending=progress.intended(migration.steps, StepName.END_OLD_RUN),
-        ended=progress.done(migration.steps, StepName.END_OLD_RUN),
+        ended=_stays_over(migration),
         has_standby=new is not None and new.state != RunState.ENDED,
         promoted=selecting.is_promoted(migration),
         translated=selecting.is_translated(migration),
@@ -179,6 +185,13 @@ def turn_back(migration: Migration, reason: str, actor: str = "system", findings
         actor=actor,
         steps=progress.turned_back(migration.steps, way, clock.now(), reason),
         findings=migration.findings if findings is None else findings,
+    )
+
+
+def _stays_over(migration: Migration) -> bool:
+    """Whether the old run has ended, and nothing has been started in its place."""
+    return progress.done(migration.steps, StepName.END_OLD_RUN) and not progress.intended(
+        migration.steps, StepName.START_OLD
     )
 
 

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import F
 
 from controlplane.shared import clock, dispatch
 from controlplane.shared.errors import Conflict, Forbidden, Invalid
@@ -19,13 +20,13 @@ from pipelines.domain.migrating import policy, progress
 from pipelines.domain.migrating.choices import MigrationAction, Standing, allowed
 from pipelines.domain.migrating.plan import MigrationPlan
 from pipelines.domain.migrating.specs import PositionSpec, Spec
-from pipelines.domain.states import WAITING_STAGES, MigrationKind, MigrationStage
+from pipelines.domain.states import WAITING_STAGES, MigrationKind, MigrationStage, RunRole, RunState
 from pipelines.models import Evacuation, Migration, MigrationApproval, Pipeline, PositionLook, Revision
 from pipelines.selectors import migrations as selecting
 from pipelines.selectors.hosts import supervised
 from pipelines.selectors.migration_evidence import software
 from pipelines.selectors.migrations import get_migration, standing
-from pipelines.services import audit, migration_plans, migration_steps, positions
+from pipelines.services import audit, migration_plans, migration_standbys, migration_steps, positions
 from pipelines.services.audit import Actor
 from pipelines.services.definitions import add_revision
 from pipelines.services.migration_steps import change, turn_back
@@ -132,7 +133,7 @@ def _plan(migration: Migration, actor: Actor) -> None:
     made = migration_plans.make(pipeline=migration.pipeline, kind=kind, spec=spec, look=look)
     stage = MigrationStage.DRAFT if made.blockers else MigrationStage.PLANNED
     words = f"{len(made.blockers)} findings block it." if made.blockers else "Its plan is made."
-    same = made.hash() == migration.plan_hash and migration.stage == MigrationStage.APPROVED
+    same = made.hash() == migration.plan_hash and migration.stage == MigrationStage.APPROVED and _is_approved(migration)
     change(
         migration,
         stage=None if same or stage == migration.stage else stage,
@@ -143,6 +144,14 @@ def _plan(migration: Migration, actor: Actor) -> None:
         planned_at=clock.now(),
         findings=[finding.model_dump(mode="json") for finding in made.blockers],
     )
+
+
+def _is_approved(migration: Migration) -> bool:
+    """Whether enough approvals of its plan count now."""
+    return policy.enough(
+        selecting.approval_rule(migration.pipeline), selecting.approvals(migration), author=migration.created_by,
+        named=migration.plan_hash, now=clock.now(),
+    )  # fmt: skip
 
 
 @transaction.atomic
@@ -166,7 +175,7 @@ def approve(*, migration: Migration, named: str, actor: Actor) -> Migration:
     enough = policy.enough(rule, given, author=current.created_by, named=named, now=clock.now())
     change(
         current,
-        stage=MigrationStage.APPROVED if enough else None,
+        stage=MigrationStage.APPROVED if enough and current.stage != MigrationStage.APPROVED else None,
         message=f"{actor.name} approved the plan.",
         actor=actor.name,
     )
@@ -181,6 +190,8 @@ def advance(*, migration: Migration, named: str, actor: Actor) -> Migration:
     with transaction.atomic():
         current = _fresh(migration)
         now = standing(current)
+        if now.stage is MigrationStage.APPROVED and not now.approved:
+            raise _not_approved()
         _require(current, now, MigrationAction.ADVANCE)
         if named != current.plan_hash:
             raise _stale(current)
@@ -205,17 +216,12 @@ def _begin(migration: Migration, actor: Actor) -> None:
     """The first moment at which anything happens: everything is judged once more."""
     pipeline = migration.pipeline
     made = _present_plan(migration, migration.plan_hash)
-    rule, given = selecting.approval_rule(pipeline), selecting.approvals(migration)
     now = clock.now()
-    if not policy.enough(rule, given, author=migration.created_by, named=migration.plan_hash, now=now):
-        raise Conflict(
-            "Approvals have expired, or more of them are asked for by now.",
-            code="not_approved", hint="Plan it again, and have it approved.",
-        )  # fmt: skip
     spec = migration_plans.read_spec(MigrationKind(migration.kind), migration.spec)
     again = migration_plans.make(pipeline=pipeline, kind=made.kind, spec=spec)
     if blocking := [finding for finding in again.blockers if finding.code != COUNTING]:
         raise _blocked(migration, blocking)
+    _hold(pipeline)
     run = selecting.active_run(pipeline.id)
     before = selecting.seen_before(pipeline, run, made.rules.window)
     change(
@@ -236,6 +242,17 @@ def _begin(migration: Migration, actor: Actor) -> None:
             "software": software({pipeline.host_id, made.target.host}),
         },
     )
+
+
+def _hold(pipeline: Pipeline) -> None:
+    """Whoever has judged the pipeline before the migration holds it, and asks for something else of it, is refused by
+    its generation. Raises Conflict where they were faster."""
+    same = Pipeline.objects.filter(
+        pk=pipeline.pk, generation=pipeline.generation, desired_state=pipeline.desired_state,
+        restart_run=pipeline.restart_run, archived_at=None,
+    )  # fmt: skip
+    if not same.update(generation=F("generation") + 1, observed_generation=F("observed_generation") + 1):
+        raise Conflict(f"{pipeline.name} was changed at this moment.", code="busy", hint="Send the request again.")
 
 
 def _new_revision(migration: Migration, made: MigrationPlan, actor: Actor) -> Revision:
@@ -274,12 +291,20 @@ def abort(*, migration: Migration, reason: str, actor: Actor) -> Migration:
     words = f"{actor.name} gave it up: {reason}" if reason else f"{actor.name} gave it up."
     if closing:
         migration_steps.close(current, words, actor)
+        _let_standby_go(current, words)
     elif now.stage in WAITING_STAGES:
         change(current, stage=MigrationStage.ABORTED, message=words, actor=actor.name, ended_at=clock.now())
     else:
         turn_back(current, words, actor=actor.name)
     _record(current, now, "close" if closing else "abort", reason, actor)
     return get_migration(current.pk)
+
+
+def _let_standby_go(migration: Migration, reason: str) -> None:
+    """Nothing waits for the new agent any more, and another migration will want its place."""
+    run = migration.new_run
+    if run is not None and run.role == RunRole.STANDBY and run.state != RunState.ENDED:
+        migration_standbys.discard(run=run, reason=reason)
 
 
 @transaction.atomic
@@ -338,6 +363,13 @@ def _stale(migration: Migration) -> Conflict:
         code="plan_stale",
         hint=f"Plan again and review it: POST /api/v1/migrations/{migration.pk}/plan.",
     )
+
+
+def _not_approved() -> Conflict:
+    return Conflict(
+        "Approvals have expired, or more of them are asked for by now.",
+        code="not_approved", hint="Have the plan approved once more.",
+    )  # fmt: skip
 
 
 def _blocked(migration: Migration, found: list[Finding]) -> Conflict:

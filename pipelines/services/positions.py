@@ -202,15 +202,15 @@ def carry_out(*, pipeline: Pipeline, found: PositionLook, actor: Actor) -> Posit
 
 
 def carry_over(*, pipeline: Pipeline, found: PositionLook, actor: Actor) -> PositionLook:
-    """Give one source the positions on another cluster that were found for it, and remember that log alone. Call it in
-    a transaction, for a pipeline at rest whose basis was compared."""
+    """Give one source the positions on another cluster that were found for it, and remember that log alone; its group
+    there has told of nothing yet. Call it in a transaction, for a pipeline at rest whose basis was compared."""
     rows = [PartitionTranslation.model_validate(row) for row in found.moves]
     source, lineage = rows[0].source, _last_lineage(pipeline)
     Position.objects.filter(pipeline=pipeline, source=source).delete()
     Position.objects.bulk_create(
         Position(
             pipeline=pipeline, source=source, channel=row.channel, topic=row.topic, partition=row.partition,
-            next_offset=row.new, lineage=lineage,
+            next_offset=row.new, lineage=lineage, told_at_decision=0,
         )
         for row in rows
         if row.new is not None

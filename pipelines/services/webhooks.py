@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from django.db import transaction
+from django.db.models import F
 
 from controlplane.shared import clock
 from controlplane.shared.errors import Conflict, Invalid, PreconditionFailed
@@ -65,8 +66,9 @@ def update(
     *, webhook_id: int, version: int | None, changes: Mapping[str, Any], reach: Reach, keyring: Keyring | None,
     actor: Actor,
 ) -> Webhook:  # fmt: skip
-    """Change what `changes` names. Switched off, it gets nothing, and what waited for it ends; switched on, it gets
-    what happens from then on. Raises NotFound, Invalid, and PreconditionFailed where `version` is given and stale."""
+    """Change what `changes` names. Switched off, it gets nothing, and what waits for it goes on waiting; switched on,
+    it gets that, and what happens from then on. Raises NotFound, Invalid, and PreconditionFailed where `version` is
+    given and stale."""
     current = get_webhook(webhook_id)
     before = _wanted(current)
     wanted = Wanted(**{**before.fields(), **changes})
@@ -80,8 +82,8 @@ def update(
         raise PreconditionFailed(f"Webhook {webhook_id} was changed meanwhile.", hint=hint)
     if wanted.enabled:
         alerts.clear_alert(rule=DISABLED, key=alert_key(webhook_id))
-    else:
-        end_waiting(webhook_id, "The webhook was switched off.")
+    if wanted.enabled and not before.enabled:
+        send_what_waits(webhook_id)
     webhook = get_webhook(webhook_id)
     _tell(actor, webhook, "webhook.updated", "changed", before=shown(before), after=shown(wanted))
     return webhook
@@ -133,7 +135,6 @@ def switch_off(*, webhook: Webhook, reason: str) -> bool:
         same = Webhook.objects.filter(pk=webhook.pk, enabled=True, version=webhook.version)
         if not same.update(enabled=False, disabled_reason=reason, version=webhook.version + 1):
             return False
-        end_waiting(webhook.pk, f"The webhook was switched off: {reason}")
         message = f"Webhook {webhook.pk} to {server(webhook.url)} was switched off: {reason}"
         data = {"webhook": webhook.pk, "server": server(webhook.url), "reason": reason}
         events.record(kind="webhook.disabled", message=message, data=data)
@@ -141,10 +142,10 @@ def switch_off(*, webhook: Webhook, reason: str) -> bool:
         return True
 
 
-def end_waiting(webhook_id: int, words: str) -> int:
-    """Give up what waits for an endpoint; returns how much."""
+def send_what_waits(webhook_id: int) -> int:
+    """What has waited while the endpoint was off is due now, with a new count of attempts; returns how much."""
     waiting = Delivery.objects.filter(webhook_id=webhook_id, state=DeliveryState.WAITING)
-    return waiting.update(state=DeliveryState.FAILED, last_error=words, next_attempt_at=None, ended_at=clock.now())
+    return waiting.update(next_attempt_at=clock.now(), attempts_before=F("attempts"))
 
 
 def new_message_id() -> str:

@@ -236,6 +236,7 @@ def test_the_positions_and_the_log_of_one_source_are_set_together(ana: APIClient
     known = {(each.source, each.topic, each.cluster_id) for each in LogIdentity.objects.all()}
     assert known == {("shop", "old.orders-in", "new"), ("other", "x", "c")}
     assert Position.objects.get(source="other").next_offset == 5
+    assert {each.told_at_decision for each in found} == {0}
 
 
 def test_a_viewer_moves_nothing(read: Pipeline) -> None:

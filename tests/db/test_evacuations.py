@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from pipelines.domain.roles import Role
@@ -75,6 +77,54 @@ def test_one_that_fails_after_a_change_stops_the_rest_unless_told_to_go_on(five:
     row = Evacuation.objects.get()
     assert row.outcome == ("" if go_on else "stopped")
     assert under_way() == (["p1"] if go_on else [])
+
+
+def test_one_that_needs_a_person_keeps_nobody_else_from_moving_where_it_was_told_to_go_on(
+    five: list[Pipeline],
+) -> None:
+    begin(at_once=1, go_on=True)
+    evacuations.turn(host="alpha")
+    end("p0", MigrationStage.NEEDS_ATTENTION, "help")
+    evacuations.turn(host="alpha")
+    assert under_way() == ["p0", "p1"]
+    assert Evacuation.objects.get().left == {"p0": "help"}
+    end("p0", MigrationStage.COMMITTED)
+    evacuations.turn(host="alpha")
+    assert Evacuation.objects.get().left == {}
+
+
+def test_what_needs_a_person_is_named_where_the_rest_was_stopped(five: list[Pipeline]) -> None:
+    begin(at_once=5)
+    evacuations.turn(host="alpha")
+    end("p4", MigrationStage.NEEDS_ATTENTION, "help")
+    evacuations.turn(host="alpha")
+    row = Evacuation.objects.get()
+    assert (row.outcome, row.left) == ("stopped", {"p4": "help"})
+
+
+def test_why_a_pipeline_stays_outlives_the_failure_of_another_one(five: list[Pipeline]) -> None:
+    Pipeline.objects.filter(name="p0").update(phase=Phase.PAUSING)
+    begin(at_once=2)
+    evacuations.turn(host="alpha")
+    why = Evacuation.objects.get().left["p0"]
+    assert "PAUSING" in why
+    end("p1", MigrationStage.ABORTED, "no")
+    evacuations.turn(host="alpha")
+    left = Evacuation.objects.get().left
+    assert left["p1"] == "no"
+    assert why in left["p0"]
+
+
+def test_a_list_of_evacuations_costs_no_query_for_each(five: list[Pipeline]) -> None:
+    viewer = APIClient()
+    viewer.force_authenticate(UserFactory.create(role=Role.VIEWER))
+    counts = []
+    for _ in range(2):
+        evacuations.cancel(evacuation=begin(), actor=EVA)
+        with CaptureQueriesContext(connection) as seen:
+            assert viewer.get("/api/v1/evacuations").status_code == 200
+        counts.append(len(seen))
+    assert counts[0] == counts[1]
 
 
 def test_what_is_tied_to_its_host_stays_with_the_reason(five: list[Pipeline]) -> None:

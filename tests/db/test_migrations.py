@@ -8,9 +8,11 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import DatabaseError, IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
+from controlplane.shared.errors import Conflict
 from pipelines.domain import text
 from pipelines.domain.migrating import evidence
 from pipelines.domain.migrating.progress import Instant
@@ -30,11 +32,13 @@ from pipelines.models import (
     AuditRow,
     Event,
     FreezeWindow,
+    Host,
     Migration,
     Pipeline,
+    Position,
     Revision,
 )
-from pipelines.services import lifecycle, migration_steering, migration_steps
+from pipelines.services import lifecycle, migration_plans, migration_steering, migration_steps
 from pipelines.services.audit import Actor
 from pipelines.services.migration_steps import ForbiddenStage, Overtaken
 from tests.factories import (
@@ -157,6 +161,20 @@ def test_a_wrong_definition_is_a_draft_with_every_finding(ana: APIClient, orders
     assert {"sinks.out.channel", "sources.shop.typ"} <= {each["path"] for each in made["plan"]["blockers"]}
 
 
+def test_a_host_that_is_drained_takes_no_second_agent_of_its_own_pipelines(ana: APIClient, orders: Pipeline) -> None:
+    Host.objects.filter(name="alpha").update(drained_at=now())
+    made = planned(ana)
+    assert [each["code"] for each in made["plan"]["blockers"]] == ["HOST_DRAINED"]
+
+
+def test_the_new_agent_needs_the_room_that_its_own_definition_asks_for(ana: APIClient, orders: Pipeline) -> None:
+    Host.objects.filter(name="alpha").update(memory_limit=4 << 30, memory_bytes=64 << 30)
+    assert planned(ana)["plan"]["blockers"] == []
+    Migration.objects.all().delete()
+    made = planned(ana, spec={"definition": changed(placement={"launcher": {"type": "local", "driver_memory": "6g"}})})
+    assert [each["code"] for each in made["plan"]["blockers"]] == ["NO_CAPACITY"]
+
+
 def test_a_draft_is_planned_again_when_what_blocked_it_is_gone(ana: APIClient, orders: Pipeline) -> None:
     Pipeline.objects.update(phase=Phase.UNKNOWN)
     made = planned(ana)
@@ -202,6 +220,28 @@ def test_what_makes_no_sense_is_refused_with_the_reason(
     answer = post(ana, MIGRATIONS, body(**more))
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert answer.json()["detail"]
+
+
+def test_everything_that_is_wrong_with_a_request_is_told_at_once(ana: APIClient, orders: Pipeline) -> None:
+    wrong = changed()
+    wrong["sinks"]["out"]["chanel"] = "main"
+    spec = {"definition": wrong, "gate": ["PAUSING"], "rules": {"windw": 3}}
+    answer = post(ana, MIGRATIONS, {"pipeline": "nobody", "kind": "revision", "spec": spec, "raeson": "x"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "body_invalid")
+    found = {each["path"]: each for each in answer.json()["findings"]}
+    assert {
+        "reason", "raeson", "pipeline", "spec.gate", "spec.rules.windw", "spec.definition.sinks.out.chanel"
+    } <= found.keys(), found  # fmt: skip
+    assert all(each["code"] and each["message"] and each["suggestion"] for each in found.values())
+    assert found["spec.rules.windw"]["suggestion"] == 'Did you mean "window"?'
+    assert not Migration.objects.exists()
+
+
+def test_a_spec_that_is_none_tells_of_the_definition_in_it_as_well(ana: APIClient, orders: Pipeline) -> None:
+    spec = {"definition": "sinks: [", "window": 3}
+    answer = post(ana, MIGRATIONS, body(spec=spec))
+    assert (answer.status_code, answer.json()["code"]) == (422, "spec_invalid")
+    assert {each["path"] for each in answer.json()["findings"]} == {"spec.window", "spec.definition"}
 
 
 def test_a_viewer_looks_and_asks_for_nothing(orders: Pipeline, ana: APIClient) -> None:
@@ -277,6 +317,25 @@ def test_approvals_that_have_expired_begin_nothing(ana: APIClient, orders: Pipel
     row.approvals.update(at=now() - timedelta(minutes=2))
     answer = act(ana, made, "advance")
     assert (answer.status_code, answer.json()["code"]) == (409, "not_approved")
+
+
+def test_approvals_that_have_expired_are_given_once_more(ana: APIClient, orders: Pipeline) -> None:
+    ApprovalPolicy.objects.create(approvers=1, expiry_seconds=60, updated_by="root")
+    made, ben = planned(ana), client_of("ben")
+    act(ben, made, "approve")
+    Migration.objects.get().approvals.update(at=now() - timedelta(minutes=2))
+    shown = {c["choice"]: c["allowed"] for c in ana.get(f"{MIGRATIONS}/{made['id']}").json()["choices"]}
+    assert shown == {"approve": True, "advance": False, "abort": True}
+    assert act(ben, made, "approve").json()["stage"] == "APPROVED"
+    assert act(ana, made, "advance").status_code == 202
+
+
+def test_a_plan_whose_approvals_have_expired_is_only_planned(ana: APIClient, orders: Pipeline) -> None:
+    ApprovalPolicy.objects.create(approvers=1, expiry_seconds=60, updated_by="root")
+    made = planned(ana)
+    act(client_of("ben"), made, "approve")
+    Migration.objects.get().approvals.update(at=now() - timedelta(minutes=2))
+    assert act(ana, made, "plan", {}).json()["stage"] == "PLANNED"
 
 
 def test_nothing_begins_in_a_freeze(ana: APIClient, orders: Pipeline) -> None:
@@ -380,6 +439,46 @@ def test_what_an_earlier_pause_would_have_given_up_binds_no_migration(ana: APICl
     assert (orders.desired_state, orders.after_timeout, orders.drain_on_stop) == ("STOPPED", "", True)
 
 
+@pytest.mark.parametrize("kind", ["stop", "restart", "pause"])
+def test_a_request_that_was_judged_before_a_migration_began_is_refused(
+    ana: APIClient, orders: Pipeline, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = planned(ana)
+    act(ana, made, "approve")
+    look = lifecycle.steering
+
+    def just_before(pipeline_id: Any) -> Any:
+        found = look(pipeline_id)
+        if Migration.objects.get().stage == MigrationStage.APPROVED:
+            assert act(ana, made, "advance").status_code == 202
+        return found
+
+    monkeypatch.setattr(lifecycle, "steering", just_before)
+    with pytest.raises(Conflict) as refused:
+        lifecycle.request(pipeline=orders, action=kind, actor=Actor("ben"))
+    assert refused.value.code == "migration_open"
+    orders.refresh_from_db()
+    assert (orders.desired_state, orders.restart_run, orders.operations.count()) == ("RUNNING", None, 0)
+
+
+def test_a_migration_that_was_judged_before_somebody_else_asked_does_not_begin(
+    ana: APIClient, orders: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = planned(ana)
+    act(ana, made, "approve")
+    judged = migration_plans.make
+
+    def just_after(**asked: Any) -> Any:
+        found = judged(**asked)
+        lifecycle.request(pipeline=orders, action="stop", actor=Actor("ben"))
+        return found
+
+    monkeypatch.setattr(migration_plans, "make", just_after)
+    answer = act(ana, made, "advance")
+    assert (answer.status_code, answer.json()["code"]) == (409, "busy")
+    assert Migration.objects.get().stage == MigrationStage.APPROVED
+
+
 # nobody else
 
 
@@ -446,6 +545,95 @@ def test_the_evidence_verifies_and_has_a_page(ana: APIClient, orders: Pipeline) 
     assert document.json()["content"]["plan_hash"] in page.content.decode()
 
 
+def test_the_price_of_the_way_back_counts_runs_that_followed_the_new_one(ana: APIClient, orders: Pipeline) -> None:
+    made = begun(ana)
+    number = orders.runs.get().number
+    new = RunFactory.create(pipeline=orders, number=number + 1, state="ENDED")
+    orders.runs.exclude(pk=new.pk).update(state="ENDED")
+    later = RunFactory.create(pipeline=orders, number=number + 2)
+    LedgerBatchFactory.create(run=later, read=40, delivered=40)
+    Migration.objects.update(stage=MigrationStage.VERIFYING, new_run=new)
+    choices = ana.get(f"{MIGRATIONS}/{made['id']}").json()["choices"]
+    price = next(each["price"] for each in choices if each["choice"] == "rollback")
+    assert not price["exact"]
+    assert "40 records" in price["words"]
+
+
+def renamed_channel() -> dict[str, Any]:
+    data = changed(channels={"other": {"type": "direct"}})
+    data["sinks"]["out"]["channel"] = "other"
+    return data
+
+
+def test_a_channel_that_gets_another_name_is_told_to_begin_anew(ana: APIClient, orders: Pipeline) -> None:
+    made = planned(ana, spec={"definition": renamed_channel()})
+    assert made["stage"] == "PLANNED", made["plan"]["blockers"]
+    found = [(each["path"], each["code"]) for each in made["plan"]["warnings"]]
+    assert found == [("channels.other", "CHANNEL_BEGINS_ANEW"), ("channels.main", "CHANNEL_REMOVED")]
+    act(ana, made, "abort")
+    assert planned(ana)["plan"]["warnings"] == []
+
+
+def test_the_price_of_the_way_back_counts_what_an_old_channel_reads_again(ana: APIClient, orders: Pipeline) -> None:
+    made = begun(ana, spec={"definition": renamed_channel()})
+    number = orders.runs.get().number
+    orders.runs.update(state="ENDED")
+    new = RunFactory.create(pipeline=orders, number=number + 1)
+    LedgerBatchFactory.create(run=new, channel="other", read=40, delivered=40)
+    at = {"source": "shop", "topic": "orders-in", "partition": 0}
+    for channel, offset in (("main", 100), ("other", 140)):
+        Position.objects.create(pipeline=orders, **at, channel=channel, next_offset=offset, lineage=1)
+    taken = {"digest": "d", "run": number, "positions": [{**at, "channel": "main", "offset": 100}]}
+    Migration.objects.update(stage=MigrationStage.VERIFYING, new_run=new, snapshot=taken)
+    choices = ana.get(f"{MIGRATIONS}/{made['id']}").json()["choices"]
+    price = next(each["price"] for each in choices if each["choice"] == "rollback")
+    assert (price["replay"], price["exact"]) == (40, False)
+    assert "40 of them are read again" in price["words"]
+
+
+def test_the_report_of_one_whose_old_run_went_on_counts_nothing_that_came_later(
+    ana: APIClient, orders: Pipeline
+) -> None:
+    made = begun(ana)
+    row = Migration.objects.get()
+    at = {"source": "shop", "channel": "main", "topic": "orders-in", "partition": 0, "offset": 100}
+    old = orders.runs.get().number
+    stopped = {"positions": [at], "last_delivered_at": 1.0}
+    taken = {"digest": "d", "run": old, "positions": [at], "stopped": stopped}
+    row.steps[0]["intent_at"] = now().isoformat()
+    Migration.objects.update(stage=MigrationStage.ABORTED, snapshot=taken, steps=row.steps)
+    later = RunFactory.create(pipeline=orders, number=old + 1, state="ENDED", first_record_at=now())
+    LedgerBatchFactory.create(run=later, ranges=[{"topic": "orders-in", "partition": 0, "start": 9000, "end": 9010}])
+    found = ana.get(f"{MIGRATIONS}/{made['id']}/evidence").json()["content"]
+    assert (found["gap"], found["overlap"], found["pause"]["seen"]) == (0, 0, None)
+    assert found["positions"][0]["started_at"] is None
+
+
+@pytest.mark.parametrize(
+    ("stopped", "first", "desired", "seen"),
+    [
+        (-1.0, 2.0, "RUNNING", 3.0),  # data moves all the time
+        (-7200.0, 2.0, "RUNNING", 2.0),  # nothing came before the pause was asked for
+        (-1.0, 7200.0, "RUNNING", 2.5),  # nothing came after the new side worked
+        (-1.0, 2.0, "PAUSED", None),  # it was paused before
+    ],
+)
+def test_the_pause_is_the_time_that_the_migration_has_cost(
+    ana: APIClient, orders: Pipeline, stopped: float, first: float, desired: str, seen: float | None
+) -> None:
+    made, asked = begun(ana), now()
+    old = orders.runs.get().number
+    orders.runs.update(state="ENDED")
+    new = RunFactory.create(pipeline=orders, number=old + 1, first_record_at=asked + timedelta(seconds=first))
+    LedgerBatchFactory.create(run=new)
+    steps = Migration.objects.get().steps
+    for row in steps:
+        row |= {"intent_at": asked.isoformat(), "done_at": (asked + timedelta(seconds=1.5)).isoformat()}
+    taken = {"digest": "d", "run": old, "stopped": {"last_delivered_at": asked.timestamp() + stopped}}
+    Migration.objects.update(steps=steps, snapshot=taken, new_run=new, old_desired=desired)
+    assert ana.get(f"{MIGRATIONS}/{made['id']}").json()["pause_seconds"] == seen
+
+
 def test_lists_are_of_a_pipeline_and_of_a_state(ana: APIClient, orders: Pipeline) -> None:
     made = planned(ana)
     for query, found in (
@@ -456,6 +644,17 @@ def test_lists_are_of_a_pipeline_and_of_a_state(ana: APIClient, orders: Pipeline
         assert len(rows) == found, query
     assert rows[0]["id"] == made["id"]
     assert ana.get(f"{MIGRATIONS}/{uuid4()}").json()["code"] == "migration_not_found"
+
+
+def test_a_list_costs_no_query_for_each_of_its_migrations(ana: APIClient, orders: Pipeline) -> None:
+    counts = []
+    for _ in range(3):
+        act(ana, begun(ana), "abort")
+        migration_steps.conclude(migration=Migration.objects.latest("created_at"))
+        with CaptureQueriesContext(connection) as seen:
+            assert ana.get(MIGRATIONS).status_code == 200
+        counts.append(len(seen))
+    assert counts[0] == counts[2], seen.captured_queries
 
 
 def test_every_kind_is_listed_and_one_that_does_not_work_says_so(ana: APIClient) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from datetime import timedelta
 from ipaddress import ip_network
 from pathlib import Path
@@ -133,7 +134,8 @@ def test_an_endpoint_that_is_gone_is_switched_off_at_once(time: Time) -> None:
     for _ in range(3):
         turn(worker)
     assert len(posts.sent) == AT_ONCE_EACH
-    assert set(Delivery.objects.values_list("state", flat=True)) == {DeliveryState.FAILED}
+    states = Counter(Delivery.objects.values_list("state", flat=True))
+    assert states == {DeliveryState.FAILED: AT_ONCE_EACH, DeliveryState.WAITING: 3}
     assert Event.objects.filter(kind="webhook.disabled").count() == 1
     assert "410 Gone" in Webhook.objects.get(pk=hook.pk).disabled_reason
 
@@ -354,16 +356,29 @@ def test_what_is_being_sent_is_not_asked_for_again(time: Time) -> None:
     worker.finish()
 
 
-def test_what_was_planned_while_the_endpoint_was_switched_off_ends(time: Time) -> None:
-    hook = webhook("*")
+def test_what_waits_while_an_endpoint_is_off_is_sent_when_it_is_on_again_with_a_new_count(time: Time) -> None:
+    hook = webhook("phase.*")
     happen("phase.changed", "phase.changed")
     deliveries.plan(settled=0)
-    deliveries.claim(now=time.wall, most=1, each=1, busy={})
-    Webhook.objects.filter(pk=hook.pk).update(enabled=False)
-    assert deliveries.end_orphans(now=time.wall) == 1
-    time.pass_(60)
-    assert deliveries.end_orphans(now=time.wall) == 1
-    assert set(Delivery.objects.values_list("state", flat=True)) == {DeliveryState.FAILED}
+    (claimed,) = deliveries.claim(now=time.wall, most=1, each=1, busy={})
+    webhooks.switch_off(webhook=hook, reason="a trial")
+    posts = FakePosts()
+    time.pass_(90)
+    turn(sender(posts, time))
+    assert posts.sent == []
+    assert set(Delivery.objects.values_list("state", flat=True)) == {DeliveryState.WAITING, DeliveryState.SENDING}
+    Delivery.objects.update(attempts=9)
+    Webhook.objects.update(enabled=True)
+    webhooks.send_what_waits(hook.pk)
+    posts.answer = lambda message: FAILS if message.id != claimed.message_id else Answer(200)
+    worker = sender(posts, time)
+    turn(worker)
+    assert len(posts.sent) == 2
+    assert set(Delivery.objects.values_list("state", flat=True)) == {DeliveryState.WAITING, DeliveryState.DELIVERED}
+    posts.answer = lambda _: Answer(200)
+    time.pass_(DELAYS[0] * 2)
+    turn(worker)
+    assert set(Delivery.objects.values_list("state", flat=True)) == {DeliveryState.DELIVERED}
 
 
 def test_deliveries_that_are_over_are_pruned_by_age(time: Time) -> None:

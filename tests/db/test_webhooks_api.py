@@ -18,7 +18,6 @@ from pipelines.domain.webhooks import DeliveryState
 from pipelines.models import Alert, AuditRow, Delivery, Event, IdempotencyKey, Webhook
 from pipelines.services import deliveries, webhooks
 from tests.fakes.webhooks import happen
-from workers.tasks import housekeeping
 
 pytestmark = pytest.mark.django_db
 HOOKS = "/api/v1/webhooks"
@@ -125,21 +124,22 @@ def test_a_change_of_what_was_changed_meanwhile_is_refused(admin: APIClient) -> 
     assert Webhook.objects.get().description == "a"
 
 
-def test_switched_off_what_waits_is_given_up_and_switched_on_it_begins_with_what_follows(admin: APIClient) -> None:
+def test_switched_off_what_waits_goes_on_waiting_and_switched_on_it_is_sent_with_what_follows(admin: APIClient) -> None:
     address = post(admin, events=["phase.*"])["Location"]
-    happen("phase.changed")
+    (first,) = happen("phase.changed")
     deliveries.plan(settled=0)
     assert admin.get(address).json()["waiting"] == 1
     admin.patch(address, {"enabled": False}, format="json")
-    (row,) = admin.get(f"{address}/deliveries", {"state": "FAILED"}).json()["results"]
-    assert (row["type"], row["last_error"]) == ("phase.changed", "The webhook was switched off.")
+    (row,) = admin.get(f"{address}/deliveries", {"state": "WAITING"}).json()["results"]
+    assert row["type"] == "phase.changed"
     happen("phase.changed")
     for refused in (f"{address}/ping", f"{address}/deliveries/{row['id']}/retry"):
         assert admin.post(refused, {}, format="json").json()["code"] == "webhook_disabled"
     admin.patch(address, {"enabled": True}, format="json")
     (last,) = happen("phase.changed")
     deliveries.plan(settled=0)
-    assert list(Delivery.objects.filter(state=DeliveryState.WAITING).values_list("event_id", flat=True)) == [last.pk]
+    waiting = Delivery.objects.filter(state=DeliveryState.WAITING).order_by("event_id")
+    assert list(waiting.values_list("event_id", flat=True)) == [first.pk, last.pk]
 
 
 def test_the_alert_of_an_endpoint_is_over_when_it_is_switched_on(admin: APIClient) -> None:
@@ -198,15 +198,6 @@ def test_a_secret_that_signs_is_deleted_only_by_force(admin: APIClient) -> None:
     refused = admin.delete("/api/v1/secrets/hooks")
     assert (refused.status_code, refused.json()["code"]) == (409, "secret_signs_webhooks")
     assert admin.delete("/api/v1/secrets/hooks?force=true").status_code == 204
-
-
-def test_housekeeping_ends_what_nobody_sends_any_more(admin: APIClient) -> None:
-    post(admin, events=["phase.*"])
-    happen("phase.changed")
-    deliveries.plan(settled=0)
-    Webhook.objects.update(enabled=False)
-    housekeeping()
-    assert Delivery.objects.get().state == DeliveryState.FAILED
 
 
 def test_there_is_a_most_of_webhooks(admin: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.db import OperationalError, connection, transaction
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
+from controlplane.shared import clock
 from controlplane.shared.errors import HeadgateError
 from pipelines.domain.position_plan import Answer, PartitionSurvey, Question, Survey
 from pipelines.domain.positions import SourceIdentity
-from pipelines.domain.protocol import Launch, SparkSettings
+from pipelines.domain.protocol import Exit, Launch, SparkSettings
 from pipelines.domain.states import (
     FINAL_STAGES,
     DesiredState,
@@ -27,7 +30,7 @@ from pipelines.domain.states import (
     RunRole,
     RunState,
 )
-from pipelines.models import Event, Migration, PositionLook, Run
+from pipelines.models import Event, Host, LedgerBatch, Migration, Position, PositionLook, Run
 from pipelines.selectors import migration_evidence
 from pipelines.selectors import migrations as selecting
 from pipelines.services import migration_plans, migrations, positions, standby
@@ -170,6 +173,13 @@ def world(db: None) -> World:
     return world
 
 
+def kill(agent: Agent) -> None:
+    """SIGKILL of its keeper and its driver."""
+    agent.keeper.alive = False
+    if agent.driver is not None:
+        agent.driver.alive = False
+
+
 def _moves(world: World, until: MigrationStage) -> None:
     for _ in range(400):
         if present(world).stage == until:
@@ -285,9 +295,7 @@ def test_the_death_of_either_agent_at_every_stage_leaves_one_that_works(
     _moves(world, stage)
     for agent in world.agents.living:
         if (agent is old) == (which == "old"):
-            agent.keeper.alive = False
-            if agent.driver is not None:
-                agent.driver.alive = False
+            kill(agent)
     world.run_until(lambda: over(world), within=300)
     made = present(world)
     assert made.stage in {MigrationStage.COMMITTED, MigrationStage.ROLLED_BACK, MigrationStage.ABORTED}, world.story()
@@ -332,6 +340,145 @@ def test_a_new_side_that_keeps_crashing_is_taken_back_by_the_rules(world: World)
     world.run_until(world.settled)
     assert world.pipeline.current_revision == before
     assert Run.objects.filter(pipeline_id=world.pipeline_id, role=RunRole.STANDBY).exclude(state="ENDED").count() == 0
+
+
+def test_a_clock_that_is_set_forward_ends_no_wait_for_a_person(world: World) -> None:
+    begin(world, gates=["APPLYING"])
+    world.run_until(lambda: selecting.waits(present(world)) == "APPLYING", within=60)
+    world.pass_time()
+    assert "waits for a person" in present(world).message
+    world.host.wall = clock.now() + timedelta(hours=2)
+    for _ in range(5):
+        world.pass_time()
+    assert present(world).stage == MigrationStage.SNAPSHOT, world.story()
+
+
+def test_a_new_agent_that_dies_while_a_person_is_waited_for_costs_the_old_one_nothing(world: World) -> None:
+    old = world.agent
+    begin(world, gates=["APPLYING"])
+    world.run_until(lambda: selecting.waits(present(world)) == "APPLYING", within=60)
+    (new,) = (agent for agent in world.agents.living if agent is not old)
+    kill(new)
+    world.run_until(lambda: over(world), within=60)
+    assert (present(world).stage, world.agents.living) == (MigrationStage.ABORTED, [old]), world.story()
+
+
+def test_a_disk_that_takes_no_order_for_a_dump_keeps_nobody_from_going_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(world.host, "ask_for_dump", full)
+    old = world.agent
+    begin(world)
+    _moves(world, MigrationStage.PAUSING)
+    old.slow = True
+    world.run_until(lambda: present(world).stage == MigrationStage.ROLLING_BACK, within=60)
+    old.slow = False
+    world.run_until(lambda: over(world), within=60)
+    assert present(world).stage == MigrationStage.ABORTED, world.story()
+
+
+def test_a_new_side_that_refuses_to_begin_is_not_started_again_to_be_ended(world: World) -> None:
+    begin(world)
+    _moves(world, MigrationStage.RESUMING)
+    world.agent.fate = Exit.PREFLIGHT_BLOCKED
+    world.run_until(lambda: over(world), within=120)
+    made = present(world)
+    assert made.stage == MigrationStage.ROLLED_BACK, world.story()
+    assert Run.objects.filter(revision=made.new_revision).count() == 1
+
+
+def test_a_pipeline_that_needs_a_person_meanwhile_is_not_started_by_its_migration(world: World) -> None:
+    old = world.agent
+    begin(world)
+    old.fate = Exit.PREFLIGHT_BLOCKED
+    world.run_until(lambda: over(world), within=120)
+    assert present(world).stage == MigrationStage.ABORTED, world.story()
+    assert world.phase is Phase.BLOCKED
+    world.run_until(lambda: not world.agents.living, within=60)
+    assert Run.objects.filter(pipeline_id=world.pipeline_id, role=RunRole.ACTIVE).count() == 1
+
+
+def _start_of_the_old_one_fails(world: World) -> None:
+    """Taken back before the cut-over, the old configuration cannot initialise: a person is needed."""
+    world.run_until(lambda: selecting.waits(present(world)) == "READY_TO_CUT_OVER", within=60)
+    migrations.rollback(migration=present(world), reason="no", actor=ANA)
+    world.run_until(lambda: not all(agent.is_standby for agent in world.agents.living), within=60)
+    next(agent for agent in world.agents.living if not agent.is_standby).fate = Exit.INIT_FAILED
+    world.run_until(lambda: over(world), within=120)
+    assert present(world).stage == MigrationStage.NEEDS_ATTENTION, world.story()
+    world.ask(OperationKind.START)
+    world.run_until(world.settled)
+    assert world.phase is Phase.RUNNING
+
+
+def test_what_a_person_has_started_meanwhile_is_ended_before_it_is_taken_back_once_more(world: World) -> None:
+    begin(world, gates=["READY_TO_CUT_OVER"])
+    _start_of_the_old_one_fails(world)
+    migrations.rollback(migration=present(world), reason="again", actor=ANA)
+    world.run_until(lambda: over(world), within=120)
+    assert present(world).stage == MigrationStage.ROLLED_BACK, world.story()
+    world.run_until(world.settled)
+    assert world.phase is Phase.RUNNING
+    world.ask(OperationKind.STOP)
+    world.run_until(world.settled)
+    world.check_books()
+
+
+def test_one_that_is_closed_leaves_no_standby_behind(world: World) -> None:
+    old = world.agent
+    begin(world, gates=["APPLYING"])
+    world.run_until(lambda: selecting.waits(present(world)) == "APPLYING", within=60)
+    old.deaf = True
+    migrations.rollback(migration=present(world), reason="no", actor=ANA)
+    world.run_until(lambda: over(world), within=300)
+    assert present(world).stage == MigrationStage.NEEDS_ATTENTION, world.story()
+    assert len(world.agents.living) == 2
+    migrations.abort(migration=present(world), reason="", actor=ANA)
+    world.run_until(lambda: world.agents.living == [old], within=60)
+
+
+class Away:
+    """The database's connection is lost at a write, in the middle of whatever that belongs to; nothing else of the
+    test's transaction is."""
+
+    def __init__(self, writes: int) -> None:
+        self.left = writes
+
+    def __call__(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql.startswith(("INSERT", "UPDATE")):
+            self.left -= 1
+            if self.left == 0:
+                raise OperationalError("server closed the connection unexpectedly")
+        return execute(sql, params, many, context)
+
+
+@pytest.mark.parametrize("write", range(1, 100, 7))
+def test_it_survives_a_lost_connection_within_a_step_and_then_the_death_of_the_worker(world: World, write: int) -> None:
+    begin(world)
+    away = Away(write)
+    with connection.execute_wrapper(away):
+        for _ in range(60):
+            with suppress(OperationalError):
+                world.pass_time(0.2)
+            transaction.set_rollback(False)
+            if away.left <= 0:
+                break
+    world.points_left = write % 5
+    for _ in range(40):
+        world.pass_time(0.2)
+        if not world.workers:
+            break
+    world.kill_worker()
+    world.start_worker()
+    world.run_until(lambda: over(world), within=120)
+    assert present(world).stage == MigrationStage.COMMITTED, world.story()
+    world.check()
+    world.ask(OperationKind.STOP)
+    world.run_until(world.settled)
+    world.check_books()
 
 
 class Pair(World):
@@ -418,6 +565,19 @@ def test_the_other_host_takes_a_migration_over_whose_runner_is_silent(pair: Pair
     assert present(pair).stage in ENDS, pair.story()
 
 
+def test_a_migration_whose_runner_was_removed_is_taken_over_by_a_worker_that_never_heard_of_it(pair: Pair) -> None:
+    move(pair)
+    _moves(pair, MigrationStage.PREFLIGHT)
+    pair.run_until(lambda: present(pair).runner_host == "beta", within=10)
+    pair.beta_up = False
+    Host.objects.filter(name="beta").update(removed_at=clock.now(), lease_owner=None, lease_until=None)
+    pair.kill_worker()
+    pair.start_worker()
+    pair.run_until(lambda: present(pair).runner_host == "alpha", within=60)
+    pair.run_until(lambda: over(pair), within=900)
+    pair.check()
+
+
 class Log:
     """`workers.ports.Surveys` over a log that holds [0, 100000) of the one partition."""
 
@@ -436,26 +596,35 @@ class Log:
 class Counted(World):
     """The same with a surveyor."""
 
+    blind = False
+
     def pass_time(self, seconds: float = 1.0, *, worker_first: bool = False) -> None:
         super().pass_time(seconds, worker_first=worker_first)
+        if self.blind:
+            return
         nothing = References({}, None, StoredSecrets(django_settings.HEADGATE.keyring))
         launcher = Launcher("alpha", self.host.state_dir, nothing, lambda: SparkSettings(classpath=[]))
-        for look in PositionLook.objects.filter(state=LookState.PENDING).select_related("pipeline"):
+        due = PositionLook.objects.filter(state=LookState.PENDING, deadline__gt=clock.now())
+        for look in due.select_related("pipeline"):
             Sight("alpha", launcher, Log()).take(look)
 
     def _check_positions(self) -> None:
         """A decision may move them."""
 
 
-def test_positions_are_decided_under_a_running_pipeline_and_the_counts_are_exact(
-    db: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def counted(db: None, monkeypatch: pytest.MonkeyPatch) -> Counted:
     monkeypatch.setattr(positions, "supervised", lambda *_: True)
     monkeypatch.setattr(migrations, "supervised", lambda *_: True)
     world = Counted()
     world.ask(OperationKind.START)
     world.run_until(world.settled)
-    asked = {"to": "offsets=" + f"{world.agent.topic}/0:5000", "rules": QUICK_RULES}
+    return world
+
+
+def decide(world: Counted, **spec: Any) -> Migration:
+    """Plan and begin to go on at offset 5000."""
+    asked = {"to": "offsets=" + f"{world.agent.topic}/0:5000", "rules": QUICK_RULES, **spec}
     made = migrations.create(pipeline=world.pipeline, kind=MigrationKind.POSITION, spec=asked, reason="x", actor=ANA)
     assert [each["code"] for each in made.findings] == ["COUNTING"]
     world.pass_time()
@@ -463,11 +632,42 @@ def test_positions_are_decided_under_a_running_pipeline_and_the_counts_are_exact
     assert (made.stage, made.plan["replay"]) == (MigrationStage.PLANNED, 0)
     assert 0 < made.plan["skip"] < 5000
     made = migrations.approve(migration=made, named=made.plan_hash, actor=ANA)
-    migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
+    return migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
+
+
+def test_a_look_that_nobody_has_answered_in_time_is_asked_for_once_more(counted: Counted) -> None:
+    decide(counted)
+    counted.blind = True
+    counted.run_until(lambda: PositionLook.objects.filter(state=LookState.PENDING).exists(), within=60)
+    PositionLook.objects.filter(state=LookState.PENDING).update(deadline=clock.now() - timedelta(seconds=1))
+    counted.blind = False
+    counted.run_until(lambda: over(counted), within=60)
+    assert present(counted).stage == MigrationStage.COMMITTED, counted.story()
+
+
+def test_positions_that_were_read_on_since_are_never_put_back(counted: Counted) -> None:
+    decide(counted, gates=["READY_TO_CUT_OVER"])
+    _start_of_the_old_one_fails(counted)
+    counted.ask(OperationKind.STOP)
+    counted.run_until(counted.settled)
+    reached = Position.objects.get(pipeline_id=counted.pipeline_id).next_offset
+    migrations.rollback(migration=present(counted), reason="again", actor=ANA)
+    counted.run_until(lambda: over(counted), within=120)
+    assert present(counted).stage == MigrationStage.ROLLED_BACK, counted.story()
+    assert Position.objects.get(pipeline_id=counted.pipeline_id).next_offset >= reached
+    assert not LedgerBatch.objects.filter(pipeline_id=counted.pipeline_id, overlaps__gt=0).exists()
+    starts = [row["start"] for batch in LedgerBatch.objects.order_by("pk") for row in batch.ranges]
+    assert starts == sorted(set(starts))
+
+
+def test_positions_are_decided_under_a_running_pipeline_and_the_counts_are_exact(counted: Counted) -> None:
+    world = counted
+    decide(world)
     world.run_until(lambda: over(world), within=120)
     made = present(world)
     assert made.stage == MigrationStage.COMMITTED, world.story()
     found = migration_evidence.document(made)["content"]
+    assert (found["announced"]["skip"], found["announced"]["replay"]) == (found["gap"], 0)
     (row,) = found["positions"]
     assert row["started_at"] == 5000
     assert (found["gap"], found["overlap"]) == (5000 - row["stopped_at"], 0)

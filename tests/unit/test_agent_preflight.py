@@ -6,18 +6,21 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from pipelines.domain.components.sink_logger import LoggerSink
 from pipelines.domain.journal import ComponentState, read_entries
-from pipelines.domain.protocol import AgentFinding
+from pipelines.domain.positions import PartitionPosition
+from pipelines.domain.protocol import AgentFinding, QueryHead
 from tests.sink_bench import definition
 from workers.agent.component import Builder, Place
 from workers.agent.findings import refuse
+from workers.agent.guard import LogRange
 from workers.agent.launcher import spared
 from workers.agent.ledger import Journal
-from workers.agent.preflight import Components, check_all
+from workers.agent.preflight import Components, Found, check_all
 
 
 class Stub(Builder):
@@ -96,3 +99,19 @@ def test_a_member_of_a_group_that_is_away_is_spared_where_another_one_is_fine(
         for name, retryable in troubles.items()
     ]
     assert spared(definition(["a", "b"], spec), findings) == expected
+
+
+@pytest.mark.parametrize(
+    ("told", "done", "codes"), [(0, None, []), (0, 3, ["GROUP_LOST"]), (None, None, ["GROUP_LOST"])]
+)
+def test_a_group_that_nobody_has_committed_to_since_the_move_of_its_cluster_has_lost_nothing(
+    told: int | None, done: int | None, codes: list[str]
+) -> None:
+    at = PartitionPosition(topic="in", partition=0, offset=7)
+    decided = [] if told is None else [at.model_copy(update={"offset": told})]
+    head = QueryHead(source="shop", channel="main", positions=[at], done_batch=done, decided=decided)
+    launch = SimpleNamespace(heads=[head])
+    definition = SimpleNamespace(optional_targets=lambda _source: frozenset())
+    known = Found(launch, SimpleNamespace(definition=definition, sources={}))  # type: ignore[arg-type]
+    known.logs["shop"], known.mirrors["shop"] = {("in", 0): LogRange(0, 9)}, {}
+    assert [each.code for each in known.notices("shop")] == codes

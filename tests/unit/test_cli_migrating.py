@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,35 @@ def test_a_blocked_migration_shows_every_finding_and_is_refused(api: FakeApi) ->
     done = run("migrate", "start", "orders", "--host", "beta", "--reason", "new")
     assert done.exit_code == ExitCode.REFUSED
     assert "HOST_SILENT" in done.output
-    assert len(posted(api)) == 1
+
+
+def test_a_blocked_migration_does_not_stand_in_the_way_of_the_next_one(api: FakeApi) -> None:
+    blocker = {"path": "host", "code": "HOST_SILENT", "message": "silent", "suggestion": "start it"}
+    api.answers["POST", "migrations"] = 201, migration("DRAFT", plan={**PLAN, "blockers": [blocker]})
+    run("migrate", "start", "orders", "--host", "beta", "--reason", "new")
+    assert [path for path, _ in posted(api)] == ["migrations", f"{ONE}/abort"]
+    run("migrate", "plan", "orders", "--host", "beta", "--reason", "new")
+    assert [path for path, _ in posted(api)][2:] == ["migrations"]
+
+
+def test_a_file_that_has_a_key_twice_is_refused_with_its_place(api: FakeApi, tmp_path: Path) -> None:
+    file = tmp_path / "move.yaml"
+    file.write_text("pipeline: orders\nkind: host\nspec: {host: beta, host: gamma}\nreason: 2026-01-01\n")
+    done = run("migrate", "run", "-f", str(file))
+    assert done.exit_code == ExitCode.REFUSED
+    assert "duplicate_key" in done.output
+    file.write_text("pipeline: orders\nkind: host\nspec: {host: beta}\nreason: 2026-01-01\n")
+    assert run("migrate", "run", "-f", str(file)).exit_code == 0
+    assert posted(api)[0][1]["reason"] == "2026-01-01"
+
+
+def test_what_others_have_approved_is_begun_by_who_waits_for_it(api: FakeApi) -> None:
+    api.answers["POST", "migrations"] = 201, migration("PLANNED", approvers_needed=1)
+    api.answers["GET", ONE] = 200, migration("APPROVED", approvers_needed=1)
+    done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait", "--timeout", "1")
+    assert done.exit_code == ExitCode.TIMED_OUT
+    assert "1 people" in done.output
+    assert posted(api)[1:] == [(f"{ONE}/advance", {"hash": "h" * 64})]
 
 
 @pytest.mark.parametrize(
@@ -138,6 +167,35 @@ def test_evidence_is_verified_without_a_server(tmp_path: Path) -> None:
     changed = run("migrations", "verify", str(file))
     assert changed.exit_code == ExitCode.REFUSED
     assert "was changed" in changed.output
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        lambda text: text.replace('"sha256"', '"gap": 0, "sha256"'),
+        lambda text: text.replace('{"pipeline"', '{"pipeline": "others", "pipeline"'),
+        lambda text: text.replace("orders", "\\ud800"),
+        lambda text: "[" * 5000,
+        lambda text: "",
+    ],
+)
+def test_evidence_that_was_tampered_with_anyhow_does_not_verify(tmp_path: Path, tamper: Any) -> None:
+    file = tmp_path / "evidence.json"
+    file.write_text(tamper(json.dumps(evidence.sealed({"pipeline": "orders"}))))
+    done = run("migrations", "verify", str(file))
+    assert done.exit_code == ExitCode.REFUSED, done.output
+    assert "does not verify" in done.output
+
+
+def test_an_evacuation_is_waited_for_while_the_server_is_away(api: FakeApi) -> None:
+    made = {"id": ID, "host": "alpha", "ended_at": None, "outcome": "", "migrations": [], "left": {}, "waiting": ["a"]}
+    api.answers["POST", "evacuations"] = 201, made
+    over = {**made, "ended_at": AT, "outcome": "stopped", "waiting": []}
+    api.answers["GET", f"evacuations/{ID}"] = 503, {}
+    threading.Timer(2.5, api.answers.update, [{("GET", f"evacuations/{ID}"): (200, over)}]).start()
+    done = run("evacuate", "alpha", "--reason", "kernel", "--wait")
+    assert done.exit_code == ExitCode.FAILED, done.output
+    assert "stopped" in done.output
 
 
 def test_what_stays_on_a_host_is_named_and_fails_the_evacuation(api: FakeApi) -> None:

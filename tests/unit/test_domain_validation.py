@@ -163,8 +163,11 @@ def test_option_values_are_scalars_and_passwords_are_references() -> None:
     assert validate_data(changed({"sources/shop/options": allowed})).valid
 
 
-def test_a_literal_password_is_never_repeated_in_a_finding() -> None:
-    findings = validate_data(changed({"sources/shop/options": {"sasl.password": "hunter2"}})).findings
+@pytest.mark.parametrize("where", ["sources/shop/options", "sources/shop"])
+@pytest.mark.parametrize("written", ["hunter2", ["hunter2"], {"is": "hunter2"}])
+def test_a_literal_password_is_never_repeated_in_a_finding(where: str, written: Any) -> None:
+    bad = {"sasl.password": written} if where.endswith("options") else {"type": "http", "token": written}
+    findings = validate_data(changed({where: bad})).findings
     assert findings
     assert "hunter2" not in "".join(finding.model_dump_json() for finding in findings)
 

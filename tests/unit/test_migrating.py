@@ -412,6 +412,18 @@ def instant(seconds: float = 0.0, boot: str = "b") -> Instant:
     return Instant(NOW + timedelta(seconds=seconds), 100.0 + seconds, boot)
 
 
+def test_a_wait_at_a_gate_is_counted_by_the_clock_of_its_boot_and_by_the_wall_elsewhere() -> None:
+    log = progress.held(progress.log_of(steps()), 0, instant(), 3600.0)
+    assert progress.is_held(log[0])
+    assert not progress.intended(log, log[0]["name"])
+    set_forward = Instant(NOW + timedelta(hours=2), 110.0, "b")
+    assert progress.left(log[0], set_forward) == 3590
+    assert progress.left(log[0], instant(3601, boot="other")) <= 0
+    begun = progress.begun(log, 0, instant(50))
+    assert not progress.is_held(begun[0])
+    assert progress.left(begun[0], instant(50)) == begun[0]["seconds"]
+
+
 def test_the_intent_of_a_step_is_recorded_before_it_acts_and_its_end_afterwards() -> None:
     log = progress.begun(progress.log_of(steps()), 0, instant())
     assert (log[0]["state"], log[0]["tried"], log[0]["intent_at"]) == ("running", 1, NOW.isoformat())

@@ -193,8 +193,14 @@ class Found:
         mirror = self.mirrors.get(source)
         if mirror is None:
             return []
-        readable = self.log(source).keys()
+        readable = self.log(source).keys() - self._never_mirrored(source)
         return guard.notices(source, {key: at for key, at in self.least(source).items() if key in readable}, mirror)
+
+    def _never_mirrored(self, source: str) -> set[Key]:
+        """Partitions of another cluster whose positions were only translated: its group cannot have lost a commit."""
+        if any(head.done_batch is not None for head in self.launch.heads if head.source == source):
+            return set()
+        return {key for key, told in self.decided(source).items() if told == 0}
 
     def against_source(self, source: str) -> list[AgentFinding]:
         """What the log and the group have against the ledger, whatever the channel."""

@@ -11,7 +11,6 @@ the supervisors make it so. The runner itself touches no process.
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -26,12 +25,13 @@ from pipelines.domain.protocol import DumpOrder
 from pipelines.domain.states import MigrationStage
 from pipelines.models import Migration
 from pipelines.selectors import migrations as selecting
+from pipelines.selectors.hosts import is_removed
 from pipelines.services import evacuations, migration_steps
 from pipelines.services.fencing import Fenced, fenced, require_time
 from pipelines.services.migration_steps import NotYet, Overtaken
 from workers import crash_points
 from workers.ports import Now, RunDirs
-from workers.workflows.steps import RULES, Outcome, Scene
+from workers.workflows.steps import RULES, Outcome, Scene, standby_lost
 
 TAKEN_WITHIN = 5.0
 """Seconds that the host of the new side has to take a migration before another one does."""
@@ -65,13 +65,13 @@ class Runner:
         for migration in found:
             if self._may_take(migration, silent, instant):
                 self._attend(migration, instant)
-        return any(migration.stage in _QUICK for migration in found)
+        return any(migration.stage in _QUICK and selecting.waits(migration) is None for migration in found)
 
     def _may_take(self, migration: Migration, silent: Collection[str], now: Instant) -> bool:
         """Its own, and what nobody else carries out. The host of the new side comes first: it promotes."""
         owner = migration.runner_host
         if owner:
-            return owner == self._host or owner in silent
+            return owner == self._host or owner in silent or is_removed(owner)
         waiting = now.boottime - self._untaken[migration.pk]
         return migration.new_host_id == self._host or waiting > TAKEN_WITHIN
 
@@ -80,19 +80,26 @@ class Runner:
         try:
             if migration_steps.take(migration=migration, host=self._host):
                 self._advance(migration, now)
-        except Overtaken:
-            log.info("migration_overtaken", migration=str(migration.pk))
         except (OperationalError, InterfaceError, Fenced):
             raise
+        except Overtaken as overtaken:
+            log.info("migration_overtaken", migration=str(migration.pk))
+            self._end_late(migration, str(overtaken), now)
         except Exception as error:
             log.exception("migration_failed", migration=str(migration.pk))
-            self._end_late(selecting.get_migration(migration.pk), f"{type(error).__name__}: {error}", now)
+            self._end_late(migration, f"{type(error).__name__}: {error}", now)
 
-    def _end_late(self, migration: Migration, cause: str, now: Instant) -> None:
-        """A step that only raises errors is over at its deadline, too."""
-        index = progress.current(migration.steps)
-        if index is not None and progress.expired(migration.steps[index], now):
-            self._record(migration, index, Outcome(message=cause), now)
+    def _end_late(self, seen: Migration, cause: str, now: Instant) -> None:
+        """A step that only raises errors, or is always overtaken, is over at its deadline, too."""
+        try:
+            migration = selecting.get_migration(seen.pk)
+            index = progress.current(migration.steps)
+            if index is not None and progress.expired(migration.steps[index], now):
+                self._record(migration, index, Outcome(message=cause), now)
+        except (OperationalError, InterfaceError, Fenced):
+            raise
+        except Exception:
+            log.exception("migration_failed", migration=str(seen.pk))
 
     def _advance(self, migration: Migration, now: Instant) -> None:
         index = progress.current(migration.steps)
@@ -119,22 +126,27 @@ class Runner:
             )
         elif outcome.failed or progress.expired(row, now):
             message = outcome.message if outcome.failed else _late(row, outcome)
-            if row["name"] == StepName.PAUSE:
-                self._dump(migration)
             migration_steps.fail(
                 migration=migration, index=index, message=message, evidence=outcome.evidence,
                 findings=outcome.findings or [_finding(row, message)],
             )  # fmt: skip
+            if row["name"] == StepName.PAUSE:
+                self._dump(migration)
         else:
             migration_steps.report(migration=migration, index=index, message=outcome.message, evidence=outcome.evidence)
         crash_points.reach("worker.step_recorded")
 
     def _dump(self, migration: Migration) -> None:
-        """What cannot be drained is asked what it is doing, where it is on this host."""
+        """What cannot be drained is asked what it is doing, where it is on this host. A disk that takes no order keeps
+        nobody from going back."""
         run = selecting.active_run(migration.pipeline_id)
-        if run is not None and run.host_id == self._host:
-            require_time()
+        if run is None or run.host_id != self._host:
+            return
+        require_time()
+        try:
             self._rundirs.ask_for_dump(Path(run.run_dir), DumpOrder(id=uuid4().hex, rung="drain"))
+        except OSError as error:
+            log.warning("no_dump", run=run.number, cause=str(error))
 
 
 _QUICK = frozenset(
@@ -147,14 +159,21 @@ _QUICK = frozenset(
 
 
 def _waits(migration: Migration, now: Instant) -> bool:
-    """Whether a person has to pass a gate. One that nobody passes in time is a reason to take it back; a migration that
-    is verified may wait for ever: its pipeline works."""
-    gate = selecting.waits(migration)
+    """Whether a person has to pass a gate. One that nobody passes in time is a reason to take it back, and so is a new
+    agent that ends meanwhile; a migration that is verified may wait for ever: its pipeline works."""
+    gate, index = selecting.waits(migration), progress.current(migration.steps)
     if gate is None:
         return False
-    late = now.wall - migration.stage_since > timedelta(seconds=GATE_SECONDS)
-    if gate is not MigrationStage.COMMITTED and late:
+    if index is None:
+        return True
+    row = migration.steps[index]
+    if not progress.is_held(row):
+        words = f"It waits for a person to let it go on to {gate}."
+        migration_steps.hold(migration=migration, index=index, now=now, message=words)
+    elif progress.left(row, now) <= 0:
         turn_back(migration, f"Nobody let it go on to {gate} within {GATE_SECONDS / 3600:g} h.")
+    elif (lost := standby_lost(_scene(migration, row, now))) is not None:
+        turn_back(migration, lost.message, findings=lost.findings)
     return True
 
 

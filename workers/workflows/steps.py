@@ -105,6 +105,9 @@ def _prepared(scene: Scene) -> Outcome:
 
 
 def _pause(scene: Scene) -> None:
+    """What waits for a person is left alone: to ask for a pause would start it."""
+    if scene.pipeline.phase in _REFUSED:
+        return
     why = f"Migration {scene.migration.pk} pauses it."
     steering.want(migration=scene.migration, desired=DesiredState.PAUSED, why=why)
 
@@ -413,6 +416,8 @@ def _resumed(scene: Scene) -> Outcome:
 def _pause_new(scene: Scene) -> Outcome:
     """A clean stop is better than none: where the new side cannot be paused, it is ended as it is."""
     pipeline = scene.pipeline
+    if selecting.active_run(pipeline.pk) is None:
+        return Outcome(done=True, message=f"No run consumes; {scene.name} is {pipeline.phase}.")
     if pipeline.phase in {Phase.PAUSED, Phase.STOPPED, *_REFUSED} and _obeyed(pipeline):
         return Outcome(done=True, message=f"{scene.name} is {pipeline.phase}.")
     if progress.left(scene.row, scene.now) <= PATIENCE:
@@ -421,7 +426,8 @@ def _pause_new(scene: Scene) -> Outcome:
 
 
 def _stop_consuming(scene: Scene) -> None:
-    if scene.pipeline.desired_state != DesiredState.STOPPED:
+    """Where no run lives, a pause would only start another one."""
+    if scene.pipeline.desired_state != DesiredState.STOPPED and selecting.active_run(scene.pipeline.pk) is not None:
         _pause(scene)
 
 
@@ -443,6 +449,11 @@ def _started(scene: Scene) -> Outcome:
         evidence = {"positions": selecting.positions(pipeline.pk)}
         return Outcome(done=True, message=f"{scene.name} is {pipeline.phase} again.", evidence=evidence)
     return Outcome(message=pipeline.phase_message)
+
+
+def standby_lost(scene: Scene) -> Outcome | None:
+    """Why the new agent cannot take over any more; None where it still can, or was not asked for yet."""
+    return None if _standby_lives(scene) else _standby_lost(scene)
 
 
 def _standby_lives(scene: Scene) -> bool:

@@ -157,7 +157,41 @@ def warnings(judged: Iterable[JudgedChange], old: Definition, new: Definition | 
         )
         for name in gone
     ]  # fmt: skip
+    found += _of_cursors(old, new) if new is not None else []
     if new is not None and new.delivery.mode == "real_time":
         words = f"A pause waits for the end of the batch, up to {new.delivery.batch_duration:g} s."
         found.append(Finding(path="delivery.mode", code="LONG_PAUSE", severity="warning", message=words))
     return found
+
+
+def _of_cursors(old: Definition, new: Definition) -> list[Finding]:
+    """Channels that begin or end with the new definition: each has a cursor of its own under its name."""
+    had, has = set(old.queries()), set(new.queries())
+    begun = sorted(
+        (read.source, channel)
+        for read in new.reads()
+        if not any((read.source, each) in had for each in read.channels)
+        for channel in read.channels
+        if read.source in old.sources
+    )
+    ended = sorted((source, channel) for source, channel in had - has if source in new.sources)
+    return [
+        *(
+            Finding(
+                path=f"channels.{channel}", code="CHANNEL_BEGINS_ANEW", severity="warning",
+                message=f"It has read nothing of sources.{source} yet, so it begins at start_from of that, not where "
+                "other channels stand: records may come again, or be left out.",
+                suggestion="Keep the name of a channel that is to go on where it stands; else look at start_from.",
+            )
+            for source, channel in begun
+        ),
+        *(
+            Finding(
+                path=f"channels.{channel}", code="CHANNEL_REMOVED", severity="warning",
+                message=f"What it has not delivered of sources.{source} by the pause is not delivered by it any more. "
+                "Taken back, it goes on where it stood.",
+                suggestion="Wait until its lag is zero where that matters.",
+            )
+            for source, channel in ended
+        ),
+    ]  # fmt: skip

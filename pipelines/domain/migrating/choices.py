@@ -48,7 +48,8 @@ class Standing:
     """How far a migration has come, as far as choices depend on it. `waits`: a person has to pass a gate.
 
     `delivered`: records that the new side has planned or delivered. `open_records`: of them, those of batches that were
-    begun and not finished. `restart`: seconds that the old configuration needs to start. `translated`: positions of the
+    begun and not finished. `again`: records that it has read and that channels of the old side, which it does not have,
+    have not. `restart`: seconds that the old configuration needs to start. `translated`: positions of the
     new side are offsets of another cluster.
     """
 
@@ -62,6 +63,7 @@ class Standing:
     planned: bool = False
     delivered: int = 0
     open_records: int = 0
+    again: int = 0
     restart: float = 0.0
     frozen: str = ""
     translated: bool = False
@@ -90,14 +92,16 @@ def _waiting(now: Standing) -> list[MigrationChoice]:
     )  # fmt: skip
     planned, approved = now.stage is MigrationStage.PLANNED, now.stage is MigrationStage.APPROVED
     missing = "Its plan has blockers; ask for it again when they are gone."
+    ready = approved and now.approved
     return [
         MigrationChoice(
-            choice=MigrationAction.APPROVE, allowed=planned, sentence="Approve this very plan.",
-            reason="" if planned else "It is approved." if approved else missing,
+            choice=MigrationAction.APPROVE, allowed=planned or (approved and not ready),
+            sentence="Approve this very plan.", reason="It is approved." if ready else "" if planned or approved else
+            missing,
         ),
         MigrationChoice(
-            choice=MigrationAction.ADVANCE, allowed=approved and not now.frozen, sentence="Begin.",
-            reason=now.frozen if approved else now.missing or "It is not approved yet.",
+            choice=MigrationAction.ADVANCE, allowed=ready and not now.frozen, sentence="Begin.",
+            reason=now.frozen if ready else now.missing or "It is not approved yet.",
         ),
         abort,
     ]  # fmt: skip
@@ -160,11 +164,13 @@ def price_back(now: Standing) -> ChoicePrice:
         "its positions are translated back, and compared record by record; where the old cluster does not have what "
         "the new side has read, a person has to choose."
         if now.translated
+        else f"{now.again} of them are read again by channels that the new side does not have."
+        if now.again
         else "nothing is skipped or read twice."
     )
     if now.open_records:
         words += f" A batch that was begun may leave up to {now.open_records} records twice."
-    return ChoicePrice(exact=False, duplicates_max=now.open_records, pause=now.restart, words=words)
+    return ChoicePrice(exact=False, replay=now.again, duplicates_max=now.open_records, pause=now.restart, words=words)
 
 
 def _revert() -> MigrationChoice:

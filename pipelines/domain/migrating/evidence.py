@@ -55,31 +55,35 @@ class Verified:
 
 
 def verify(text: str) -> Verified:
-    """Check a file. A digest proves that the content was not changed; it does not say who wrote it."""
+    """Check a file. A digest proves that the content was not changed; it does not say who wrote it. Nothing may stand
+    beside the content, or twice: a reader could take it for the evidence."""
     try:
-        document = json.loads(text, object_pairs_hook=_once)
-    except _Twice as found:
-        return Verified(False, f"It says {found} twice, so that readers may differ in what it says.")
+        document = json.loads(text, object_pairs_hook=_each_once)
+        found = _digest(document) if isinstance(document, dict) else ""
+    except _Twice as twice:
+        return Verified(False, f"Its content was changed: the key {twice} is there twice.")
     except (ValueError, RecursionError):
         return Verified(False, "It is no JSON.")
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         return Verified(False, f"It is no evidence of a migration: its format is not {FORMAT}.")
-    named, found = document.get("sha256"), _digest(document)
+    if more := sorted(document.keys() - {"format", "content", "sha256"}):
+        return Verified(False, f"Its content was changed: beside it stands {', '.join(more)}.", found)
+    named = document.get("sha256")
     if named != found:
         return Verified(False, f"Its content was changed: it says {named}, and it is {found}.", found)
     return Verified(True, "", found)
 
 
 class _Twice(Exception):
-    """A key that an object has twice."""
+    """A key that a mapping has twice."""
 
 
-def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise _Twice(name)
-        found[name] = value
+    for key, value in pairs:
+        if key in found:
+            raise _Twice(key)
+        found[key] = value
     return found
 
 

@@ -1,8 +1,8 @@
 """The log of a migration's steps: rows that are written before and after each of them acts.
 
 A row is `{name, stage, state, changes, sentence, seconds, gate, attempts, tried, intent_at, done_at, boot_id, expires,
-message, evidence}`. Times are RFC 3339; `expires` is CLOCK_BOOTTIME on the boot `boot_id`, and a clock of another boot
-or host counts from its own wall time instead.
+message, evidence}`, and `held_at`, `held_for` of one that has waited at its gate. Times are RFC 3339; `expires` is
+CLOCK_BOOTTIME on the boot `boot_id`, and a clock of another boot or host counts from its own wall time instead.
 """
 
 from __future__ import annotations
@@ -67,6 +67,19 @@ def begun(log: Sequence[Row], index: int, now: Instant) -> list[Row]:
     return _with(log, index, fields)
 
 
+def held(log: Sequence[Row], index: int, now: Instant, seconds: float) -> list[Row]:
+    """A step waits at its gate for a person, from now on and no longer than `seconds`."""
+    fields = {
+        "held_at": now.wall.isoformat(), "held_for": seconds, "boot_id": now.boot_id, "expires": now.boottime + seconds,
+    }  # fmt: skip
+    return _with(log, index, fields)
+
+
+def is_held(row: Row) -> bool:
+    """Whether it is known since when a step waits at its gate."""
+    return row["state"] == MigrationStepState.PENDING and row.get("held_at") is not None
+
+
 def ended(
     log: Sequence[Row], index: int, state: MigrationStepState, now: datetime, message: str, evidence: Any = None
 ) -> list[Row]:
@@ -112,12 +125,14 @@ def expired(row: Row, now: Instant) -> bool:
 
 
 def left(row: Row, now: Instant) -> float:
-    """Seconds until the deadline of a step that is under way; all of its time for one that is not."""
-    if row["state"] != MigrationStepState.RUNNING or row["expires"] is None:
+    """Seconds until the deadline of a step that is under way, or waits at its gate; all of its time for another."""
+    waiting = is_held(row)
+    if not waiting and (row["state"] != MigrationStepState.RUNNING or row["expires"] is None):
         return float(row["seconds"])
     if row["boot_id"] == now.boot_id:
         return float(row["expires"] - now.boottime)
-    return float(row["seconds"] - (now.wall - datetime.fromisoformat(row["intent_at"])).total_seconds())
+    since, seconds = (row["held_at"], row["held_for"]) if waiting else (row["intent_at"], row["seconds"])
+    return float(seconds - (now.wall - datetime.fromisoformat(since)).total_seconds())
 
 
 def done(log: Sequence[Row], name: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from pipelines.domain.diff import masked
 from pipelines.domain.findings import Finding
@@ -16,9 +16,11 @@ from pipelines.domain.migrating.steps import GATES
 from pipelines.domain.position_plan import Target
 from pipelines.domain.position_target import target
 from pipelines.domain.positions import Frozen
+from pipelines.domain.shapes import findings_of
 from pipelines.domain.spec import Definition
 from pipelines.domain.states import MigrationKind, MigrationStage
 from pipelines.domain.text import load
+from pipelines.domain.validate import validate_data, validate_text
 from pipelines.domain.values import HostName, Topic
 
 
@@ -160,6 +162,38 @@ SPECS: dict[MigrationKind, type[Spec]] = {
     MigrationKind.POSITION: PositionSpec,
 }
 """What each kind is asked for with."""
+
+
+EXAMPLES: dict[MigrationKind, str] = {
+    MigrationKind.REVISION: "spec: {revision: 4}, or {definition: …}",
+    MigrationKind.HOST: "spec: {host: beta}",
+    MigrationKind.SOFTWARE: "spec: {}",
+    MigrationKind.CLUSTER: "spec: {source: shop, to: {bootstrap_servers: 'new:9092'}, positions: {by: timestamp}}",
+    MigrationKind.POSITION: "spec: {to: latest}",
+}
+"""How each kind is asked for."""
+
+
+def problems(kind: MigrationKind, data: Mapping[str, Any]) -> list[Finding]:
+    """Everything that is wrong with what is asked for, and with the definition in it."""
+    found: list[Finding] = []
+    try:
+        SPECS[kind].model_validate(data)
+    except ValidationError as error:
+        found = findings_of(error, SPECS[kind], at=("spec",), example=EXAMPLES[kind])
+    return [*found, *_of_definition(data.get("definition"))]
+
+
+def _of_definition(sent: Any) -> list[Finding]:
+    if not isinstance(sent, str | dict):
+        return []
+    validation = validate_text(sent) if isinstance(sent, str) else validate_data(sent)
+    within = "spec.definition"
+    return [
+        each.model_copy(update={"path": f"{within}.{each.path}" if each.path else within})
+        for each in validation.findings
+        if each.is_error
+    ]
 
 
 def unavailable(kind: MigrationKind) -> str:

@@ -1,0 +1,46 @@
+"""What is wrong with data of a shape: every problem at once, with its path and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from pipelines.domain.findings import Finding, PathParts, did_you_mean, dotted
+
+
+def findings_of(
+    error: ValidationError, shape: type[BaseModel], *, at: PathParts = (), example: str = ""
+) -> list[Finding]:
+    """A finding for each error. `at`: where the data stands in the whole; `example`: how it is written."""
+    return [
+        Finding(
+            path=dotted((*at, *each["loc"])), code=each["type"],
+            message=f"{each['msg'].removeprefix('Value error, ')}.", suggestion=_advice(each, shape, example),
+        )
+        for each in error.errors(include_url=False)
+    ]  # fmt: skip
+
+
+def _advice(details: ErrorDetails, shape: type[BaseModel], example: str) -> str:
+    location, written = details["loc"], f"For example: {example}." if example else ""
+    if details["type"] == "extra_forbidden":
+        return did_you_mean(str(location[-1]), _keys_at(shape, location[:-1])) or "Remove it."
+    if details["type"] == "missing":
+        return written or "Add it."
+    if "expected" in (context := details.get("ctx", {})):
+        return f"Use one of: {context['expected']}."
+    return written
+
+
+def _keys_at(shape: type[BaseModel], location: Sequence[str | int]) -> list[str]:
+    """The keys that are known there."""
+    here: Any = shape
+    for part in location:
+        info = here.model_fields.get(str(part))
+        here = info.annotation if info else None
+        if not (isinstance(here, type) and issubclass(here, BaseModel)):
+            return []
+    return list(here.model_fields)

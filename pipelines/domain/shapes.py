@@ -14,18 +14,31 @@ from pipelines.domain.findings import Finding, PathParts, did_you_mean, dotted
 def findings_of(
     error: ValidationError, shape: type[BaseModel], *, at: PathParts = (), example: str = ""
 ) -> list[Finding]:
-    """A finding for each error. `at`: where the data stands in the whole; `example`: how it is written."""
+    """A finding for each error, in the words of whoever refused it. `at`: where the data stands in the whole;
+    `example`: how it is written."""
     return [
         Finding(
-            path=dotted((*at, *each["loc"])), code=each["type"],
-            message=f"{each['msg'].removeprefix('Value error, ')}.", suggestion=_advice(each, shape, example),
+            path=dotted((*at, *(part for part in each["loc"] if part != _KEY))), code=each["type"],
+            message=_message(each), suggestion=_advice(each, shape, example),
         )
         for each in error.errors(include_url=False)
     ]  # fmt: skip
 
 
+_KEY = "[key]"
+"""How Pydantic says that not a value of a mapping is wrong but its key."""
+
+
+def _message(details: ErrorDetails) -> str:
+    context = details.get("ctx", {})
+    words = str(context.get("message") or context.get("error") or details["msg"])
+    return f"{words.rstrip('.')}."
+
+
 def _advice(details: ErrorDetails, shape: type[BaseModel], example: str) -> str:
     location, written = details["loc"], f"For example: {example}." if example else ""
+    if own := details.get("ctx", {}).get("suggestion"):
+        return str(own)
     if details["type"] == "extra_forbidden":
         return did_you_mean(str(location[-1]), _keys_at(shape, location[:-1])) or "Remove it."
     if details["type"] == "missing":

@@ -94,9 +94,10 @@ def _requests(migration: Migration) -> list[dict[str, Any]]:
     return [
         {
             "at": row.at, "by": row.actor, "action": row.action.removeprefix("migration."), "outcome": row.outcome,
-            "stage": (row.before or {}).get("stage"), "reason": row.after.get("reason") or row.after.get("detail", ""),
+            "stage": (row.before or {}).get("stage"), "reason": after.get("reason") or after.get("detail", ""),
         }
         for row in rows.order_by("at", "pk")
+        for after in [row.after or {}]
     ]  # fmt: skip
 
 

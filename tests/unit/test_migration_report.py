@@ -202,7 +202,7 @@ def test_a_key_that_is_said_twice_does_not_verify() -> None:
     assert twice != text
     found = evidence.verify(twice)
     assert not found.holds
-    assert "gap twice" in found.reason
+    assert "gap is there twice" in found.reason
 
 
 def test_half_a_character_is_no_crash() -> None:

@@ -12,6 +12,7 @@ from controlplane.cli import (
     catalogue,
     dead_letters,
     definitions,
+    evacuating,
     hosts,
     importing,
     lifecycle,
@@ -110,7 +111,7 @@ app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(positions.app, name="positions")
 app.add_typer(migrating.app, name="migrate")
 app.add_typer(migrating.files, name="migrations")
-app.command()(migrating.evacuate)
+app.command()(evacuating.evacuate)
 app.command()(quarantine)
 app.command()(reconcile)
 app.command()(rehearsing.rehearse)

@@ -26,7 +26,7 @@ MEANINGS = {
     ExitCode.FAILED: "failed: the operation failed, something does not exist, or the server had an error",
     ExitCode.USAGE: "the command line is wrong",
     ExitCode.NO_ACCESS: "no access: the server cannot be reached, or it does not accept the token or its role",
-    ExitCode.REFUSED: "refused: the definition has findings, or the pipeline's state does not allow it",
+    ExitCode.REFUSED: "refused: the definition or the file has findings, or the pipeline's state does not allow it",
     ExitCode.TIMED_OUT: "timed out waiting; the operation goes on",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C; the operation goes on",
 }
@@ -82,6 +82,8 @@ _HINTS = {
     "secret_in_use": "Take it out of their definitions first. With --force it is deleted all the same: what runs goes "
     "on with the value that it has, and every later start is refused.",
     "pipeline_not_stopped": "Stop it with `headgate stop NAME --wait`, then apply again.",
+    "plan_stale": "Look at the present plan: `headgate migrate watch ID`. Where the pipeline has changed since, plan "
+    "again: `headgate migrate replan ID`.",
     "not_authenticated": "Set HEADGATE_TOKEN; `manage.py create_token` makes a token.",
 }
 

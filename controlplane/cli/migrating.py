@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 
+from controlplane.cli.migration_output import Progress, say_end, show
 from controlplane.cli.session import AsJson, Name, begin
 
 FINAL = {"COMMITTED", "ROLLED_BACK", "ABORTED"}
@@ -41,9 +41,11 @@ Wait = Annotated[bool, typer.Option("--wait", help="Wait until it has ended, and
 Timeout = Annotated[float, typer.Option("--timeout", min=0.1, max=604_800, help="How many seconds --wait may take.")]
 
 app = typer.Typer(
-    no_args_is_help=True, help="Change a running pipeline in stages: pause, prove, change, verify, go back."
+    no_args_is_help=True,
+    help="Change a running pipeline in stages: pause, prove, change, verify, go back. ID is a migration, or the name "
+    "of a pipeline with an open one; docs/migrations.md explains the stages.",
 )
-files = typer.Typer(no_args_is_help=True, help="Reports of migrations.")
+files = typer.Typer(no_args_is_help=True, help="Reports of migrations that lie in files.")
 
 
 @app.command()
@@ -67,8 +69,8 @@ def plan(
     kind, spec = _asked(file=file, revision=revision, host=host, software=software, to=to, cluster=cluster)
     spec |= _options(observe, ask, gate)
     made = _create(client, {"pipeline": name, "kind": kind, "spec": spec, "reason": reason})
-    _show(made, as_json=as_json)
-    _require_unblocked(made, kept=True)
+    show(made, as_json=as_json)
+    _require_unblocked(made)
 
 
 def _asked(
@@ -76,6 +78,7 @@ def _asked(
 ) -> tuple[str, dict[str, Any]]:
     from controlplane.cli.errors import CommandError, ExitCode
     from controlplane.cli.inputs import read_text
+    from controlplane.cli.migration_files import cluster_move_of
 
     given = [file is not None, revision is not None, host is not None, software, to is not None, cluster is not None]
     if sum(given) != 1:
@@ -88,24 +91,44 @@ def _asked(
     if to is not None:
         return "position", {"to": to}
     if cluster is not None:
-        return "cluster", _read_yaml(cluster, "source or sink, to, and positions")
+        return "cluster", cluster_move_of(read_text(cluster, most=LARGEST_FILE, what="a migration"), cluster)
     return ("host", {"host": host}) if host is not None else ("software", {})
 
 
 def _options(observe: float | None, ask: bool, gates: list[str] | None) -> dict[str, Any]:
     rules: dict[str, Any] = {} if observe is None else {"window": observe}
     rules |= {"then": "ask"} if ask else {}
-    return {**({"rules": rules} if rules else {}), **({"gates": [each.upper() for each in gates]} if gates else {})}
+    return {**({"rules": rules} if rules else {}), **({"gates": _gates(gates)} if gates else {})}
+
+
+def _gates(names: list[str]) -> list[str]:
+    from controlplane.cli.errors import CommandError, ExitCode
+    from pipelines.domain.migrating.steps import GATES
+
+    wanted = [name.upper() for name in names]
+    if wrong := [name for name in wanted if name not in GATES]:
+        words = f"No gate stands before {', '.join(wrong)}. Gates: {', '.join(GATES)}."
+        raise CommandError(words, code="usage", exit_code=ExitCode.USAGE)
+    return wanted
 
 
 def _create(client: Any, body: dict[str, Any]) -> dict[str, Any]:
     """Write it down, and plan it; where the host has to count first, again until it has."""
-    found: dict[str, Any]
-    _, found = client.post("migrations", body)
+    _, made = client.post("migrations", body)
+    return _counted(client, made)
+
+
+def _counted(client: Any, found: dict[str, Any]) -> dict[str, Any]:
     deadline = time.monotonic() + COUNT_S
     while _counting(found) and time.monotonic() < deadline:
         time.sleep(LOOK_S)
-        _, found = client.post(f"migrations/{found['id']}/plan", {})
+        found = _planned_again(client, found["id"])
+    return found
+
+
+def _planned_again(client: Any, migration_id: str) -> dict[str, Any]:
+    found: dict[str, Any]
+    _, found = client.post(f"migrations/{migration_id}/plan", {})
     return found
 
 
@@ -149,55 +172,59 @@ def run(
 ) -> None:
     """Carry out a migration that is written as a file; with --wait the exit code says how it ended.
 
-    0: committed. 1: rolled back, aborted, or it needs attention. 4: refused, or blocked. 5: not over in time.
+    The file is checked first, and everything that is wrong with it is told at once. What is blocked is given up, so
+    that the next call can begin.
+
+    0: committed. 1: rolled back, aborted, or it needs attention. 4: refused, blocked, or the file is wrong. 5: not over
+    in time, or it waits for a person at a gate.
     """
-    client = begin(ctx, as_json=as_json)
-    made = _create(client, _read_yaml(file, "pipeline, kind, spec and reason"))
-    _carry_through(client, made, wait=wait, timeout=timeout, as_json=as_json)
-
-
-def _read_yaml(file: str, what: str) -> dict[str, Any]:
-    """An object with these keys."""
-    from controlplane.cli.errors import CommandError, ExitCode
     from controlplane.cli.inputs import read_text
-    from pipelines.domain import text
+    from controlplane.cli.migration_files import migration_of
 
-    loaded = text.load(read_text(file, most=LARGEST_FILE, what="a migration"))
-    if loaded.findings or not isinstance(loaded.data, dict):
-        found = [each.model_dump(mode="json", exclude_none=True) for each in loaded.findings]
-        words = f"{file} is no migration: write {what}."
-        raise CommandError(words, code="not_a_migration", exit_code=ExitCode.REFUSED, findings=found)
-    return loaded.data
-
-
-def _carry_through(client: Any, made: dict[str, Any], *, wait: bool, timeout: float, as_json: bool) -> None:
-    if not as_json:
-        _show(made, as_json=False)
+    client = begin(ctx, as_json=as_json)
+    body = migration_of(read_text(file, most=LARGEST_FILE, what="a migration"), file)
+    made = _create(client, body)
     if made["stage"] == "DRAFT":
-        _give_up(client, made)
-    _require_unblocked(made, kept=False)
+        client.post(f"migrations/{made['id']}/abort", {"reason": "It is blocked."})
+    _carry_through(client, made, wait=wait, timeout=timeout, as_json=as_json, given_up=True)
+
+
+def _carry_through(
+    client: Any, made: dict[str, Any], *, wait: bool, timeout: float, as_json: bool, given_up: bool = False
+) -> None:
+    from controlplane.cli import output
+
+    if not as_json:
+        show(made, as_json=False)
+    _require_unblocked(made, given_up=given_up)
     address, named = f"migrations/{made['id']}", {"hash": made["plan_hash"]}
     if made["approvers_needed"] == 0:
         client.post(f"{address}/approve", named)
         _, made = client.post(f"{address}/advance", named)
     else:
-        from controlplane.cli import output
-
-        output.note(f"{made['approvers_needed']} people have to approve it: headgate migrate approve {made['id']}")
+        output.note(
+            f"{made['approvers_needed']} people have to approve it: headgate migrate approve {made['id']}. Then it is "
+            f"begun: headgate migrate advance {made['id']}"
+        )
     if wait:
         made = _follow(client, made["id"], timeout=timeout, quiet=as_json, begin=named)
     if as_json:
-        _show(made, as_json=True)
+        show(made, as_json=True)
+    elif wait:
+        say_end(made)
+    else:
+        output.say(f"{made['id']}: {made['stage']}. Watch it: headgate migrate watch {made['id']}")
     if wait:
         require_committed(made)
 
 
-def _give_up(client: Any, made: dict[str, Any]) -> None:
-    """A draft that nobody looks at any more would stand in the way of the next one."""
-    from controlplane.cli.errors import CommandError
-
-    with suppress(CommandError):
-        client.post(f"migrations/{made['id']}/abort", {"reason": "It is blocked."})
+@app.command()
+def replan(ctx: typer.Context, migration: Id, as_json: AsJson = False) -> None:
+    """Plan one again that was blocked, or whose plan is stale. Another plan has to be approved anew."""
+    client = begin(ctx, as_json=as_json)
+    made = _counted(client, _planned_again(client, _found(client, migration)["id"]))
+    show(made, as_json=as_json)
+    _require_unblocked(made)
 
 
 @app.command()
@@ -246,7 +273,7 @@ def _ask_for(
     hashed = action in ("approve", "advance")
     body = {"hash": named or found["plan_hash"]} if hashed else {"reason": reason}
     _, made = client.post(f"migrations/{found['id']}/{action}", body)
-    _show(made, as_json=as_json)
+    show(made, as_json=as_json)
 
 
 def _found(client: Any, migration: str) -> dict[str, Any]:
@@ -307,7 +334,7 @@ def watch(
     found = _found(client, migration)
     if wait:
         found = _follow(client, found["id"], timeout=timeout, quiet=as_json)
-    _show(found, as_json=as_json)
+    show(found, as_json=as_json)
     if wait:
         require_committed(found)
 
@@ -321,15 +348,16 @@ def write_report(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print the evidence of a migration; `headgate migrations verify FILE` checks the JSON document."""
-    import json
+    """Print the evidence of a migration; `headgate migrations verify FILE` checks the JSON document.
 
+    The HTML page has the same content and needs nothing from elsewhere: print it, or keep it beside the document.
+    """
     from controlplane.cli import output
-    from pipelines.domain.migrating import report
+    from pipelines.domain.migrating import evidence, report
 
     client = begin(ctx, as_json=as_json)
     found = client.get(f"migrations/{_found(client, migration)['id']}/evidence")
-    output.write_text(report.html(found) if html else json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+    output.write_text(report.html(found) if html else evidence.text(found))
 
 
 @files.command()
@@ -338,7 +366,10 @@ def verify(
     file: Annotated[str, typer.Argument(help="The JSON document; - is standard input.", metavar="FILE")],
     as_json: AsJson = False,
 ) -> None:
-    """Check that the evidence of a migration was not changed since it was written. No server is asked."""
+    """Check that the evidence of a migration was not changed since it was written. No server is asked.
+
+    0: it was not. 4: it was, or it is no evidence.
+    """
     from controlplane.cli import output
     from controlplane.cli.errors import CommandError, ExitCode
     from controlplane.cli.inputs import read_text
@@ -361,10 +392,9 @@ def _follow(
 ) -> dict[str, Any]:
     """Look until it has ended, waits for a person, or needs attention. CommandError after `timeout` seconds. `begin`:
     the plan that is begun as soon as others have approved it."""
-    from controlplane.cli import output
     from controlplane.cli.errors import CommandError, ExitCode
 
-    deadline, told = time.monotonic() + timeout, ""
+    deadline, progress = time.monotonic() + timeout, Progress(quiet=quiet)
     while True:
         try:
             found: dict[str, Any] = client.get(f"migrations/{migration_id}")
@@ -372,10 +402,7 @@ def _follow(
             if not error.may_pass:
                 raise
             found = {"stage": "", "message": error.title, "waits_for": None, "id": migration_id}
-        line = f"{found['stage']}: {found['message']}"
-        if line != told and not quiet:
-            output.note(line)
-        told = line
+        progress.tell(f"{found['stage']}: {found['message']}" if found["stage"] else found["message"])
         if found["stage"] in FINAL | {"NEEDS_ATTENTION"} or found["waits_for"]:
             return found
         if begin is not None and found["stage"] == "APPROVED":
@@ -414,154 +441,16 @@ def _what_next(found: dict[str, Any]) -> str:
     return f"headgate migrate {shows} {found['id']}"
 
 
-def _require_unblocked(made: dict[str, Any], *, kept: bool) -> None:
+def _require_unblocked(made: dict[str, Any], *, given_up: bool = False) -> None:
     from controlplane.cli.errors import CommandError, ExitCode
 
     if made["stage"] != "DRAFT":
         return
-    draft = f"Give it up (headgate migrate abort {made['id']}), or plan it again when the findings are gone."
+    again = f"headgate migrate replan {made['id']}"
+    hint = f"When the findings are gone: {again}. Or give it up: headgate migrate abort {made['id']}."
     raise CommandError(
         title="The migration is blocked",
         detail="Nothing was touched.",
-        hint=draft if kept else "Ask for it again when the findings are gone.",
+        hint="It was given up; run it again when the findings are gone." if given_up else hint,
         code="migration_blocked", exit_code=ExitCode.REFUSED, findings=(made["plan"] or {}).get("blockers", []),
     )  # fmt: skip
-
-
-def _show(found: dict[str, Any], *, as_json: bool) -> None:
-    from controlplane.cli import output
-
-    if as_json:
-        output.write_json(found)
-        return
-    output.say(f"{found['id']}: {found['kind']} of {found['pipeline']}, {found['stage']}. {found['message']}")
-    if not found["steps"]:
-        _show_plan(found)
-    columns = ("step", "stage", "state", "what")
-    if found["steps"]:
-        rows = ((s["name"], s["stage"], s["state"], s["message"] or s["sentence"]) for s in found["steps"])
-        output.table(columns, rows, empty="")
-    rows = (
-        (c["choice"], c["allowed"], c["sentence"] if c["allowed"] else c["reason"], (c["price"] or {}).get("words"))
-        for c in found["choices"]
-    )
-    output.table(("next", "possible", "what", "price"), rows, empty="Nothing is left to be done.")
-
-
-def _show_plan(found: dict[str, Any]) -> None:
-    from controlplane.cli import output
-
-    made = found["plan"]
-    if not made:
-        return
-    rows = ((c["change"]["path"], c["change"]["op"], c["consequence"], c["reason"]) for c in made["changes"])
-    output.table(("path", "what", "consequence", "why"), rows, empty="No component changes.")
-    steps = ((s["name"], s["stage"], f"{s['seconds']:g} s", s["sentence"]) for s in made["steps"])
-    output.table(("step", "stage", "at most", "what"), steps, empty="")
-    _show_clusters(made)
-    pause = made["pause"]
-    output.say(
-        f"Consequence: {made['consequence']}. Expected pause: {pause['expected']:g} s (at most {pause['most']:g} s). "
-        f"{made['skip']} records are skipped, {made['replay']} come again. Plan {found['plan_hash']}"
-    )
-    for warning in made["warnings"]:
-        output.say(f"{warning['code']}: {warning['message']}")
-
-
-def _show_clusters(made: dict[str, Any]) -> None:
-    """Where a source goes on in another cluster, or where a sink's topics end there."""
-    from controlplane.cli import output
-
-    if found := made.get("translation"):
-        counted = ("stopped_at", "new", "skip", "replay")
-        rows = (
-            (f"{r['channel']} {r['old_topic']}/{r['partition']}", *(r[name] for name in counted), _how(r))
-            for r in found
-        )
-        output.table(("partition", "at", "goes on at", "skipped", "again", "by"), rows, empty="")
-    if found := made.get("sink_ends"):
-        ends = ((r["sink"], f"{r['topic']}/{r['partition']}", r["start"], r["end"]) for r in found)
-        output.table(("sink", "partition", "start", "end"), ends, empty="")
-
-
-def _how(row: dict[str, Any]) -> str:
-    if row["code"] or row["behind"]:
-        return str(row["code"] or f"the mirror is {row['behind']} behind")
-    return f"{row['by']}, exact" if row["exact"] else str(row["by"])
-
-
-def evacuate(
-    ctx: typer.Context,
-    host: Annotated[str, typer.Argument(help="The host to be emptied.", metavar="HOST")],
-    reason: Reason,
-    at_once: Annotated[int, typer.Option("--at-once", min=1, max=50, help="How many pipelines at once.")] = 1,
-    keep_going: Annotated[bool, typer.Option("--keep-going", help="Do not stop at the first one that fails.")] = False,
-    wait: Wait = False,
-    timeout: Timeout = DEFAULT_TIMEOUT_S,
-    as_json: AsJson = False,
-) -> None:
-    """Move every running pipeline of a host elsewhere, by migrations. What cannot move stays, works, and is named."""
-    from controlplane.cli import output
-
-    client = begin(ctx, as_json=as_json)
-    body = {"host": host, "at_once": at_once, "go_on": keep_going, "reason": reason}
-    _, made = client.post("evacuations", body)
-    if wait:
-        made = _until_empty(client, made, timeout=timeout, quiet=as_json)
-    if as_json:
-        output.write_json(made)
-    else:
-        _show_evacuation(made)
-    if wait:
-        _require_empty(made, timeout)
-
-
-def _until_empty(client: Any, made: dict[str, Any], *, timeout: float, quiet: bool) -> dict[str, Any]:
-    """Look until it is over, or `timeout` seconds have passed; a server that is away is asked again."""
-    from controlplane.cli import output
-    from controlplane.cli.errors import CommandError
-
-    deadline, told = time.monotonic() + timeout, ""
-    while made["ended_at"] is None and time.monotonic() < deadline:
-        time.sleep(LOOK_S)
-        try:
-            made = client.get(f"evacuations/{made['id']}")
-            line = _how_far(made)
-        except CommandError as error:
-            if not error.may_pass:
-                raise
-            line = error.title
-        if line != told and not quiet:
-            output.note(line)
-        told = line
-    return made
-
-
-def _how_far(made: dict[str, Any]) -> str:
-    moves = [f"{each['pipeline']} {each['stage']}" for each in made["migrations"] if each["open"]]
-    moved = sum(each["stage"] == "COMMITTED" for each in made["migrations"])
-    return f"{moved} moved, {len(made['left'])} stay, {len(made['waiting'])} wait. {', '.join(moves)}".rstrip()
-
-
-def _show_evacuation(made: dict[str, Any]) -> None:
-    from controlplane.cli import output
-
-    output.say(
-        f"{made['host']} is being emptied." if made["ended_at"] is None else f"{made['host']}: {made['outcome']}."
-    )
-    rows = [(each["pipeline"], each["stage"], each["new_host"], each["message"]) for each in made["migrations"]]
-    rows += [(name, "stays", made["host"], why) for name, why in made["left"].items()]
-    rows += [(name, "waits", None, "") for name in made["waiting"]]
-    output.table(("pipeline", "stage", "host", "what"), rows, empty="No pipeline runs there.")
-
-
-def _require_empty(made: dict[str, Any], timeout: float) -> None:
-    from controlplane.cli.errors import CommandError, ExitCode
-
-    if made["ended_at"] is None:
-        words = f"{made['host']} is not empty after {timeout:g} s; it goes on without you"
-        raise CommandError(words, code="timed_out", exit_code=ExitCode.TIMED_OUT)
-    if made["left"]:
-        raise CommandError(f"{len(made['left'])} pipelines stay on {made['host']}", code="not_empty")
-    if made["outcome"] != "done":
-        raise CommandError(f"The evacuation of {made['host']} was {made['outcome']}", code="not_empty")

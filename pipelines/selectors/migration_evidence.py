@@ -87,10 +87,12 @@ def software(hosts: Collection[str | None]) -> dict[str, str]:
 
 
 def _requests(migration: Migration) -> list[dict[str, Any]]:
-    """What people asked for, and what was refused, as the audit has it."""
+    """What people asked for, and what was refused before its end, as the audit has it."""
     rows = AuditRow.objects.filter(
         pipeline_name=migration.pipeline.name, action__startswith="migration.", after__migration=str(migration.pk)
     )
+    if migration.ended_at is not None:
+        rows = rows.exclude(outcome="refused", at__gt=migration.ended_at)
     return [
         {
             "at": row.at, "by": row.actor, "action": row.action.removeprefix("migration."), "outcome": row.outcome,

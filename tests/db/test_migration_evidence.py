@@ -76,6 +76,16 @@ def test_requests_of_another_migration_are_not_in_it(orders: Pipeline) -> None:
     assert [row["reason"] for row in content_of(ana, second)["requests"]] == ["two"]
 
 
+def test_what_is_refused_after_its_end_does_not_change_the_document(orders: Pipeline) -> None:
+    ana = client_of("ana")
+    made = planned(ana, "one")
+    post(ana, f"/{made['id']}/abort", {"reason": "no"})
+    before = content_of(ana, made)
+    assert [row["action"] for row in before["requests"]] == ["create", "abort"]
+    assert post(ana, f"/{made['id']}/abort", {"reason": "again"})["code"] == "out_of_order"
+    assert content_of(ana, made) == before
+
+
 def test_runs_and_software_are_those_by_which_it_was_begun(orders: Pipeline) -> None:
     ana = client_of("ana")
     made = planned(ana, "why")

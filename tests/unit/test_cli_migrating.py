@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from controlplane.cli.app import app
 from controlplane.cli.errors import ExitCode
+from controlplane.cli.migration_output import Progress
 from pipelines.domain.migrating import evidence
 from tests.fakes.api import AT, TOKEN, FakeApi, page, serving
 
@@ -209,3 +210,130 @@ def test_what_stays_on_a_host_is_named_and_fails_the_evacuation(api: FakeApi) ->
     done = run("evacuate", "alpha", "--reason", "kernel", "--wait")
     assert done.exit_code == ExitCode.FAILED
     assert "tied" in done.output
+
+
+WRONG = """
+pipelin: orders
+kind: host
+spec: {hots: beta, rules: {widow: 5, band: 7}}
+"""
+
+
+def test_a_file_with_several_mistakes_tells_them_all_at_once_and_asks_nothing(api: FakeApi, tmp_path: Path) -> None:
+    file = tmp_path / "move.yaml"
+    file.write_text(WRONG)
+    done = run("migrate", "run", "-f", str(file), "--json")
+    assert done.exit_code == ExitCode.REFUSED
+    found = json.loads(done.stderr)["error"]["findings"]
+    assert {(each["path"], each["code"]) for each in found} == {
+        ("pipelin", "unknown_key"), ("pipeline", "missing_key"), ("reason", "missing_key"),
+        ("spec.hots", "unknown_key"), ("spec.host", "missing_key"),
+        ("spec.rules.widow", "unknown_key"), ("spec.rules.band", "less_than_equal"),
+    }  # fmt: skip
+    by_path = {each["path"]: each for each in found}
+    assert by_path["spec.hots"]["suggestion"] == 'Did you mean "host"?'
+    assert by_path["spec.rules.widow"]["suggestion"] == 'Did you mean "window"?'
+    assert by_path["pipelin"]["line"] == 2
+    assert posted(api) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("kind: moon\npipeline: orders\nreason: why\n", "unknown_kind"),
+        ("kind: host\npipeline: orders\nreason: why\nspec: beta\n", "wrong_type"),
+        ("kind: revision\npipeline: orders\nreason: why\nspec: {}\n", "value_error"),
+        ("kind: revision\npipeline: orders\nreason: why\nspec: {definition: {name: orders}}\n", "missing_key"),
+        ("kind: host\nkind: host\n", "duplicate_key"),
+        ("kind: [", "syntax"),
+    ],
+)
+def test_a_file_that_cannot_be_meant_is_refused_with_the_place(
+    api: FakeApi, tmp_path: Path, text: str, code: str
+) -> None:
+    file = tmp_path / "move.yaml"
+    file.write_text(text)
+    done = run("migrate", "run", "-f", str(file), "--json")
+    assert done.exit_code == ExitCode.REFUSED
+    found = json.loads(done.stderr)["error"]["findings"]
+    assert code in {each["code"] for each in found}, found
+    assert posted(api) == []
+
+
+def test_a_list_is_no_migration(api: FakeApi, tmp_path: Path) -> None:
+    file = tmp_path / "move.yaml"
+    file.write_text("[1]")
+    assert run("migrate", "run", "-f", str(file)).exit_code == ExitCode.REFUSED
+
+
+def test_what_is_blocked_is_given_up_so_that_the_next_run_can_begin(api: FakeApi, tmp_path: Path) -> None:
+    file = tmp_path / "move.yaml"
+    file.write_text("pipeline: orders\nkind: host\nspec: {host: beta}\nreason: new machine\n")
+    blocker = {"path": "host", "code": "HOST_SILENT", "message": "silent", "suggestion": "start it"}
+    api.answers["POST", "migrations"] = 201, migration("DRAFT", plan={**PLAN, "blockers": [blocker]})
+    api.answers["POST", f"{ONE}/abort"] = 202, migration("ABORTED")
+    done = run("migrate", "run", "-f", str(file), "--wait")
+    assert done.exit_code == ExitCode.REFUSED
+    assert [path for path, _ in posted(api)] == ["migrations", f"{ONE}/abort"]
+    assert "given up" in done.output
+    assert "HOST_SILENT" in done.output
+
+
+def test_one_is_planned_again(api: FakeApi) -> None:
+    api.answers["POST", f"{ONE}/plan"] = 200, migration("PLANNED")
+    done = run("migrate", "replan", "orders")
+    assert done.exit_code == 0, done.output
+    assert posted(api) == [(f"{ONE}/plan", {})]
+
+
+def test_a_cluster_file_is_checked_before_it_is_sent(api: FakeApi, tmp_path: Path) -> None:
+    file = tmp_path / "move.yaml"
+    file.write_text("source: shop\nto: {bootstrap_servers: 'new:9092'}\npositions: {by: tea}\nextra: 1\n")
+    done = run("migrate", "plan", "orders", "--cluster", str(file), "--reason", "why", "--json")
+    assert done.exit_code == ExitCode.REFUSED
+    found = {each["path"] for each in json.loads(done.stderr)["error"]["findings"]}
+    assert found == {"positions.by", "extra"}
+    assert posted(api) == []
+
+
+def test_waiting_says_each_stage_and_the_end_with_the_pause(api: FakeApi) -> None:
+    api.answers["GET", ONE] = 200, migration("COMMITTED", pause_seconds=2.6, message="It is done.")
+    done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait")
+    assert done.exit_code == 0, done.output
+    assert "COMMITTED: It is done." in done.stderr
+    assert done.stdout.rstrip().endswith(
+        f"{ID}: COMMITTED. It is done. Pause as the data saw it: 2.6 s. Report: headgate migrate report {ID}"
+    )
+
+
+def test_seconds_that_are_left_are_not_said_each_time(capsys: pytest.CaptureFixture[str]) -> None:
+    told = Progress(quiet=False)
+    for line in ("VERIFYING: 59 s are left.", "VERIFYING: 58 s are left.", "VERIFYING: All is well."):
+        told.tell(line)
+    assert capsys.readouterr().err.splitlines() == ["VERIFYING: 59 s are left.", "VERIFYING: All is well."]
+
+
+def test_waiting_for_others_says_whom_it_waits_for(api: FakeApi) -> None:
+    api.answers["POST", "migrations"] = 201, migration("PLANNED", approvers_needed=2)
+    done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait")
+    assert f"2 people have to approve it: headgate migrate approve {ID}" in done.stderr
+
+
+def test_an_evacuation_that_is_waited_for_says_how_far_it_is(api: FakeApi) -> None:
+    made: dict[str, Any] = {
+        "id": ID, "host": "alpha", "ended_at": None, "outcome": "", "migrations": [], "left": {}, "waiting": ["orders"],
+    }  # fmt: skip
+    over = {**made, "ended_at": AT, "outcome": "done", "waiting": [], "migrations": [migration("COMMITTED")]}
+    api.answers["POST", "evacuations"] = 201, made
+    api.answers["GET", f"evacuations/{ID}"] = 200, over
+    done = run("evacuate", "alpha", "--reason", "kernel", "--wait")
+    assert done.exit_code == 0, done.output
+    assert "alpha: orders COMMITTED" in done.stderr
+
+
+def test_a_report_verifies_whatever_its_reason_has(api: FakeApi, tmp_path: Path) -> None:
+    document = evidence.sealed({"reason": "next \x85 line, \x1b[31mred"})
+    api.answers["GET", f"{ONE}/evidence"] = 200, document
+    file = tmp_path / "evidence.json"
+    file.write_text(run("migrate", "report", ID).stdout)
+    assert run("migrations", "verify", str(file)).exit_code == 0

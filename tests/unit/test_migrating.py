@@ -353,6 +353,12 @@ def test_what_may_get_better_has_the_whole_window(now: Sample, rule: str) -> Non
     assert asked.conclusion is Conclusion.ASK
 
 
+def test_a_backlog_that_falls_is_no_breach_and_one_that_grows_is() -> None:
+    now, rules = Sample(rate=100, lag=50_000), ObservationRules(window=0)
+    ends = [observe(rules, WELL, now, seconds=0, backlog=backlog).conclusion for backlog in (50_001, 50_000, None)]
+    assert ends == [Conclusion.COMMIT, Conclusion.ROLL_BACK, Conclusion.ROLL_BACK]
+
+
 def test_a_slow_source_without_lag_is_no_breach() -> None:
     for idle in (Sample(rate=0.0, lag=0), Sample(rate=1.0, lag=10)):
         assert observe(ObservationRules(window=0), WELL, idle, seconds=0).conclusion is Conclusion.COMMIT

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 
 from controlplane.cli.app import app
 from controlplane.cli.errors import ExitCode
+from controlplane.cli.migration_files import cluster_move_of, migration_of
 from controlplane.management.commands.render_migration_examples import index
 from pipelines.domain.migrating import evidence, report
 from tests.chaos.examples import FOLDER, keep_example, problems
@@ -104,3 +107,25 @@ def test_the_index_lists_what_there_is() -> None:
     row = next(line for line in index({"cluster-by-mapping": move}).splitlines() if "cluster-by-mapping.json)" in line)
     assert "| cluster, by mapping | COMMITTED | 2.6 | 0 | 0 | 1 of 2 | 39.0 |" in row
     assert "None is here yet" in index({})
+
+
+PAGE = (FOLDER.parents[1] / "migrations.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_lines_of_python_in_the_docs_verify_a_document(tmp_path: Path) -> None:
+    (lines,) = blocks("python")
+    file = tmp_path / "evidence.json"
+    for text, code in ((evidence.text(document(reason="Zürich")), 0), (json.dumps({**document(), "sha256": "0"}), 1)):
+        file.write_text(text)
+        assert subprocess.run([sys.executable, "-c", lines, str(file)], check=False).returncode == code
+
+
+def test_the_files_in_the_docs_are_migrations() -> None:
+    files = blocks("yaml")
+    whole = [text for text in files if "pipeline:" in text]
+    assert [migration_of(text, "release.yaml")["kind"] for text in whole] == ["revision"]
+    assert [cluster_move_of(text, "move.yaml")["source"] for text in files if text not in whole] == ["shop"]

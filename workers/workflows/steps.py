@@ -320,7 +320,10 @@ def _promoted(scene: Scene) -> Outcome:
     if pipeline.phase in _REFUSED:
         return Outcome(failed=True, message=pipeline.phase_message, findings=list(pipeline.findings))
     if run.role == RunRole.ACTIVE and _works(scene):
-        evidence = {"run": run.number, "first_record_at": _iso(run), "positions": selecting.positions(pipeline.pk)}
+        evidence = {
+            "run": run.number, "first_record_at": _iso(run), "positions": selecting.positions(pipeline.pk),
+            "lag": selecting.seen_now(pipeline, run).lag,
+        }  # fmt: skip
         return Outcome(done=True, message=f"Run {run.number} has the pipeline.", evidence=evidence)
     return Outcome(message=pipeline.phase_message)
 
@@ -348,7 +351,7 @@ def _observe(scene: Scene) -> Outcome:
         return Outcome(failed=True, message="The new side has no run.")
     before = Sample.model_validate((migration.snapshot or {}).get("before") or {})
     now = selecting.seen_now(scene.pipeline, run)
-    observed = judge(rules, before, now, seconds=_since(scene), repeats=0, skips=0)
+    observed = judge(rules, before, now, seconds=_since(scene), backlog=_backlog(migration))
     seen = observed.model_dump(mode="json")
     words = "; ".join(check.words for check in observed.breaches)
     if _committed_by_hand(migration):
@@ -365,6 +368,12 @@ def _observe(scene: Scene) -> Outcome:
         message = "Every rule holds; commit it." if asks else f"Not as before: {words}"
         return Outcome(asks, False, not asks, message, seen, _breaches(seen), {"observed": seen})
     return Outcome(message=f"{observed.left:.0f} s of observation are left.", evidence=seen)
+
+
+def _backlog(migration: Migration) -> int | None:
+    """The lag when the new side had delivered first."""
+    promoted = next((row["evidence"] for row in migration.steps if row["name"] == StepName.PROMOTE), None)
+    return (promoted or {}).get("lag")
 
 
 def _breaches(observed: dict[str, Any]) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ class ObservationRules(Frozen):
     """`window`: seconds of observation. `then`: what follows when all is well at its end, `otherwise`: when something
     is not. `band`: the least share of the rate of before, while it lags further behind than before; else the source
     gives no more. `dead_letters`: so many more than in the same time before are no fault. `lag_slack`: records by which
-    the lag may be larger than before at the end. `crashes`: so many restarts of the new run are no fault."""
+    the lag may be larger than before at the end, unless it falls. `crashes`: so many restarts of the new run are no fault."""
 
     window: float = Field(default=DEFAULT_WINDOW, ge=0, le=86_400)
     then: Conclusion = Conclusion.COMMIT
@@ -76,10 +76,12 @@ class Observed(Frozen):
 
 
 def judge(
-    rules: ObservationRules, before: Sample, now: Sample, *, seconds: float, repeats: int = 0, skips: int = 0
-) -> Observed:
-    """Compare. `seconds`: since the new run delivered first; `repeats`, `skips`: records that the plan announced."""
-    checks = [*_fatal(rules, now, repeats, skips), *_settled(rules, before, now)]
+    rules: ObservationRules, before: Sample, now: Sample, *, seconds: float, repeats: int = 0, skips: int = 0,
+    backlog: int | None = None,
+) -> Observed:  # fmt: skip
+    """Compare. `seconds`: since the new run delivered first; `repeats`, `skips`: records that the plan announced.
+    `backlog`: the lag when it had delivered first, which a long pause has made; None where nobody saw it."""
+    checks = [*_fatal(rules, now, repeats, skips), *_settled(rules, before, now, backlog)]
     left = max(0.0, rules.window - seconds)
     breached = [check for check in checks if not check.holds]
     if any(check.fatal for check in breached):
@@ -107,14 +109,15 @@ def _fatal(rules: ObservationRules, now: Sample, repeats: int, skips: int) -> li
     ]  # fmt: skip
 
 
-def _settled(rules: ObservationRules, before: Sample, now: Sample) -> list[Check]:
+def _settled(rules: ObservationRules, before: Sample, now: Sample, backlog: int | None) -> list[Check]:
     limit = (before.lag or 0) + rules.lag_slack
+    falling = backlog is not None and (now.lag or 0) < backlog
     behind = (now.lag or 0) > (before.lag or 0)
     floor = (before.rate or 0.0) * rules.band
     return [
         Check(
-            name="lag", holds=(now.lag or 0) <= limit, before=before.lag, after=now.lag,
-            words=f"The lag is at most {limit} records.",
+            name="lag", holds=(now.lag or 0) <= limit or falling, before=before.lag, after=now.lag,
+            words=f"The lag is at most {limit} records, or smaller than when the new side began.",
         ),
         Check(
             name="rate", holds=not behind or now.rate is None or now.rate >= floor, before=before.rate, after=now.rate,

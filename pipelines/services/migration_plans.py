@@ -17,7 +17,7 @@ from pipelines.domain.migrating.blockers import Facts, Place
 from pipelines.domain.migrating.cluster_move import ClusterMove, PartitionTranslation, SinkEnd
 from pipelines.domain.migrating.consequences import Consequence, JudgedChange, heaviest, judge
 from pipelines.domain.migrating.plan import MigrationPlan, MigrationTarget, expected_pause
-from pipelines.domain.migrating.specs import SPECS, ClusterSpec, HostSpec, PositionSpec, RevisionSpec, Spec, unavailable
+from pipelines.domain.migrating.specs import SPECS, ClusterSpec, HostSpec, PositionSpec, RevisionSpec, Spec
 from pipelines.domain.migrating.steps import forward
 from pipelines.domain.position_plan import PlannedMove, Target
 from pipelines.domain.spec import ANY_HOST, Definition
@@ -36,13 +36,7 @@ _LEAST = {
 
 
 def read_spec(kind: MigrationKind, data: dict[str, Any]) -> Spec:
-    """Check what is asked for. Raises Conflict for a kind that does not work here, Invalid with every problem."""
-    if words := unavailable(kind):
-        raise Conflict(
-            words,
-            code="kind_unavailable",
-            hint=f"Kinds that work: {', '.join(SPECS)}. Stop the pipeline, change it, and start it.",
-        )
+    """Check what is asked for. Raises Invalid with every problem."""
     try:
         return SPECS[kind].model_validate(data)
     except ValidationError as error:

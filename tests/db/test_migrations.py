@@ -458,13 +458,6 @@ def test_lists_are_of_a_pipeline_and_of_a_state(ana: APIClient, orders: Pipeline
     assert ana.get(f"{MIGRATIONS}/{uuid4()}").json()["code"] == "migration_not_found"
 
 
-def test_every_kind_is_listed_and_one_that_does_not_work_says_so(ana: APIClient) -> None:
-    rows = ana.get("/api/v1/migration-kinds").json()
-    assert {row["kind"] for row in rows} == set(MigrationKind)
-    assert all(row["available"] != bool(row["reason"]) for row in rows)
-    assert [row["available"] for row in rows if row["kind"] == "revision"] == [True]
-
-
 def test_a_pause_says_what_it_waits_for(ana: APIClient, orders: Pipeline) -> None:
     made = begun(ana)
     run = orders.runs.get()

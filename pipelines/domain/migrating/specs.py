@@ -160,8 +160,3 @@ SPECS: dict[MigrationKind, type[Spec]] = {
     MigrationKind.POSITION: PositionSpec,
 }
 """What each kind is asked for with."""
-
-
-def unavailable(kind: MigrationKind) -> str:
-    """Why a kind does not work here, in words; empty where it does."""
-    return "" if kind in SPECS else f"Migrations of the kind {kind} do not work in this version."

@@ -15,11 +15,6 @@ function problem(status: number, code: string, detail: string, more = {}): Respo
 const page = (results: unknown[]) => json({ results, next: null })
 
 const NONE_WORKS = 'The simulated world has no agents to migrate.'
-const KINDS = ['revision', 'host', 'cluster', 'position', 'software'].map((kind) => ({
-  kind,
-  available: false,
-  reason: NONE_WORKS,
-}))
 /** Lists that are empty in this world. */
 const UNMOVED = ['/migrations', '/evacuations', '/freezes', '/approval-policies']
 
@@ -39,8 +34,8 @@ export async function handle(world: World, request: Request): Promise<Response> 
     return page(world.events.filter((event) => !name || event.pipeline === name).slice(0, 60))
   }
   if (path === '/hosts') return json(hosts(world))
-  if (path === '/migration-kinds') return json(KINDS)
-  if (UNMOVED.includes(path) && request.method === 'GET') return page([])
+  if (UNMOVED.includes(path))
+    return request.method === 'GET' ? page([]) : problem(409, 'nothing_moves', NONE_WORKS)
   if (path.startsWith('/secrets')) return onSecret(world, decodeURIComponent(path.slice(9)), request.method)
   if (path === '/operations')
     return page(world.operations.filter(({ pipeline }) => pipeline === url.searchParams.get('pipeline')))

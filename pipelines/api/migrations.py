@@ -39,7 +39,8 @@ Reason = Annotated[Text, StringConstraints(min_length=1, max_length=1000, strip_
 
 class MigrationBody(Shape):
     """What to change, and why. `spec` depends on the kind: revision {definition | revision}, host {host}, software {},
-    position {to, source}; each takes `rules` of the observation and `gates`, stages before which a person is asked."""
+    position {to, source}, cluster {source | sink, to, topics, positions}; each takes `rules` of the observation and
+    `gates`, stages before which a person is asked."""
 
     pipeline: Text = Field(min_length=1, max_length=63)
     kind: MigrationKind
@@ -171,15 +172,6 @@ class MigrationList(MigrationBase):
             yield Finding(path="pipeline", code="pipeline_not_found", message=words, suggestion=advice)
         if isinstance(kind, str) and kind in set(MigrationKind) and isinstance(spec, dict):
             yield from problems(MigrationKind(kind), spec)
-
-
-class KindList(View):
-    """Kinds of migrations."""
-
-    @extend_schema(operation_id="list_migration_kinds", responses=views.OfferedKindsView)
-    def get(self, request: Request) -> Response:
-        """List the kinds, and why one does not work here."""
-        return answer(views.kinds_view())
 
 
 class MigrationDetail(MigrationBase):

@@ -113,7 +113,6 @@ v1 = [
     path("operations", lifecycle.OperationList.as_view()),
     path("operations/<uuid:operation_id>", lifecycle.OperationDetail.as_view()),
     path("migrations", migrations.MigrationList.as_view()),
-    path("migration-kinds", migrations.KindList.as_view()),
     path("migrations/<uuid:migration_id>", migrations.MigrationDetail.as_view()),
     path("migrations/<uuid:migration_id>/plan", migrations.PlanMigration.as_view()),
     path("migrations/<uuid:migration_id>/approve", migrations.ApproveMigration.as_view()),

@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pydantic import Field, RootModel
+from pydantic import Field
 
 from pipelines.domain.findings import Finding
 from pipelines.domain.migrating.choices import MigrationChoice, options
 from pipelines.domain.migrating.plan import MigrationPlan
 from pipelines.domain.migrating.progress import MigrationStepState
-from pipelines.domain.migrating.specs import shown, unavailable
+from pipelines.domain.migrating.specs import shown
 from pipelines.domain.migrating.steps import StepName
 from pipelines.domain.states import MigrationKind, MigrationStage
 from pipelines.models import ApprovalPolicy, Evacuation, FreezeWindow, Migration
@@ -113,18 +113,6 @@ class MigrationDetailView(MigrationView):
     draining: DrainingView | None = Field(description="Null but in PAUSING.")
     pause_seconds: float | None = Field(description="The pause as the data saw it.")
     runner_host: str
-
-
-class OfferedKindView(View):
-    """A kind of migration; `reason` why it does not work here."""
-
-    kind: MigrationKind
-    available: bool
-    reason: str
-
-
-class OfferedKindsView(RootModel[list[OfferedKindView]]):
-    """Every kind."""
 
 
 class EvacuationView(View):
@@ -230,17 +218,6 @@ def _step(row: dict[str, Any]) -> dict[str, Any]:
 
 def _finding(found: dict[str, Any]) -> Finding:
     return Finding(**{name: value for name, value in found.items() if name in Finding.model_fields})
-
-
-def kinds_view() -> OfferedKindsView:
-    """Every kind, and whether it works."""
-    return OfferedKindsView(
-        [
-            OfferedKindView(kind=kind, available=not words, reason=words)
-            for kind in MigrationKind
-            for words in [unavailable(kind)]
-        ]
-    )
 
 
 def evacuation_view(row: Evacuation) -> EvacuationView:

@@ -24,7 +24,6 @@ from pipelines.domain.migrating.specs import (
     RevisionSpec,
     Spec,
     problems,
-    unavailable,
 )
 from pipelines.domain.migrating.steps import forward
 from pipelines.domain.position_plan import PlannedMove, Target
@@ -44,13 +43,7 @@ _LEAST = {
 
 
 def read_spec(kind: MigrationKind, data: dict[str, Any]) -> Spec:
-    """Check what is asked for. Raises Conflict for a kind that does not work here, Invalid with every problem."""
-    if words := unavailable(kind):
-        raise Conflict(
-            words,
-            code="kind_unavailable",
-            hint=f"Kinds that work: {', '.join(SPECS)}. Stop the pipeline, change it, and start it.",
-        )
+    """Check what is asked for. Raises Invalid with every problem."""
     try:
         return SPECS[kind].model_validate(data)
     except ValidationError:

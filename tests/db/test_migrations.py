@@ -658,13 +658,6 @@ def test_a_list_costs_no_query_for_each_of_its_migrations(ana: APIClient, orders
     assert counts[0] == counts[2], seen.captured_queries
 
 
-def test_every_kind_is_listed_and_one_that_does_not_work_says_so(ana: APIClient) -> None:
-    rows = ana.get("/api/v1/migration-kinds").json()
-    assert {row["kind"] for row in rows} == set(MigrationKind)
-    assert all(row["available"] != bool(row["reason"]) for row in rows)
-    assert [row["available"] for row in rows if row["kind"] == "revision"] == [True]
-
-
 def test_a_pause_says_what_it_waits_for(ana: APIClient, orders: Pipeline) -> None:
     made = begun(ana)
     run = orders.runs.get()

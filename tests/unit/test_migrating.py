@@ -20,7 +20,7 @@ from pipelines.domain.migrating.observation import Conclusion, ObservationRules,
 from pipelines.domain.migrating.observation import judge as observe
 from pipelines.domain.migrating.plan import MigrationPlan, MigrationTarget, expected_pause
 from pipelines.domain.migrating.progress import Instant, MigrationStepState
-from pipelines.domain.migrating.specs import HostSpec, RevisionSpec
+from pipelines.domain.migrating.specs import SPECS, HostSpec, RevisionSpec
 from pipelines.domain.migrating.steps import (
     CHANGES,
     ChangeBeforeProof,
@@ -529,3 +529,7 @@ def test_the_page_shows_the_digest_and_runs_no_markup_of_its_content() -> None:
     assert "&lt;b&gt;why&lt;/b&gt;" in page
     assert "<script" not in page
     assert "http://" not in page
+
+
+def test_every_kind_can_be_asked_for() -> None:
+    assert set(SPECS) == set(MigrationKind)

@@ -12,6 +12,10 @@ export function drainHost(name: string, how: DrainBody | null) {
     : take(api.POST('/api/v1/hosts/{name}/undrain', { params, body: {} }))
 }
 
+/** Expects a silent host no longer. */
+export const removeHost = (name: string) =>
+  take(api.DELETE('/api/v1/hosts/{name}', { params: { path: { name } } }))
+
 export const hostsQuery = queryOptions({
   queryKey: keys.hosts,
   queryFn: ({ signal }) => take(api.GET('/api/v1/hosts', { signal })),

@@ -13,7 +13,6 @@ export const keys = {
   migrations: (filter: object) => ['migrations', 'list', filter] as const,
   migration: (id: string) => ['migrations', id] as const,
   evidence: (id: string) => ['migrations', id, 'evidence'] as const,
-  migrationKinds: ['migration-kinds'] as const,
   evacuations: ['evacuations'] as const,
   evacuation: (id: string) => ['evacuations', id] as const,
   freezes: ['freezes'] as const,

@@ -46,12 +46,6 @@ export const evidenceQuery = (id: string) =>
 export const evidenceAddress = (id: string, format: 'json' | 'html') =>
   `/api/v1/migrations/${id}/evidence?format=${format}`
 
-export const migrationKindsQuery = queryOptions({
-  queryKey: keys.migrationKinds,
-  queryFn: ({ signal }) => take(api.GET('/api/v1/migration-kinds', { signal })),
-  staleTime: Infinity,
-})
-
 /** Writes a migration down and plans it; nothing is touched. */
 export const createMigration = (body: MigrationRequest): Promise<MigrationDetail> =>
   take(api.POST('/api/v1/migrations', { params: { header: once() }, body, fetch: patiently }))

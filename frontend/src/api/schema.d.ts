@@ -333,23 +333,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/migration-kinds": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** @description List the kinds, and why one does not work here. */
-        get: operations["list_migration_kinds"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/migrations": {
         parameters: {
             query?: never;
@@ -3046,7 +3029,8 @@ export interface components {
         /**
          * MigrationBody
          * @description What to change, and why. `spec` depends on the kind: revision {definition | revision}, host {host}, software {},
-         *     position {to, source}; each takes `rules` of the observation and `gates`, stages before which a person is asked.
+         *     position {to, source}, cluster {source | sink, to, topics, positions}; each takes `rules` of the observation and
+         *     `gates`, stages before which a person is asked.
          */
         MigrationBody: {
             /** Pipeline */
@@ -3388,22 +3372,6 @@ export interface components {
              */
             crashes: number;
         };
-        /**
-         * OfferedKind
-         * @description A kind of migration; `reason` why it does not work here.
-         */
-        OfferedKind: {
-            kind: components["schemas"]["MigrationKind"];
-            /** Available */
-            available: boolean;
-            /** Reason */
-            reason: string;
-        };
-        /**
-         * OfferedKinds
-         * @description Every kind.
-         */
-        OfferedKinds: components["schemas"]["OfferedKind"][];
         /**
          * OnTimeout
          * @description What follows where the batch in hand of a pause or of a drain has not ended by `drain_timeout`.
@@ -6084,34 +6052,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HostDetail"];
-                };
-            };
-            /** @description A problem. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_migration_kinds: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["OfferedKinds"];
                 };
             };
             /** @description A problem. */

@@ -116,6 +116,13 @@ export function drainCall(host: string, body: DrainBody): Call {
   }
 }
 
+export function removeHostCall(host: string): Call {
+  return {
+    ...requestCall({ method: 'DELETE', path: `/hosts/${host}` }),
+    cli: command(`hosts remove ${host}`),
+  }
+}
+
 /** Adding an endpoint, or changing the one with this number. */
 export function webhookCall(id: number | null, body: Partial<WebhookRequest>): Call {
   const flags = [

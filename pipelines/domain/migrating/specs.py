@@ -194,8 +194,3 @@ def _of_definition(sent: Any) -> list[Finding]:
         for each in validation.findings
         if each.is_error
     ]
-
-
-def unavailable(kind: MigrationKind) -> str:
-    """Why a kind does not work here, in words; empty where it does."""
-    return "" if kind in SPECS else f"Migrations of the kind {kind} do not work in this version."

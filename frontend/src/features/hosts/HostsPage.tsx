@@ -23,6 +23,7 @@ import { bytes, count, plural } from '@/lib/format'
 import { Drained, DrainButton } from './Draining'
 import { EvacuateButton, EvacuationsPanel } from './evacuation/Evacuating'
 import { HostDialog } from './HostDialog'
+import { RemoveButton } from './Removing'
 import classes from './hosts.module.css'
 
 const POLL_MS = 5_000
@@ -130,6 +131,7 @@ function HostRow({ host, onShow }: { host: Host; onShow: (name: string) => void 
           </Button>
           <DrainButton host={host} />
           <EvacuateButton host={host} />
+          <RemoveButton host={host} />
         </div>
       </td>
     </tr>

@@ -4,9 +4,10 @@ import { vi } from 'vitest'
 import type { Host } from '@/api/types'
 import { session, T0 } from '@/testing/factories'
 import { show, showRouted } from '@/testing/render'
-import { given } from '@/testing/server'
+import { given, problem } from '@/testing/server'
 import { Drained, DrainButton } from './Draining'
 import { HostDialog } from './HostDialog'
+import { RemoveButton } from './Removing'
 
 const host = (fields: Partial<Host> = {}): Host => ({
   name: 'alpha',
@@ -71,6 +72,33 @@ it('is drained by administrators alone', async () => {
   show(<DrainButton host={host()} />)
   const button = await screen.findByRole('button', { name: 'Drain alpha' })
   expect(button).toHaveAccessibleDescription('Only an administrator may do this.')
+})
+
+it('expects a silent host no longer, after a question', async () => {
+  const removed = vi.fn()
+  given.get('/session', () => session())
+  given.delete('/hosts/alpha', () => {
+    removed()
+    return problem(409, 'host_in_use', 'Assigned to alpha: orders.')
+  })
+  const silent = { state: 'LOST', promised: 0 } as const
+  show(<RemoveButton host={host(silent)} />)
+  await press('Remove alpha')
+  expect(await screen.findByRole('dialog', { name: 'Remove alpha?' })).toHaveTextContent('brings it back')
+  expect(removed).not.toHaveBeenCalled()
+  await userEvent.click(screen.getByRole('button', { name: 'Remove' }))
+  expect(await screen.findByText('Assigned to alpha: orders.')).toBeInTheDocument()
+})
+
+it.each([
+  [{ state: 'UP' as const, promised: 0 }, /^alpha is heard.*Stop its worker first/],
+  [{ state: 'LOST' as const, promised: 1 }, /^1 pipeline has a place there: drain it/],
+])('says why a host is expected still: %j', async (fields, words) => {
+  given.get('/session', () => session())
+  show(<RemoveButton host={host(fields)} />)
+  await waitFor(() =>
+    expect(screen.getByRole('button', { name: 'Remove alpha' })).toHaveAccessibleDescription(words),
+  )
 })
 
 it('says what ties each pipeline to a host, and leads to the revision that pins it or lets it go', async () => {

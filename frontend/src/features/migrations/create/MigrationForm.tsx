@@ -37,8 +37,6 @@ interface FormProps {
   pipeline: PipelineDetail
   kind: MigrationKind
   given: Given
-  /** Why this kind does not work here; null where it does. */
-  unavailable: string | null
 }
 
 const FIELDS: Record<Exclude<MigrationKind, 'revision' | 'cluster'>, ComponentType<FieldsProps>> = {
@@ -48,7 +46,7 @@ const FIELDS: Record<Exclude<MigrationKind, 'revision' | 'cluster'>, ComponentTy
 }
 
 /** What is asked for, with a reason; planning it touches nothing. */
-export function MigrationForm({ pipeline, kind, given, unavailable }: FormProps) {
+export function MigrationForm({ pipeline, kind, given }: FormProps) {
   const [draft, setDraft] = useState<Draft>(() => begin(pipeline, given))
   const [reason, setReason] = useState('')
   const change = (next: Partial<Draft>) => setDraft((old) => ({ ...old, ...next }))
@@ -63,12 +61,11 @@ export function MigrationForm({ pipeline, kind, given, unavailable }: FormProps)
       reason={reason}
       onReason={setReason}
       onChange={change}
-      refused={unavailable ?? missing(kind, draft) ?? notYet}
+      refused={missing(kind, draft) ?? notYet}
       create={create}
       findings={unseen}
     />
   )
-  if (unavailable !== null) return send(null, [])
   if (kind === 'revision') return <RevisionForm {...props} send={(notYet) => send(notYet, found)} />
   if (kind === 'cluster') return <ClusterForm {...props} send={send} />
   const Fields = FIELDS[kind]

@@ -1,15 +1,17 @@
 import { Radio, Select } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { migrationKindsQuery } from '@/api/migrations'
 import { pipelineQuery, pipelinesQuery } from '@/api/pipelines'
 import type { MigrationKind } from '@/api/types'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { Panel } from '@/components/ui/Panel'
+import { ReasonButton } from '@/components/ui/ReasonButton'
 import { KINDS } from '@/domain/migrations'
 import { MigrationForm } from './MigrationForm'
 import classes from '../migrations.module.css'
+
+const FIRST = 'Choose a pipeline first.'
 
 /** The first step: of which pipeline what changes. Both are in the address; nothing is touched by planning. */
 export function NewMigrationPage() {
@@ -17,8 +19,6 @@ export function NewMigrationPage() {
   const navigate = useNavigate({ from: '/migrations/new' })
   const { pipeline: name, kind = 'revision' } = search
   const pipeline = useQuery({ ...pipelineQuery(name ?? ''), enabled: name !== undefined })
-  const kinds = useQuery(migrationKindsQuery)
-  const unavailable = kinds.data?.find((each) => each.kind === kind && !each.available)?.reason ?? null
   return (
     <div className={classes.page}>
       <PageHeader
@@ -36,7 +36,6 @@ export function NewMigrationPage() {
             value={name}
             onChange={(next) => void navigate({ search: { pipeline: next, kind }, replace: true })}
           />
-          {kinds.error && <ErrorNote error={kinds.error} onRetry={() => void kinds.refetch()} />}
           <Radio.Group
             label="Kind"
             value={kind}
@@ -45,14 +44,8 @@ export function NewMigrationPage() {
             }
           >
             <div className={classes.kinds}>
-              {(kinds.data ?? []).map((each) => (
-                <Radio
-                  key={each.kind}
-                  size="xs"
-                  value={each.kind}
-                  label={KINDS[each.kind].word}
-                  description={each.available ? KINDS[each.kind].meaning : each.reason}
-                />
+              {Object.entries(KINDS).map(([value, { word, meaning }]) => (
+                <Radio key={value} size="xs" value={value} label={word} description={meaning} />
               ))}
             </div>
           </Radio.Group>
@@ -62,13 +55,20 @@ export function NewMigrationPage() {
         <ErrorNote error={pipeline.error} onRetry={() => void pipeline.refetch()} />
       )}
       {name && !pipeline.data && !pipeline.error && <Loading />}
+      {!name && (
+        <div className={classes.footer}>
+          <span className={classes.why}>{FIRST}</span>
+          <ReasonButton variant="default" reason={FIRST}>
+            Next: Plan it
+          </ReasonButton>
+        </div>
+      )}
       {pipeline.data && (
         <MigrationForm
           key={`${pipeline.data.name} ${kind}`}
           pipeline={pipeline.data}
           kind={kind}
           given={search}
-          unavailable={unavailable}
         />
       )}
     </div>

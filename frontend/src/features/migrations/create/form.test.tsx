@@ -26,7 +26,7 @@ it('asks for another position, with a reason', async () => {
     sent(await request.json())
     return migration()
   })
-  showRouted(<MigrationForm pipeline={detail()} kind="position" given={{}} unavailable={null} />)
+  showRouted(<MigrationForm pipeline={detail()} kind="position" given={{}} />)
   const button = await screen.findByRole('button', { name: 'Next: Plan it' })
   expect(button).toHaveAccessibleDescription('Write where to go on first.')
   await userEvent.type(screen.getByLabelText('Go on at'), 'latest')
@@ -49,7 +49,7 @@ it('asks for another position, with a reason', async () => {
 
 it('says who holds the pipeline, and leads there', async () => {
   given.get('/migrations', () => page([migration({ created_by: 'ben' })]))
-  showRouted(<MigrationForm pipeline={detail()} kind="software" given={{}} unavailable={null} />)
+  showRouted(<MigrationForm pipeline={detail()} kind="software" given={{}} />)
   expect(await screen.findByRole('link', { name: 'Go on with it' })).toHaveAttribute(
     'href',
     `/migrations/${migration().id}`,
@@ -59,22 +59,13 @@ it('says who holds the pipeline, and leads there', async () => {
   )
 })
 
-it('says in words which kind does not work here', async () => {
-  showRouted(
-    <MigrationForm pipeline={detail()} kind="cluster" given={{}} unavailable="It does not work here." />,
-  )
-  expect(await screen.findByRole('button', { name: 'Next: Plan it' })).toHaveAccessibleDescription(
-    'It does not work here.',
-  )
-})
-
 it('shows every finding of a spec that is refused', async () => {
   const findings = ['spec.to', 'spec.rules'].map((path) => ({
     ...{ path, code: 'bad', message: `${path} is wrong.`, suggestion: '', severity: 'error' },
     ...{ line: null, column: null },
   }))
   given.post('/migrations', () => problem(422, 'spec_invalid', 'The spec is not valid.', { findings }))
-  showRouted(<MigrationForm pipeline={detail()} kind="position" given={{ to: 'x' }} unavailable={null} />)
+  showRouted(<MigrationForm pipeline={detail()} kind="position" given={{ to: 'x' }} />)
   await userEvent.type(await screen.findByLabelText('Reason'), 'why')
   await plan()
   expect(await screen.findByText('The spec is not valid.')).toBeInTheDocument()
@@ -84,8 +75,6 @@ it('shows every finding of a spec that is refused', async () => {
 
 it('begins with what a link has filled in', async () => {
   given.get('/hosts', () => [])
-  showRouted(
-    <MigrationForm pipeline={detail()} kind="position" given={{ to: 'earliest' }} unavailable={null} />,
-  )
+  showRouted(<MigrationForm pipeline={detail()} kind="position" given={{ to: 'earliest' }} />)
   expect(await screen.findByLabelText('Go on at')).toHaveValue('earliest')
 })

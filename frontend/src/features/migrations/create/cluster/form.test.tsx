@@ -25,7 +25,7 @@ async function write(label: string, text: string) {
 }
 
 async function begin() {
-  showRouted(<MigrationForm pipeline={pipeline} kind="cluster" given={{}} unavailable={null} />)
+  showRouted(<MigrationForm pipeline={pipeline} kind="cluster" given={{}} />)
   await userEvent.click(await screen.findByPlaceholderText('Choose a component'))
   await userEvent.click(await screen.findByText('sources.shop'))
   await write('Bootstrap servers', 'new:9092')

@@ -7,6 +7,8 @@ PROVISION := $(PY) -m controlplane.provision
 MANAGE := $(PY) manage.py
 PYTEST := $(PY) -m pytest
 FAST := tests/unit tests/db tests/contracts tests/simulation
+# More than there are processors, since many of these tests wait for processes and timers; the last ones are shared out.
+FAST_PYTEST := $(PYTEST) -n $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2) --dist worksteal $(FAST)
 # Faults that take minutes each or want the machine to themselves: `make chaos` has them.
 LONG := test_worker_hears test_data_plane_network test_ownership test_decided_positions test_out_of_memory test_ladder test_migrations test_cluster_migrations \
 	test_host_migrations test_migration_kills
@@ -40,14 +42,14 @@ check: setup ## lint, formatting, types and import rules
 	@$(PROVISION) check-frontend
 
 test-fast: setup ## every test without Spark, Kafka or a browser (under two minutes)
-	@$(PYTEST) -n auto $(FAST)
+	@$(FAST_PYTEST)
 	@$(PROVISION) test-frontend
 
 test: check ## everything, in order of cost (under half an hour on two cores)
 	@$(PROVISION) browser
 	@$(PROVISION) postgres
 	@$(PROVISION) test-frontend
-	@$(PYTEST) -n auto $(FAST)
+	@$(FAST_PYTEST)
 	@$(PYTEST) -n 2 --dist worksteal tests/agent
 	@$(PYTEST) $(LONG:%=--ignore tests/chaos/%.py) tests/chaos tests/e2e
 

@@ -6,4 +6,11 @@ import os
 
 VARIABLE = "HEADGATE_CHAOS"
 WHOLE = VARIABLE in os.environ
+EXAMPLES = 120 if WHOLE else 10
+"""Of a simulated installation to which anything may happen."""
 SEEDS = [int(seed) for seed in os.environ.get(VARIABLE, "1").split(",")]
+
+
+def sweep(count: int, nth: int) -> range:
+    """Instants at which something fails, one test for each: all in the whole suite, every nth in a short one."""
+    return range(0, count, 1 if WHOLE else nth)

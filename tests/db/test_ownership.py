@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from inspect import isfunction
+from itertools import count
 from types import ModuleType
 from typing import Any
 
@@ -27,6 +28,7 @@ from pipelines.services import (
 )
 from pipelines.services.audit import Actor
 from pipelines.services.fencing import Fenced, Lease
+from tests.chaos.extent import WHOLE
 from tests.factories import HostFactory, PipelineFactory, RunFactory
 from tests.fakes.agents import Agents
 from tests.fakes.freezing import Freezer
@@ -124,15 +126,15 @@ SCENES = {starting: "RUNNING", stopping: "STOPPED", crashing: "RUNNING", withdra
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
 def test_a_worker_stopped_past_its_lease_at_any_instant_and_continued_changes_nothing(scene: Any) -> None:
-    instant, reached = 0, True
+    instants, reached = count(0 if WHOLE else list(SCENES).index(scene) % 3, 1 if WHOLE else 3), True
     while reached:
+        instant = next(instants)
         reached = _stop_and_continue(scene, instant)
         for model in (Event, LedgerBatch, Position, Operation, Run):
             model.objects.all().delete()
         Pipeline.objects.update(current_revision=None)
         Pipeline.objects.all().delete()
         Host.objects.all().delete()
-        instant += 1
     assert instant > 10
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -65,13 +66,20 @@ class Site:
     def _machine(name: str) -> Machine:
         return Machine(name, FakeHost(state_dir=Path(f"/state-{name}"), boot_id=f"boot-{name}"))
 
-    def pass_time(self, seconds: float, step: float = 1.0) -> None:
+    def pass_time(self, seconds: float, step: float = 1.0, until: Callable[[], bool] = lambda: False) -> None:
+        """`step`: larger where nothing is to happen, since everybody works once a step."""
         for _ in range(int(seconds / step)):
+            if until():
+                return
             for machine in self.machines.values():
                 machine.host.advance(step)
                 machine.agents.step()
                 if not machine.cut:
                     machine.worker.tick()
+
+    def fall_silent(self) -> None:
+        """Long enough for whoever was cut off to count as silent, and to be cared for."""
+        self.pass_time(SILENT_AFTER + 2 * CARE_EVERY, step=CARE_EVERY)
 
     def in_the_eyes_of_the_api(self) -> None:
         """The simulated wall clocks stand in the past; the API compares with its own."""
@@ -126,18 +134,18 @@ class TestContinue:
     def test_a_silent_hosts_run_is_unknown_and_never_started_elsewhere(self, site: Site) -> None:
         pipeline = site.running()
         site.cut("a")
-        site.pass_time(SILENT_AFTER - 2)
+        site.pass_time(SILENT_AFTER - 2, step=4)
         assert site.phase(pipeline) == "RUNNING"
         site.pass_time(2 + CARE_EVERY)
         assert site.phase(pipeline) == "UNKNOWN"
         assert "headgate declare-lost orders" in Pipeline.objects.get().phase_message
-        site.pass_time(400, step=5)
+        site.pass_time(400, step=10)
         assert (site.living(), site.where(pipeline)) == ({"a": 1, "b": 0}, "a")
 
     def test_a_host_that_is_heard_again_goes_on_where_it_was(self, site: Site) -> None:
         pipeline = site.running()
         site.cut("a")
-        site.pass_time(SILENT_AFTER + CARE_EVERY + 1)
+        site.fall_silent()
         site.heal("a")
         site.pass_time(3)
         assert (site.phase(pipeline), Run.objects.count()) == ("RUNNING", 1)
@@ -147,7 +155,7 @@ class TestContinue:
     ) -> None:
         pipeline = site.running()
         site.cut("a")
-        site.pass_time(SILENT_AFTER + CARE_EVERY + 1)
+        site.fall_silent()
         run = ownership.declare_lost(pipeline=pipeline, confirm="orders", actor=ANA)
         assert (run.state, run.outcome) == ("ENDED", "LOST")
         site.pass_time(10)
@@ -165,7 +173,7 @@ class TestContinue:
         site.cut("a")
         site.machines["a"].worker.tick()
         taken_in = Position.objects.get().next_offset
-        site.pass_time(SILENT_AFTER + CARE_EVERY + 1)
+        site.fall_silent()
         assert agent.position > taken_in, "it goes on without a supervisor"
         ownership.declare_lost(pipeline=pipeline, confirm="orders", actor=ANA)
         site.pass_time(2)
@@ -191,7 +199,7 @@ class TestContinue:
     def test_the_consequence_is_said_before_it_is_done(self, site: Site) -> None:
         pipeline = site.running()
         site.cut("a")
-        site.pass_time(SILENT_AFTER + CARE_EVERY + 1)
+        site.fall_silent()
         with pytest.raises(Invalid) as asked:
             ownership.declare_lost(pipeline=pipeline, confirm="", actor=ANA)
         assert "delivered again" in asked.value.detail
@@ -201,7 +209,7 @@ class TestContinue:
         pipeline = site.running()
         site.cut("a")
         stop = site.ask(pipeline, OperationKind.STOP)
-        site.pass_time(SILENT_AFTER + CARE_EVERY + 1)
+        site.fall_silent()
         ownership.declare_lost(pipeline=pipeline, confirm="orders", actor=ANA)
         stop.refresh_from_db()
         assert (site.phase(pipeline), stop.state) == ("STOPPED", "SUCCEEDED")
@@ -220,7 +228,8 @@ class TestFence:
     def test_an_agent_that_nobody_looks_after_stops_itself_at_the_end_of_its_lease(self, site: Site) -> None:
         site.running(**FENCED)
         site.cut("a")
-        site.pass_time(58)
+        site.pass_time(55, step=5)
+        site.pass_time(3)
         assert site.living()["a"] == 1
         site.pass_time(5)
         assert site.living()["a"] == 0
@@ -229,7 +238,8 @@ class TestFence:
         site.running(**FENCED)
         site.machines["a"].agents.living[0].deaf = True
         site.cut("a")
-        site.pass_time(60 + GRACE - 5, step=5)
+        site.pass_time(60 + GRACE - 10, step=10)
+        site.pass_time(5, step=5)
         assert site.living()["a"] == 1
         site.pass_time(15)
         assert site.living()["a"] == 0
@@ -238,17 +248,17 @@ class TestFence:
         pipeline = site.running(**FENCED)
         site.machines["a"].agents.living[0].deaf = True
         site.cut("a")
-        for _ in range(int((60 + GRACE + TAKEOVER_MARGIN + CARE_EVERY) / 5) + 6):
-            site.pass_time(5)
-            assert sum(site.living().values()) <= 1
-        site.pass_time(5)
+        for seconds, step in ((60 + GRACE - 10, 10), (10 + TAKEOVER_MARGIN + CARE_EVERY + 35, 1)):
+            for _ in range(int(seconds / step)):
+                site.pass_time(step, step)
+                assert sum(site.living().values()) <= 1
         assert (site.phase(pipeline), site.where(pipeline), site.living()) == ("RUNNING", "b", {"a": 0, "b": 1})
         assert [run.outcome for run in Run.objects.order_by("number")] == ["LOST", None]
 
     def test_a_host_that_returns_before_that_keeps_its_pipeline(self, site: Site) -> None:
         pipeline = site.running(**FENCED)
         site.cut("a")
-        site.pass_time(100)
+        site.pass_time(100, step=5)
         site.heal("a")
         site.pass_time(10)
         assert (site.phase(pipeline), site.where(pipeline), site.living()) == ("RUNNING", "a", {"a": 1, "b": 0})
@@ -262,7 +272,7 @@ class TestFence:
         site.ask(pipeline, OperationKind.START)
         site.pass_time(8)
         site.cut("a")
-        site.pass_time(480, step=5)
+        site.pass_time(480, step=10)
         assert (site.phase(pipeline), site.where(pipeline)) == ("UNKNOWN", "a")
 
     def test_a_wall_clock_that_jumps_ends_no_lease(self, site: Site) -> None:
@@ -299,7 +309,7 @@ class TestAlert:
         site.running(name="orders")
         site.running(name="bills")
         site.cut("a")
-        site.pass_time(SILENT_AFTER - 3)
+        site.pass_time(SILENT_AFTER - 3, step=3)
         assert self.standing() == []
         site.pass_time(3 + 2 * CARE_EVERY)
         site.pass_time(120, step=5)
@@ -311,7 +321,7 @@ class TestAlert:
 
     def test_a_host_that_comes_back_alone_ends_its_own_alert(self, site: Site) -> None:
         site.cut("a")
-        site.pass_time(SILENT_AFTER + 2 * CARE_EVERY)
+        site.fall_silent()
         site.cut("b")
         site.heal("a")
         site.pass_time(2 * CARE_EVERY)
@@ -319,18 +329,18 @@ class TestAlert:
 
     def test_a_supervisor_that_has_just_begun_ends_no_alert_of_a_host_that_is_still_silent(self, site: Site) -> None:
         site.cut("a")
-        site.pass_time(SILENT_AFTER + 2 * CARE_EVERY)
+        site.fall_silent()
         machine = site.machines["b"]
         machine.worker.release()
         machine.worker = supervisor(machine.host, machine.locks, "b")
-        site.pass_time(SILENT_AFTER + 2 * CARE_EVERY)
+        site.fall_silent()
         assert (self.standing(), self.told()) == ([("host_silent", "a")], ["alert.opened"])
 
     def test_a_host_that_was_drained_is_missed_only_while_something_on_it_may_live(self, site: Site) -> None:
         pipeline = site.running()
         site.cut("a")
         hosts.drain(name="a", actor=ANA)
-        site.pass_time(SILENT_AFTER + 2 * CARE_EVERY)
+        site.fall_silent()
         assert self.standing() == [("host_silent", "a")]
         ownership.declare_lost(pipeline=pipeline, confirm="orders", actor=ANA)
         site.pass_time(2 * CARE_EVERY)
@@ -343,10 +353,11 @@ class TestAlert:
         everywhere: dict[str, Any] = {"rule": AlertRule.HOST_SILENT, "label": "", "pipeline_name": "", "actor": ANA}
         alerts.configure(values={"enabled": False}, **everywhere)
         site.cut("a")
-        site.pass_time(SILENT_AFTER + 2 * CARE_EVERY)
+        site.fall_silent()
         assert self.standing() == []
         alerts.configure(values={"for_seconds": 100.0}, **everywhere)
-        site.pass_time(99 - SILENT_AFTER - 2 * CARE_EVERY)
+        site.pass_time(95 - SILENT_AFTER - 2 * CARE_EVERY, step=CARE_EVERY)
+        site.pass_time(4)
         assert self.standing() == []
         site.pass_time(2 * CARE_EVERY)
         assert self.standing() == [("host_silent", "a")]
@@ -361,7 +372,7 @@ class TestAlert:
 
         assert asked(SILENT_AFTER) == 0
         site.cut("a")
-        site.pass_time(SILENT_AFTER + 2 * CARE_EVERY)
+        site.fall_silent()
         assert asked(4 * CARE_EVERY) == 4
         site.heal("a")
         site.pass_time(3 * CARE_EVERY)
@@ -455,7 +466,9 @@ class TestDrain:
         said = Event.objects.filter(kind="host.drain", pipeline=slow).values_list("message", flat=True)
         assert [each for each in said if "goes on as it was" in each] != []
         held.slow = False
-        site.pass_time(EVACUATED_AGAIN_AFTER + 60)
+        site.pass_time(EVACUATED_AGAIN_AFTER - 70, step=10)
+        assert site.where(slow) == "a", "it is not asked for again before its time"
+        site.pass_time(130, until=lambda: (site.where(slow), site.phase(slow)) == ("b", "RUNNING"))
         assert (site.where(slow), site.phase(slow)) == ("b", "RUNNING")
         assert [run.outcome for run in Run.objects.filter(pipeline=slow).order_by("number")] == ["CLEAN", None]
 
@@ -502,14 +515,15 @@ class TestDrain:
         site.pass_time(4)
         assert site.phase(pipeline) == "BACKOFF"
         site.cut("a")
-        site.pass_time(ABANDONED_AFTER + 2 * CARE_EVERY + 10)
+        site.pass_time(ABANDONED_AFTER, step=CARE_EVERY)
+        site.pass_time(2 * CARE_EVERY + 10)
         assert (site.phase(pipeline), site.where(pipeline)) == ("RUNNING", "b")
 
 
 class TestRemoval:
     def gone(self, site: Site) -> None:
         site.cut("a")
-        site.pass_time(SILENT_AFTER + 2 * CARE_EVERY)
+        site.fall_silent()
         Host.objects.filter(name="a").update(seen_at=clock.now() - timedelta(minutes=1))
 
     def test_a_silent_host_that_nothing_is_assigned_to_is_missed_no_more_until_it_speaks_up(self, site: Site) -> None:
@@ -517,7 +531,7 @@ class TestRemoval:
         self.gone(site)
         assert Alert.objects.get().state == AlertState.OPEN
         hosts.remove(name="a", actor=ANA)
-        site.pass_time(2 * SILENT_AFTER)
+        site.pass_time(2 * SILENT_AFTER, step=CARE_EVERY)
         assert Alert.objects.get().state == AlertState.RESOLVED
         assert ([each.name for each in capacity.hosts()], site.where(stopped)) == (["b"], None)
         assert AuditRow.objects.get().action == "host.remove"
@@ -604,7 +618,7 @@ class TestApi:
     def test_a_run_is_declared_lost_by_repeating_the_name(self, site: Site) -> None:
         site.running()
         site.cut("a")
-        site.pass_time(SILENT_AFTER + CARE_EVERY + 1)
+        site.fall_silent()
         admin = self.client(Role.ADMIN)
         assert admin.post("/api/v1/pipelines/orders/declare-lost", {}, format="json").status_code == 422
         answer = admin.post("/api/v1/pipelines/orders/declare-lost", {"confirm": "orders"}, format="json")

@@ -35,7 +35,7 @@ from pipelines.selectors import migration_evidence
 from pipelines.selectors import migrations as selecting
 from pipelines.services import migration_plans, migrations, positions, standby
 from pipelines.services.audit import Actor
-from tests.chaos.extent import WHOLE
+from tests.chaos.extent import EXAMPLES, sweep
 from tests.factories import HostFactory
 from tests.fakes.agents import Agent, Agents
 from tests.fakes.host import FakeHost
@@ -157,7 +157,7 @@ def test_whatever_happens_one_configuration_owns_the_pipeline_and_every_migratio
     run_state_machine_as_test(
         Migrating,
         settings=settings(
-            max_examples=120 if WHOLE else 20,
+            max_examples=EXAMPLES,
             stateful_step_count=30,
             deadline=None,
             suppress_health_check=list(HealthCheck),
@@ -270,7 +270,7 @@ def test_it_is_taken_back_at_every_stage(world: World, stage: MigrationStage) ->
     world.check_books()
 
 
-@pytest.mark.parametrize("points", range(40))
+@pytest.mark.parametrize("points", sweep(40, 3))
 def test_it_survives_the_death_of_the_worker_at_every_point(world: World, points: int) -> None:
     begin(world)
     world.points_left = points
@@ -559,8 +559,8 @@ def test_the_other_host_takes_a_migration_over_whose_runner_is_silent(pair: Pair
     move(pair)
     _moves(pair, stage)
     pair.beta_up = False
-    pair.run_until(lambda: present(pair).runner_host == "alpha", within=60)
-    pair.run_until(lambda: over(pair), within=900)
+    pair.run_until(lambda: present(pair).runner_host == "alpha", within=60, step=3)
+    pair.run_until(lambda: over(pair), within=900, step=2)
     pair.check()
     assert present(pair).stage in ENDS, pair.story()
 

@@ -15,7 +15,7 @@ from pipelines.models import Run
 from pipelines.selectors import standby as selectors
 from pipelines.services import standby
 from pipelines.services.audit import Actor
-from tests.chaos.extent import WHOLE
+from tests.chaos.extent import EXAMPLES, sweep
 from tests.simulation.test_supervisor_survives_everything import Supervision
 from workers import crash_points
 from workers.supervisor import intake
@@ -88,7 +88,7 @@ def test_whatever_happens_one_agent_consumes_at_most_and_no_record_is_read_twice
     run_state_machine_as_test(
         WithStandby,
         settings=settings(
-            max_examples=120 if WHOLE else 20,
+            max_examples=EXAMPLES,
             stateful_step_count=30,
             deadline=None,
             suppress_health_check=list(HealthCheck),
@@ -97,7 +97,7 @@ def test_whatever_happens_one_agent_consumes_at_most_and_no_record_is_read_twice
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("points", range(14))
+@pytest.mark.parametrize("points", sweep(14, 2))
 def test_a_promotion_survives_the_death_of_the_worker_at_every_point(points: int) -> None:
     stage = WithStandby()
     world = stage.world

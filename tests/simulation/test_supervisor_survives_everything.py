@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 from pipelines.domain.operations import OnTimeout
 from pipelines.domain.states import SIDE_OPERATIONS, DesiredState, OperationKind, Phase
 from pipelines.models import Event, Operation, Run
-from tests.chaos.extent import WHOLE
+from tests.chaos.extent import EXAMPLES, sweep
 from tests.fakes.supervisor import supervisor
 from tests.simulation.clean import clean
 from tests.simulation.world import Hasty, World
@@ -160,7 +160,7 @@ def test_whatever_happens_there_is_one_agent_at_most_and_the_desired_state_is_re
     run_state_machine_as_test(
         Supervision,
         settings=settings(
-            max_examples=120 if WHOLE else 20,
+            max_examples=EXAMPLES,
             stateful_step_count=30,
             deadline=None,
             suppress_health_check=list(HealthCheck),
@@ -176,7 +176,7 @@ def world(db: None) -> World:
     return world
 
 
-@pytest.mark.parametrize("points", range(18))
+@pytest.mark.parametrize("points", sweep(18, 2))
 def test_a_start_survives_the_death_of_the_worker_at_every_point(db: None, points: int) -> None:
     world = World()
     world.ask(OperationKind.START)

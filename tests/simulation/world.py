@@ -177,12 +177,12 @@ class World:
         for work in (self.tick, self.agents.step) if worker_first else (self.agents.step, self.tick):
             work()
 
-    def run_until(self, done: Callable[[], bool], within: float = HEALED_WITHIN) -> None:
+    def run_until(self, done: Callable[[], bool], within: float = HEALED_WITHIN, step: float = 1.0) -> None:
         """Let time pass until `done()`; fails where that takes longer than `within` virtual seconds."""
         end = self.host.boottime + within
         while not done():
             assert self.host.boottime < end, self.story()
-            self.pass_time()
+            self.pass_time(step)
 
     # what is true
 

@@ -3339,7 +3339,8 @@ export interface components {
          * @description `window`: seconds of observation. `then`: what follows when all is well at its end, `otherwise`: when something
          *     is not. `band`: the least share of the rate of before, while it lags further behind than before; else the source
          *     gives no more. `dead_letters`: so many more than in the same time before are no fault. `lag_slack`: records by which
-         *     the lag may be larger than before at the end. `crashes`: so many restarts of the new run are no fault.
+         *     the lag may be larger than before at the end, unless it falls. `crashes`: so many restarts of the new run are no
+         *     fault.
          */
         ObservationRules: {
             /**

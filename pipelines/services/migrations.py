@@ -70,6 +70,10 @@ def create(
     return get_migration(made.pk)
 
 
+def _blocked_by(findings: int) -> str:
+    return "One finding blocks it." if findings == 1 else f"{findings} findings block it."
+
+
 def _stored(spec: Spec) -> dict[str, Any]:
     return {name: value for name, value in spec.model_dump(mode="json").items() if value is not None}
 
@@ -132,7 +136,7 @@ def _plan(migration: Migration, actor: Actor) -> None:
     look = _look(migration.pipeline, spec, actor)
     made = migration_plans.make(pipeline=migration.pipeline, kind=kind, spec=spec, look=look)
     stage = MigrationStage.DRAFT if made.blockers else MigrationStage.PLANNED
-    words = f"{len(made.blockers)} findings block it." if made.blockers else "Its plan is made."
+    words = _blocked_by(len(made.blockers)) if made.blockers else "Its plan is made."
     same = made.hash() == migration.plan_hash and migration.stage == MigrationStage.APPROVED and _is_approved(migration)
     change(
         migration,

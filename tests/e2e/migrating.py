@@ -11,15 +11,19 @@ from datetime import timedelta
 from typing import Any
 
 from pipelines.domain.migrating import progress
+from pipelines.domain.migrating.cluster_move import By, PartitionTranslation, Translation
 from pipelines.domain.migrating.observation import ObservationRules, Sample, judge
 from pipelines.domain.migrating.plan import digest
 from pipelines.domain.migrating.proof import checklist
 from pipelines.domain.migrating.steps import StepName, back
+from pipelines.domain.positions import SourceIdentity
 from pipelines.domain.spec import Lifecycle
 from pipelines.domain.states import DesiredState, LedgerState, MigrationKind, MigrationStage, Phase, RunRole, RunState
-from pipelines.models import Evacuation, FreezeWindow, Host, Migration, Pipeline, Revision, Run
+from pipelines.models import Evacuation, FreezeWindow, Host, Migration, Pipeline, PositionLook, Revision, Run
 from pipelines.selectors.migrations import books, get_migration, positions
+from pipelines.selectors.positions import basis
 from pipelines.services import migrations
+from pipelines.services import positions as positions_of
 from pipelines.services.audit import Actor
 from pipelines.services.migration_steps import tell
 from tests.factories import (
@@ -91,6 +95,7 @@ def migrated() -> None:
     for name, stage in MIGRATED.items():
         running(name)
         LOOKS[stage](planned(name))
+    elsewhere()
     evacuation()
     many()
     FreezeWindow.objects.create(
@@ -112,6 +117,47 @@ def blocked(row: Migration) -> None:
     """The pipeline was stopped meanwhile, and changed: two findings."""
     Pipeline.objects.filter(pk=row.pipeline_id).update(phase=Phase.BLOCKED)
     migrations.plan(migration=row, actor=BEN)
+
+
+def elsewhere() -> None:
+    """To another cluster: proven by pairs, counted by time, not brought yet, and one that nothing proves."""
+    pipeline = running("elsewhere")
+    positions_of.identify(pipeline.pk, [SourceIdentity(source="shop", cluster_id="old", topics={"elsewhere-in": "a"})])
+    made = planned(
+        "elsewhere", MigrationKind.CLUSTER, source="shop", to={"bootstrap_servers": "kafka-new.example:9092"},
+        topics={"elsewhere-in": "old.elsewhere-in"},
+        positions={"by": "mapping", "topic": "mm2-offset-syncs.new.internal"},
+    )  # fmt: skip
+    proof = {
+        "pair": [47_990, 1_047_990],
+        "expected": 1_048_000,
+        "proof": "records",
+        "compared": 32,
+        "last_read": 47_999,
+    }
+    times = {"timestamp": 1_795_000_000_000, "times_of": "producer", "compared": 7, "last_read": 48_000}
+    words = {
+        "code": "NO_SYNC",
+        "reason": "The offset syncs have no pair of it.",
+        "suggestion": "Translate by timestamp.",
+    }
+    rows = [
+        translated(0, new=1_048_000, exact=True, evidence=proof),
+        translated(1, new=1_048_001, by=By.TIMESTAMP, replay=7, evidence=times),
+        translated(2, behind=1_204),
+        translated(3, **words),
+    ]
+    look = PositionLook.objects.get(pipeline=pipeline)
+    positions_of.answer_move(look=look, found=Translation(rows=rows), seen=basis(pipeline))
+    migrations.plan(migration=made, actor=ANA)
+
+
+def translated(partition: int, **more: Any) -> PartitionTranslation:
+    fields: dict[str, Any] = {"by": By.MAPPING, "cluster_id": "new", "topic_id": "b", **more}
+    return PartitionTranslation(
+        source="shop", channel="main", old_topic="elsewhere-in", topic="old.elsewhere-in", partition=partition,
+        stopped_at=START + partition, **fields,
+    )  # fmt: skip
 
 
 def begun(row: Migration) -> Migration:

@@ -151,6 +151,7 @@ def test_nothing_is_wrong_with_any_page_of_the_wizard(browser: Browser, migrated
     }
     evacuation = get(migrated.stack, "/evacuations")["results"][0]["id"]
     pages |= {"/migrations": "Migrations", "/migrations/rules": "Freezes and approvals", "/hosts": "Hosts"}
+    pages |= {f"{newest(migrated.stack, 'elsewhere')}/plan": "Another cluster: elsewhere"}
     pages |= {f"/evacuations/{evacuation}": "Evacuation of bravo", "/migrations/new": "New migration"}
     with logged_in(browser, migrated.stack) as page:
         logged = errors_of(page)
@@ -170,6 +171,8 @@ def test_each_stage_shows_its_evidence_and_its_price(browser: Browser, migrated:
         expect(page.get_by_role("button", name="Next: Approve")).to_have_attribute("aria-disabled", "true")
         page.goto(f"{newest(stack, 'planned')}/plan")
         expect(page.get_by_role("row", name=re.compile("sinks.out.options"))).to_contain_text("${secret:shop-kafka}")
+        page.goto(f"{newest(stack, 'elsewhere')}/plan")
+        expect(page.get_by_role("row", name=re.compile("^elsewhere-in/0"))).to_contain_text("1,048,000")
         page.goto(f"{newest(stack, 'preflight')}/preflight")
         expect(page.get_by_role("row", name=re.compile("^out sink kafka alpha fail"))).to_be_visible()
         page.goto(newest(stack, "gated"))

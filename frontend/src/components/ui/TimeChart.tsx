@@ -6,6 +6,7 @@ import { useTimeZone, type TimeZone } from '@/lib/preferences'
 import { clockTime } from '@/lib/time'
 import { compactCount } from '@/lib/format'
 import classes from './chart.module.css'
+import { freeLine } from './chartMarks'
 
 export interface ChartMark {
   at: number
@@ -177,14 +178,18 @@ function drawMarks(chart: uPlot, marks: ChartMark[], color: string): void {
   ctx.font = `${10 * devicePixelRatio}px sans-serif`
   ctx.textAlign = 'left'
   ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio])
-  for (const mark of marks) {
+  const ends: number[] = []
+  for (const mark of marks.toSorted((one, other) => one.at - other.at)) {
     if (mark.at < (min ?? 0) || mark.at > (max ?? 0)) continue
     const x = Math.round(chart.valToPos(mark.at, 'x', true))
     ctx.beginPath()
     ctx.moveTo(x, bbox.top)
     ctx.lineTo(x, bbox.top + bbox.height)
     ctx.stroke()
-    ctx.fillText(mark.label, x + 3 * devicePixelRatio, bbox.top + 9 * devicePixelRatio)
+    const line = freeLine(ends, x)
+    if (line === null) continue
+    ctx.fillText(mark.label, x + 3 * devicePixelRatio, bbox.top + (9 + 11 * line) * devicePixelRatio)
+    ends[line] = x + ctx.measureText(mark.label).width + 8 * devicePixelRatio
   }
   ctx.restore()
 }

@@ -87,7 +87,7 @@ function Headline({ migration }: { migration: MigrationDetail }) {
         {[
           `Asked for by ${created_by} at ${time(created_at)}: ${reason}`,
           moved,
-          begun_at && `under way for ${durationOf(migration, now)}`,
+          begun_at && `${migration.open ? 'under way for' : 'took'} ${durationOf(migration, now)}`,
           runner_host && migration.open && `carried out by the supervisor of ${runner_host}`,
         ]
           .filter(Boolean)

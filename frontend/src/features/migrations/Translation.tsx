@@ -27,8 +27,7 @@ export function Translation({ rows }: { rows: PartitionTranslation[] }) {
           <th>Partition</th>
           <th className="num">Stands at</th>
           <th className="num">Goes on at</th>
-          <th>Proof</th>
-          <th>Found by</th>
+          <th>How it was found</th>
           <th className="num">Compared</th>
           <th className="num">Skipped</th>
           <th className="num">Comes again</th>
@@ -50,8 +49,6 @@ export function Translation({ rows }: { rows: PartitionTranslation[] }) {
             <td className="num">{count(row.new)}</td>
             <td>
               <Verdict row={row} />
-            </td>
-            <td>
               <How row={row} facts={facts} />
             </td>
             <td className="num">{count(facts.compared)}</td>
@@ -103,7 +100,7 @@ function How({ row, facts }: { row: PartitionTranslation; facts: Facts }) {
   const { pair, at, timesOf, expected, lastRead, proof } = facts
   return (
     <>
-      {WAYS[row.by]}
+      <div>{WAYS[row.by]}</div>
       <div className="dim">
         {pair && (
           <div>

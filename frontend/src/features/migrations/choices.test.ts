@@ -48,6 +48,13 @@ describe('the way back of what is committed', () => {
     })
   })
 
+  it('is asked for anew, of a cluster: positions have to be found there once more', () => {
+    expect(reverseOf(migration({ ...committed, kind: 'cluster' }))).toEqual({
+      pipeline: 'orders',
+      kind: 'cluster',
+    })
+  })
+
   it('is nothing that the API knows, of software', () => {
     expect(reverseOf(migration({ ...committed, kind: 'software' }))).toBeNull()
   })

@@ -39,6 +39,7 @@ export function reverseOf(migration: MigrationDetail) {
   const { kind, pipeline, old_revision, old_host } = migration
   if (kind === 'revision' && old_revision !== null) return { pipeline, kind, revision: old_revision }
   if (kind === 'host' && old_host !== null) return { pipeline, kind, host: old_host }
+  if (kind === 'cluster') return { pipeline, kind }
   const positions = kind === 'position' ? snapshotOf(migration)?.positions : undefined
   if (!positions?.length) return null
   const to = positions.map(({ topic, partition, offset }) => `${topic}/${partition}:${offset}`).join(',')

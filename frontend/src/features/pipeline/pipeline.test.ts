@@ -2,7 +2,8 @@ import { books } from '@/testing/factories'
 import { appendText, EMPTY_LOG, levelOf, MAX_LINES } from './log/buffer'
 import { inWords } from './books/words'
 import { parseLabels, printLabels } from './labels'
-import { marksOf, toColumns } from './live/series'
+import { freeLine } from '@/components/ui/chartMarks'
+import { marksOf, toColumns, wordsAt } from './live/series'
 
 describe('the books in words', () => {
   it('say that every record is accounted for', () => {
@@ -75,4 +76,13 @@ it('marks where a migration paused the line, handed it over and ended', () => {
   const kinds = ['migration.pausing', 'migration.snapshot', 'migration.resuming', 'migration.committed']
   const marks = marksOf(kinds.map((kind) => ({ ...event, kind, run: null, data: {} })))
   expect(marks.map(({ label }) => label)).toEqual(['Migration pauses', 'New side', 'Migrated'])
+  expect(wordsAt(marks, '2026-11-21T12:00:01Z', '2026-11-21T11:59:59Z')).toBe(
+    'Migration pauses, New side, Migrated',
+  )
+  expect(wordsAt(marks, '2026-11-21T12:00:03Z', '2026-11-21T12:00:01Z')).toBe('')
+})
+
+it('puts words that would lie on one another on lines of their own', () => {
+  expect([freeLine([], 5), freeLine([90], 5), freeLine([90, 4], 5)]).toEqual([0, 1, 1])
+  expect(freeLine([90, 90, 90, 90], 5)).toBeNull()
 })

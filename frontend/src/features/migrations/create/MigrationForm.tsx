@@ -18,7 +18,7 @@ import { DefinitionEditor } from '@/components/editor/DefinitionEditor'
 import { keepDraft, readDraft } from '@/components/editor/draft'
 import { notReady, useValidation } from '@/components/editor/useValidation'
 import { type Draft, EMPTY, missing, specOf } from './draft'
-import { asDefinition, clusterMissing } from './cluster/draft'
+import { asDefinition } from './cluster/draft'
 import { ClusterFields } from './cluster/ClusterFields'
 import { clusterPaths } from './cluster/paths'
 import { type FieldsProps, HostFields, PATHS, PositionFields, SoftwareFields, StoredFields } from './fields'
@@ -150,7 +150,7 @@ interface ClusterFormProps extends FieldsProps {
 /** The definition that it would make is checked while it is written, as in the editor. */
 function ClusterForm({ pipeline, draft, onChange, findings, send }: ClusterFormProps) {
   const { cluster } = draft
-  const text = clusterMissing(cluster) === null ? asDefinition(pipeline.definition, cluster) : ''
+  const text = asDefinition(pipeline.definition, cluster)
   const state = useValidation(text)
   const checked = text === '' ? [] : (state.validation?.findings ?? [])
   const all = [...findings, ...checked.filter(({ severity }) => severity === 'error')]

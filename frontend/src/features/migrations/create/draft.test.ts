@@ -1,4 +1,4 @@
-import { DEFAULT_RULES, EMPTY, missing, specOf } from './draft'
+import { asSent, DEFAULT_RULES, EMPTY, missing, specOf } from './draft'
 
 describe('what is asked for', () => {
   it('is the text or the number of a revision', () => {
@@ -26,6 +26,14 @@ describe('what is asked for', () => {
   it('needs nothing for the software', () => {
     expect(specOf('software', EMPTY)).toEqual({})
     expect(missing('software', EMPTY)).toBeNull()
+  })
+})
+
+it('shows a stored spec as it would be sent', () => {
+  const rules = { ...DEFAULT_RULES, window: 5 }
+  expect(asSent({ to: 'latest', source: null, target: { at: 1 }, rules, gates: [] })).toEqual({
+    to: 'latest',
+    rules: { window: 5 },
   })
 })
 

@@ -73,6 +73,16 @@ function ownOf(kind: MigrationKind, draft: Draft): MigrationSpec {
   }
 }
 
+/** A stored spec as it would be sent: without what the server takes anyway, and what it found out itself. */
+export function asSent({ rules, gates, ...own }: MigrationSpec): MigrationSpec {
+  const said = Object.entries(own).filter(([name, value]) => name !== 'target' && value !== null)
+  return {
+    ...Object.fromEntries(said),
+    ...changedRules({ ...DEFAULT_RULES, ...(rules as Partial<Rules> | undefined) }),
+    ...(Array.isArray(gates) && gates.length > 0 && { gates }),
+  }
+}
+
 function changedRules(rules: Rules): MigrationSpec {
   const changed = Object.entries(rules).filter(
     ([name, value]) => DEFAULT_RULES[name as keyof Rules] !== value,

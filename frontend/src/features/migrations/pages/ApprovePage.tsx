@@ -2,12 +2,14 @@ import { useQuery } from '@tanstack/react-query'
 import { IconCheck, IconHistory } from '@tabler/icons-react'
 import { sessionQuery } from '@/api/session'
 import type { MigrationDetail } from '@/api/types'
+import { ShowCall } from '@/components/actions/ShowCall'
 import { Empty } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { dropDraft } from '@/components/editor/draft'
+import { watchCall } from '@/domain/migrationCalls'
 import { plural } from '@/lib/format'
 import { refusalOf } from '../choices'
 import { DeedButton } from '../DeedButton'
@@ -56,6 +58,9 @@ export function ApprovePage({ migration, readOnly }: StepProps) {
         <p className={classes.note}>
           It was begun at <Moment at={migration.begun_at} />.
         </p>
+      )}
+      {(!migration.open || migration.steps.length > 0) && (
+        <ShowCall call={watchCall(migration)} subject="Watch" />
       )}
     </>
   )

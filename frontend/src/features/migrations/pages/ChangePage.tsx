@@ -1,16 +1,19 @@
 import { Button } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
 import type { MigrationSpec } from '@/api/types'
+import { ShowCall } from '@/components/actions/ShowCall'
 import { CodeBlock } from '@/components/ui/CodeBlock'
 import { Panel } from '@/components/ui/Panel'
+import { createMigrationCall } from '@/domain/migrationCalls'
 import { GATE_WORDS, KINDS } from '@/domain/migrations'
 import { duration } from '@/lib/format'
+import { asSent } from '../create/draft'
 import classes from '../migrations.module.css'
 import type { StepProps } from './props'
 
 /** What was asked for, and under which rules. It does not change any more; another one is asked for anew. */
 export function ChangePage({ migration }: StepProps) {
-  const { kind, pipeline, spec, plan, open, steps } = migration
+  const { kind, pipeline, spec, plan, open, steps, reason } = migration
   return (
     <>
       <Panel title="What was asked for" note={KINDS[kind].meaning}>
@@ -37,6 +40,7 @@ export function ChangePage({ migration }: StepProps) {
           )}
         </div>
       </Panel>
+      <ShowCall call={createMigrationCall({ pipeline, kind, spec: asSent(spec), reason })} subject="Plan" />
       {plan && (
         <Panel title="Rules of the observation">
           <dl className={classes.facts}>

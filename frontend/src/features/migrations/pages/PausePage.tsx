@@ -30,12 +30,15 @@ function Draining({ migration }: { migration: MigrationDetail }) {
         <Fact name="Records remaining" value={records === 0 ? 'none known' : `up to ${count(records)}`} />
         <Fact name="Batches" value={plural(batches, 'batch', 'batches')} />
         <Fact name="Rate before the pause" value={before === null ? NONE : `${rate(before)} records/s`} />
-        <Fact name="Time left" value={left === null ? NONE : duration(left * 1_000)} />
+        <Fact name="Time left" value={timeLeft(left)} />
         <Fact name="Held up by" value={held_by.join(', ') || 'nothing'} />
       </dl>
     </Panel>
   )
 }
+
+const timeLeft = (seconds: number | null) =>
+  seconds === null ? NONE : seconds > 0 ? duration(seconds * 1_000) : 'none: it is taken back'
 
 function Fact({ name, value }: { name: string; value: string }) {
   return (

@@ -1,6 +1,7 @@
 import { IconCircleCheck, IconHandStop } from '@tabler/icons-react'
 import { useEffect, useRef } from 'react'
 import type { MigrationPlan } from '@/api/types'
+import { ShowCall } from '@/components/actions/ShowCall'
 import { Empty } from '@/components/ui/Feedback'
 import { FindingList } from '@/components/ui/Findings'
 import { Panel } from '@/components/ui/Panel'
@@ -10,6 +11,7 @@ import { Moment } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { Moves } from '@/components/positions/Moves'
 import { ChangeTable } from '@/components/revisions/ChangeTable'
+import { watchCall } from '@/domain/migrationCalls'
 import { CONSEQUENCES, STAGES } from '@/domain/migrations'
 import { count, duration } from '@/lib/format'
 import { ConsequenceBadge } from '@/components/migrations/ConsequenceBadge'
@@ -60,10 +62,12 @@ export function PlanPage({ migration, readOnly }: StepProps) {
             <span className={classes.evidence}>{plan_hash}</span>
             <Copy text={plan_hash} label="Hash of the plan" />
           </div>
-          {open && steps.length === 0 && (
+          {open && steps.length === 0 ? (
             <DeedButton migration={migration} deed="plan" reason={readOnly} quiet={!migration.stale}>
               Plan again
             </DeedButton>
+          ) : (
+            <ShowCall call={watchCall(migration)} subject="Watch" />
           )}
         </div>
       </Panel>

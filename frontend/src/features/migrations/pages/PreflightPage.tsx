@@ -1,4 +1,5 @@
 import { IconAlertTriangle, IconCheck, IconCircleX, IconProgress, type Icon } from '@tabler/icons-react'
+import type { MigrationStep } from '@/api/types'
 import { Empty } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
@@ -14,7 +15,8 @@ import type { StepProps } from './props'
 export function PreflightPage(props: StepProps) {
   const { migration } = props
   const found = preflightOf(migration)
-  const over = rowsOf(migration, 'preflight').some(({ state }) => state === 'failed')
+  const row = rowsOf(migration, 'preflight')[0]
+  const over = row?.state === 'failed'
   return (
     <EnginePage {...props} page="preflight">
       <Panel
@@ -26,10 +28,10 @@ export function PreflightPage(props: StepProps) {
         }
         flush
       >
-        {!found || found.components.length === 0 ? (
+        {!found ? (
           <Empty title="Nothing is reported yet" />
         ) : (
-          <Components evidence={found} over={over} />
+          <Components evidence={found} row={row} over={over} />
         )}
       </Panel>
     </EnginePage>
@@ -55,7 +57,14 @@ export function verdictOn(state: string, over: boolean): Verdict {
   return over ? WARN : WAIT
 }
 
-function Components({ evidence, over }: { evidence: PreflightEvidence; over: boolean }) {
+interface ComponentsProps {
+  evidence: PreflightEvidence
+  row: MigrationStep | undefined
+  over: boolean
+}
+
+/** The host first: whether an agent lives there at all; then every component of it. */
+function Components({ evidence, row, over }: ComponentsProps) {
   return (
     <Table
       label="Preflight by component"
@@ -69,8 +78,16 @@ function Components({ evidence, over }: { evidence: PreflightEvidence; over: boo
         </>
       }
     >
+      <tr>
+        <th scope="row">{evidence.host}</th>
+        <td>host</td>
+        <td>{evidence.host}</td>
+        <td>
+          <Mark verdict={onHost(row, evidence)} />
+        </td>
+        <td>{evidence.components.length > 0 ? 'An agent lives there and reports.' : row?.message || NONE}</td>
+      </tr>
       {evidence.components.map(({ name, kind, type, state, detail }) => {
-        const { tone, icon, word } = verdictOn(state, over)
         return (
           <tr key={`${kind} ${name}`}>
             <th scope="row">{name}</th>
@@ -79,14 +96,26 @@ function Components({ evidence, over }: { evidence: PreflightEvidence; over: boo
             </td>
             <td>{evidence.host}</td>
             <td>
-              <ToneBadge tone={tone} icon={icon} plain>
-                {word}
-              </ToneBadge>
+              <Mark verdict={verdictOn(state, over)} />
             </td>
             <td>{detail || state || NONE}</td>
           </tr>
         )
       })}
     </Table>
+  )
+}
+
+/** The host passes where its agent reports its components: a broken one of them is no fault of the host. */
+function onHost(row: MigrationStep | undefined, { components }: PreflightEvidence): Verdict {
+  if (components.length > 0 || row?.state === 'done') return PASS
+  return row?.state === 'failed' ? FAIL : WAIT
+}
+
+function Mark({ verdict: { tone, icon, word } }: { verdict: Verdict }) {
+  return (
+    <ToneBadge tone={tone} icon={icon} plain>
+      {word}
+    </ToneBadge>
   )
 }

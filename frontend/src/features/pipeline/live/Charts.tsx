@@ -11,7 +11,7 @@ import { TimeChart } from '@/components/ui/TimeChart'
 import { Moment } from '@/components/ui/Time'
 import { count, rate } from '@/lib/format'
 import { usePollInterval } from '@/lib/live/LiveProvider'
-import { marksOf, toColumns } from './series'
+import { marksOf, toColumns, wordsAt } from './series'
 import classes from './live.module.css'
 
 const RANGES = [
@@ -66,17 +66,25 @@ export function Charts({ name }: { name: string }) {
       )}
       {points &&
         points.length > 0 &&
-        (view === 'table' ? <SeriesTable points={points} /> : <Lines name={name} points={points} />)}
+        (view === 'table' ? (
+          <SeriesTable name={name} points={points} />
+        ) : (
+          <Lines name={name} points={points} />
+        ))}
     </Panel>
   )
 }
 
 type Points = { at: string; records_per_second: number | null; lag_records: number | null }[]
 
-function Lines({ name, points }: { name: string; points: Points }) {
+function useMarks(name: string) {
   const { data: events } = useInfiniteQuery(eventsQuery(name))
+  return useMemo(() => marksOf(events?.pages.flatMap(({ results }) => results) ?? []), [events])
+}
+
+function Lines({ name, points }: { name: string; points: Points }) {
   const columns = useMemo(() => toColumns(points), [points])
-  const marks = useMemo(() => marksOf(events?.pages.flatMap(({ results }) => results) ?? []), [events])
+  const marks = useMarks(name)
   return (
     <div className={classes.charts}>
       <TimeChart
@@ -101,7 +109,8 @@ function Lines({ name, points }: { name: string; points: Points }) {
   )
 }
 
-function SeriesTable({ points }: { points: Points }) {
+function SeriesTable({ name, points }: { name: string; points: Points }) {
+  const marks = useMarks(name)
   return (
     <Table
       label="Rate and lag, newest first"
@@ -111,16 +120,18 @@ function SeriesTable({ points }: { points: Points }) {
           <th>Time</th>
           <th className="num">Records/s</th>
           <th className="num">Lag</th>
+          <th>What happened</th>
         </>
       }
     >
-      {points.toReversed().map((point) => (
+      {points.toReversed().map((point, index, rows) => (
         <tr key={point.at}>
           <td>
             <Moment at={point.at} />
           </td>
           <td className="num">{rate(point.records_per_second)}</td>
           <td className="num">{count(point.lag_records)}</td>
+          <td>{wordsAt(marks, point.at, rows[index + 1]?.at)}</td>
         </tr>
       ))}
     </Table>

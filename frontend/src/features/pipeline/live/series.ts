@@ -45,7 +45,19 @@ const MIGRATED: Record<string, string> = {
   'migration.pausing': 'Migration pauses',
   'migration.resuming': 'New side',
   'migration.committed': 'Migrated',
+  'migration.rolling_back': 'Going back',
   'migration.rolled_back': 'Rolled back',
+  'migration.needs_attention': 'Migration needs a person',
+}
+
+/** What happened since the point before, in words; empty where nothing did. */
+export function wordsAt(marks: ChartMark[], at: string, before: string | undefined): string {
+  const [from, to] = [before ? Date.parse(before) / 1_000 : -Infinity, Date.parse(at) / 1_000]
+  return marks
+    .filter((mark) => mark.at > from && mark.at <= to)
+    .toSorted((one, other) => one.at - other.at)
+    .map(({ label }) => label)
+    .join(', ')
 }
 
 /** The changes of phase and the migrations that explain a bend in the line. */

@@ -24,6 +24,7 @@ export default defineConfig(({ mode }) => ({
     setupFiles: ['./src/testing/setup.ts'],
     css: false,
     restoreMocks: true,
+    isolate: false, // what is imported stays for the next file; what a file leaves behind is cleared in setup.ts
     maxWorkers: '100%', // a processor is left alone by default, and a small machine has only two
     testTimeout: 60_000, // the machine may be busy
   },

@@ -401,6 +401,7 @@ FAULTS = [
         61,
         "Migration killed at each stage",
         f"{_MIGRATIONS}::test_it_survives_the_death_of_the_worker_at_every_point",
+        "simulation/test_cluster_migrations.py::test_it_survives_the_death_of_the_worker_at_every_point",
         f"{_MIGRATIONS}::test_the_death_of_either_agent_at_every_stage_leaves_one_that_works",
         f"{_MIGRATIONS}::test_the_other_host_takes_a_migration_over_whose_runner_is_silent",
         f"{_MIGRATIONS}::test_whatever_happens_one_configuration_owns_the_pipeline_and_every_migration_ends",

@@ -355,10 +355,11 @@ def test_another_address_is_left_to_the_agent_where_the_cluster_is_known_by_its_
 
 
 def test_looks_are_answered_once_and_only_the_newest_are_kept(
-    viewer: APIClient, stopped: Pipeline, surveys: FakeSurveys
+    viewer: APIClient, stopped: Pipeline, surveys: FakeSurveys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for _ in range(60):
+    monkeypatch.setattr("pipelines.services.positions.KEPT", 5)
+    for _ in range(8):
         viewer.get(ORDERS)
         PositionLook.objects.update(answered_at=now() - timedelta(minutes=1))
-    assert PositionLook.objects.count() == 50
+    assert PositionLook.objects.count() == 5
     assert not PositionLook.objects.filter(state=LookState.PENDING).exists()

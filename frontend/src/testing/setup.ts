@@ -1,3 +1,4 @@
+import { cleanNotifications } from '@mantine/notifications'
 import '@testing-library/jest-dom/vitest'
 import { cleanup, configure } from '@testing-library/react'
 import { afterAll, afterEach, beforeAll, vi } from 'vitest'
@@ -17,7 +18,7 @@ window.ResizeObserver = class {
   unobserve() {}
   disconnect() {}
 }
-Object.defineProperty(document, 'fonts', { value: new EventTarget() })
+Object.defineProperty(document, 'fonts', { value: new EventTarget(), configurable: true })
 window.HTMLElement.prototype.scrollIntoView = () => {}
 
 configure({ asyncUtilTimeout: 20_000 }) // the machine may be busy
@@ -28,4 +29,12 @@ afterEach(() => {
   server.resetHandlers()
   vi.useRealTimers()
 })
-afterAll(() => server.close())
+afterAll(() => {
+  server.close()
+  // The next file finds the window as this one did.
+  vi.unstubAllGlobals()
+  cleanNotifications()
+  localStorage.clear()
+  sessionStorage.clear()
+  document.body.replaceChildren()
+})

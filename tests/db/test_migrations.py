@@ -38,6 +38,7 @@ from pipelines.models import (
     Position,
     Revision,
 )
+from pipelines.selectors import situations
 from pipelines.services import lifecycle, migration_plans, migration_steering, migration_steps
 from pipelines.services.audit import Actor
 from pipelines.services.migration_steps import ForbiddenStage, Overtaken
@@ -445,7 +446,7 @@ def test_a_request_that_was_judged_before_a_migration_began_is_refused(
 ) -> None:
     made = planned(ana)
     act(ana, made, "approve")
-    look = lifecycle.steering
+    look = situations.steering
 
     def just_before(pipeline_id: Any) -> Any:
         found = look(pipeline_id)

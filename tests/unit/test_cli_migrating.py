@@ -188,7 +188,8 @@ def test_evidence_that_was_tampered_with_anyhow_does_not_verify(tmp_path: Path, 
 
 
 def test_an_evacuation_is_waited_for_while_the_server_is_away(api: FakeApi) -> None:
-    made = {"id": ID, "host": "alpha", "ended_at": None, "outcome": "", "migrations": [], "left": {}, "waiting": ["a"]}
+    fields = {"outcome": "", "migrations": [], "left": {}, "waiting": ["a"]}
+    made: dict[str, Any] = {"id": ID, "host": "alpha", "ended_at": None, **fields}
     api.answers["POST", "evacuations"] = 201, made
     over = {**made, "ended_at": AT, "outcome": "stopped", "waiting": []}
     api.answers["GET", f"evacuations/{ID}"] = 503, {}

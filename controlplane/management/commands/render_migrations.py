@@ -175,7 +175,11 @@ def _kinds(step: PlannedStep) -> str:
 
 def _keys(step: PlannedStep) -> str:
     """The settings that its limit grows with, found by trying each."""
-    found = [f"`{key}`" for key in _NUMBERS if _seconds(step.name, Lifecycle(**{key: _probe(key)})) != step.seconds]
+    found = [
+        f"`{key}`"
+        for key in _NUMBERS
+        if _seconds(step.name, Lifecycle.model_validate({key: _probe(key)})) != step.seconds
+    ]
     if step.name is StepName.OBSERVE:
         found.append("`rules.window`")
     return ", ".join(found)

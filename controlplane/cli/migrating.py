@@ -183,7 +183,8 @@ def _carry_through(client: Any, made: dict[str, Any], *, wait: bool, timeout: fl
     else:
         from controlplane.cli import output
 
-        output.note(f"{made['approvers_needed']} people have to approve it: headgate migrate approve {made['id']}")
+        who = "1 person has" if made["approvers_needed"] == 1 else f"{made['approvers_needed']} people have"
+        output.note(f"{who} to approve it: headgate migrate approve {made['id']}")
     if wait:
         made = _follow(client, made["id"], timeout=timeout, quiet=as_json, begin=named)
     if as_json:

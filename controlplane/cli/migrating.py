@@ -202,9 +202,10 @@ def _carry_through(
         client.post(f"{address}/approve", named)
         _, made = client.post(f"{address}/advance", named)
     else:
+        who = "1 person has" if made["approvers_needed"] == 1 else f"{made['approvers_needed']} people have"
         output.note(
-            f"{made['approvers_needed']} people have to approve it: headgate migrate approve {made['id']}. Then it is "
-            f"begun: headgate migrate advance {made['id']}"
+            f"{who} to approve it: headgate migrate approve {made['id']}. Then it is begun: headgate migrate advance "
+            f"{made['id']}"
         )
     if wait:
         made = _follow(client, made["id"], timeout=timeout, quiet=as_json, begin=named)

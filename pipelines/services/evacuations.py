@@ -64,6 +64,13 @@ def cancel(*, evacuation: Evacuation, actor: Actor) -> Evacuation:
     return Evacuation.objects.get(pk=evacuation.pk)
 
 
+def end_with_host(host: str) -> None:
+    """A host that nobody expects any longer is not emptied any further, not even when it comes back. Call it in a
+    transaction."""
+    for row in Evacuation.objects.filter(host_id=host, ended_at=None):
+        _end(row, "cancelled", f"{host} was removed.")
+
+
 def under_way(host: str) -> bool:
     """Whether the host is being emptied."""
     return Evacuation.objects.filter(host_id=host, ended_at=None).exists()

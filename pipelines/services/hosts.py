@@ -11,7 +11,7 @@ from pipelines.domain.operations import OnTimeout
 from pipelines.models import Host, Pipeline
 from pipelines.selectors.capacity import promised, tied
 from pipelines.selectors.hosts import LOST_AFTER, expected, seen_within
-from pipelines.services import alerts, audit, events
+from pipelines.services import alerts, audit, evacuations, events
 from pipelines.services.audit import Actor
 
 _NAMED = 10
@@ -54,6 +54,7 @@ def remove(*, name: str, actor: Actor) -> None:
             "declare-lost NAME`), and pin elsewhere or delete what is tied to it.",
         )  # fmt: skip
     there.update(host=None)
+    evacuations.end_with_host(name)
     gone = {"removed_at": clock.now(), "lease_owner": None, "lease_until": None}
     Host.objects.filter(name=name).update(**gone, drained_at=None, drained_by="", drain_on_timeout=OnTimeout.ABORT)
     alerts.clear_alert(rule=AlertRule.HOST_SILENT, key=name)

@@ -214,8 +214,10 @@ def _closed(migration: Migration) -> dict[str, Any]:
 
 
 def _cause(migration: Migration) -> str:
-    failed = next((row for row in migration.steps if row["state"] == MigrationStepState.FAILED), None)
-    return str(failed["message"]) if failed else ""
+    """Why it was taken back: what failed first, or else what was said where nothing was under way."""
+    rows = sorted(migration.steps, key=lambda row: row["state"] != MigrationStepState.FAILED)
+    told = {MigrationStepState.FAILED, MigrationStepState.SKIPPED}
+    return next((str(row["message"]) for row in rows if row["state"] in told and row["message"]), "")
 
 
 def try_again(migration: Migration, actor: Actor) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -11,9 +13,9 @@ from pipelines.domain.roles import Role
 from pipelines.domain.states import DesiredState, MigrationStage, Phase
 from pipelines.models import Evacuation, Migration, Pipeline
 from pipelines.selectors.migrations import OPEN
-from pipelines.services import evacuations
+from pipelines.services import evacuations, hosts
 from pipelines.services.audit import Actor
-from tests.factories import HostFactory, PipelineFactory, RevisionFactory, RunFactory, UserFactory, definition
+from tests.factories import HostFactory, PipelineFactory, RevisionFactory, RunFactory, UserFactory, definition, now
 
 pytestmark = pytest.mark.django_db
 EVA = Actor("eva")
@@ -100,6 +102,15 @@ def test_what_needs_a_person_is_named_where_the_rest_was_stopped(five: list[Pipe
     evacuations.turn(host="alpha")
     row = Evacuation.objects.get()
     assert (row.outcome, row.left) == ("stopped", {"p4": "help"})
+
+
+def test_a_host_that_was_removed_is_emptied_no_further_when_it_comes_back() -> None:
+    HostFactory.create(name="gone", seen_at=now() - timedelta(hours=1))
+    row = evacuations.begin(host="gone", at_once=1, go_on=False, reason="kernel", actor=EVA)
+    Evacuation.objects.filter(pk=row.pk).update(names=["p9"])
+    hosts.remove(name="gone", actor=EVA)
+    row.refresh_from_db()
+    assert (row.outcome, row.left, row.names) == ("cancelled", {"p9": "gone was removed."}, [])
 
 
 def test_why_a_pipeline_stays_outlives_the_failure_of_another_one(five: list[Pipeline]) -> None:

@@ -392,6 +392,7 @@ def test_giving_up_before_anything_has_changed_lets_the_old_agent_go_on(ana: API
     migration = Migration.objects.get()
     migration_steps.conclude(migration=migration)
     assert migration.stage == MigrationStage.ABORTED
+    assert "ana gave it up: not today" in migration.message
 
 
 def test_every_stage_has_one_event_of_its_kind(ana: APIClient, orders: Pipeline) -> None:

@@ -116,7 +116,7 @@ def test_what_others_have_approved_is_begun_by_who_waits_for_it(api: FakeApi) ->
     api.answers["GET", ONE] = 200, migration("APPROVED", approvers_needed=1)
     done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait", "--timeout", "1")
     assert done.exit_code == ExitCode.TIMED_OUT
-    assert "1 people" in done.output
+    assert "1 person has" in done.output
     assert posted(api)[1:] == [(f"{ONE}/advance", {"hash": "h" * 64})]
 
 

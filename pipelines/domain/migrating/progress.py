@@ -97,8 +97,12 @@ def told(log: Sequence[Row], index: int, message: str, evidence: Any = None) -> 
 
 
 def turned_back(log: Sequence[Row], steps: Sequence[PlannedStep], now: datetime, reason: str) -> list[Row]:
-    """Leave the way forward: what was not begun is skipped, what was under way has failed, and the way back follows."""
+    """Leave the way forward: what was not begun is skipped, what was under way has failed, and the way back follows.
+    Where nothing was under way, the first that was skipped says why."""
     left = [_left(row, now, reason) for row in log]
+    at = current(log)
+    if at is not None and left[at]["state"] == MigrationStepState.SKIPPED:
+        left[at] = {**left[at], "message": reason}
     return [*left, *log_of(steps)]
 
 

@@ -84,3 +84,5 @@ def _require_empty(made: dict[str, Any], timeout: float) -> None:
         raise CommandError(words, code="timed_out", exit_code=ExitCode.TIMED_OUT)
     if made["left"]:
         raise CommandError(f"{len(made['left'])} pipelines stay on {made['host']}", code="not_empty")
+    if made["outcome"] != "done":
+        raise CommandError(f"The evacuation of {made['host']} was {made['outcome']}", code="not_empty")

@@ -184,19 +184,20 @@ def run(
     client = begin(ctx, as_json=as_json)
     body = migration_of(read_text(file, most=LARGEST_FILE, what="a migration"), file)
     made = _create(client, body)
-    if made["stage"] == "DRAFT":
-        client.post(f"migrations/{made['id']}/abort", {"reason": "It is blocked."})
-    _carry_through(client, made, wait=wait, timeout=timeout, as_json=as_json, given_up=True)
+    _carry_through(client, made, wait=wait, timeout=timeout, as_json=as_json)
 
 
-def _carry_through(
-    client: Any, made: dict[str, Any], *, wait: bool, timeout: float, as_json: bool, given_up: bool = False
-) -> None:
+def _carry_through(client: Any, made: dict[str, Any], *, wait: bool, timeout: float, as_json: bool) -> None:
+    """Begin what was planned. A draft that nobody looks at any more would stand in the way of the next one."""
     from controlplane.cli import output
+    from controlplane.cli.errors import CommandError
 
     if not as_json:
         show(made, as_json=False)
-    _require_unblocked(made, given_up=given_up)
+    if made["stage"] == "DRAFT":
+        with suppress(CommandError):
+            client.post(f"migrations/{made['id']}/abort", {"reason": "It is blocked."})
+    _require_unblocked(made, given_up=True)
     address, named = f"migrations/{made['id']}", {"hash": made["plan_hash"]}
     if made["approvers_needed"] == 0:
         client.post(f"{address}/approve", named)

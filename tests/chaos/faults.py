@@ -66,7 +66,7 @@ _RACE = (
     "::test_of_a_hundred_pairs_of_starts_each_pipeline_gets_one_holder_whoever_is_stopped_or_killed"
 )
 _HEARS = "chaos/test_worker_hears.py"
-_KILLS = "chaos/test_migration_kills.py"
+_STRUCK = "chaos/test_migration_kills.py"
 _LADDER = "unit/test_keeper_ladder.py"
 _SILENT = "db/test_silent_hosts.py"
 _STOPPED = "chaos/test_ladder.py"
@@ -405,8 +405,8 @@ FAULTS = [
         f"{_MIGRATIONS}::test_the_death_of_either_agent_at_every_stage_leaves_one_that_works",
         f"{_MIGRATIONS}::test_the_other_host_takes_a_migration_over_whose_runner_is_silent",
         f"{_MIGRATIONS}::test_whatever_happens_one_configuration_owns_the_pipeline_and_every_migration_ends",
-        f"{_KILLS}::test_whoever_dies_at_whatever_stage_it_ends_and_the_pipeline_goes_on",
-        f"{_KILLS}::test_after_all_of_that_nothing_is_missing_and_what_came_twice_was_announced",
+        f"{_STRUCK}::test_whoever_dies_at_whatever_stage_it_ends_and_the_pipeline_goes_on",
+        f"{_STRUCK}::test_after_all_of_that_nothing_is_missing_and_what_came_twice_was_announced",
         "chaos/test_migrations.py::test_a_revision_is_changed_and_taken_back_under_load",
         "chaos/test_host_migrations.py::test_a_pipeline_moves_to_another_host_and_home_again",
         "chaos/test_host_migrations.py::test_a_move_is_taken_back_at_every_gate_and_after_the_cut",

@@ -137,7 +137,8 @@ def _plan(migration: Migration, actor: Actor) -> None:
     made = migration_plans.make(pipeline=migration.pipeline, kind=kind, spec=spec, look=look)
     stage = MigrationStage.DRAFT if made.blockers else MigrationStage.PLANNED
     words = _blocked_by(len(made.blockers)) if made.blockers else "Its plan is made."
-    same = made.hash() == migration.plan_hash and migration.stage == MigrationStage.APPROVED and _is_approved(migration)
+    same = made.hash() == migration.plan_hash and migration.stage == MigrationStage.APPROVED
+    same = same and selecting.standing(migration).approved
     change(
         migration,
         stage=None if same or stage == migration.stage else stage,
@@ -148,14 +149,6 @@ def _plan(migration: Migration, actor: Actor) -> None:
         planned_at=clock.now(),
         findings=[finding.model_dump(mode="json") for finding in made.blockers],
     )
-
-
-def _is_approved(migration: Migration) -> bool:
-    """Whether enough approvals of its plan count now."""
-    return policy.enough(
-        selecting.approval_rule(migration.pipeline), selecting.approvals(migration), author=migration.created_by,
-        named=migration.plan_hash, now=clock.now(),
-    )  # fmt: skip
 
 
 @transaction.atomic

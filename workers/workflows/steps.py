@@ -372,8 +372,7 @@ def _observe(scene: Scene) -> Outcome:
 
 def _backlog(migration: Migration) -> int | None:
     """The lag when the new side had delivered first."""
-    promoted = next((row["evidence"] for row in migration.steps if row["name"] == StepName.PROMOTE), None)
-    return (promoted or {}).get("lag")
+    return (progress.of(migration.steps, StepName.PROMOTE, "evidence") or {}).get("lag")
 
 
 def _breaches(observed: dict[str, Any]) -> list[dict[str, Any]]:

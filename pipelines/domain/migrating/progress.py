@@ -139,6 +139,11 @@ def left(row: Row, now: Instant) -> float:
     return float(seconds - (now.wall - datetime.fromisoformat(since)).total_seconds())
 
 
+def of(log: Sequence[Row], name: str, field: str) -> Any:
+    """What the log has of the first step of this name; None where it has none."""
+    return next((row[field] for row in log if row["name"] == name), None)
+
+
 def done(log: Sequence[Row], name: str) -> bool:
     """Whether a step was carried out."""
     return any(row["name"] == name and row["state"] == MigrationStepState.DONE for row in log)

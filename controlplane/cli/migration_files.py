@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from controlplane.cli.errors import CommandError, ExitCode
-from pipelines.domain.findings import Finding, did_you_mean, dotted, quote
-from pipelines.domain.migrating.specs import SPECS, ClusterSpec
+from pipelines.domain.findings import Finding, did_you_mean, quote
+from pipelines.domain.migrating.specs import problems
 from pipelines.domain.states import MigrationKind
 from pipelines.domain.text import Loaded, load
-from pipelines.domain.validate import validate_data, validate_text
 
 KEYS = {
     "pipeline": "the pipeline's name", "kind": f"one of {', '.join(MigrationKind)}",
@@ -77,44 +74,9 @@ def _of_file(data: Mapping[str, Any]) -> Iterator[Finding]:
             )
 
 
-def _of_spec(kind: MigrationKind, spec: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[Finding]:
-    shape = SPECS[kind]
-    try:
-        shape.model_validate(spec)
-    except ValidationError as error:
-        for each in error.errors(include_url=False):
-            yield _of_error(shape, each, above)
-    sent = spec.get("definition")
-    if kind is MigrationKind.REVISION and isinstance(sent, str | dict):
-        validation = validate_text(sent) if isinstance(sent, str) else validate_data(sent)
-        path = dotted((*above, "definition"))
-        for found in validation.findings:
-            inner = f"{path}.{found.path}" if found.path else path
-            yield found.model_copy(update={"path": inner, "line": None, "column": None})
-
-
-def _of_error(shape: type[Any], error: Mapping[str, Any], above: tuple[str, ...]) -> Finding:
-    path, message = dotted((*above, *error["loc"])), str(error["msg"]).removeprefix("Value error, ")
-    if error["type"] == "extra_forbidden":
-        last, known = str(error["loc"][-1]), _fields(shape, error["loc"][:-1])
-        return _finding(path, "unknown_key", f"There is no key {quote(last)}.", did_you_mean(last, known))
-    if error["type"] == "missing":
-        return _finding(path, "missing_key", f"{path} is missing.", f"Write {error['loc'][-1]}.")
-    advice = f"It has {quote(error['input'])}." if error["loc"] else _ADVICE.get(shape, "")
-    return _finding(path, str(error["type"]), f"{message[:1].upper()}{message[1:]}.", advice)
-
-
-_ADVICE = {ClusterSpec: "docs/migrations.md has an example of a move to another cluster."}
-
-
-def _fields(shape: type[Any], place: tuple[Any, ...]) -> list[str]:
-    """The keys that may stand at a place of a spec."""
-    for part in place:
-        field = shape.model_fields.get(part)
-        if field is None or not hasattr(field.annotation, "model_fields"):
-            return []
-        shape = field.annotation
-    return list(shape.model_fields)
+def _of_spec(kind: MigrationKind, spec: Mapping[str, Any], at: tuple[str, ...]) -> Iterator[Finding]:
+    for finding in problems(kind, spec, at=at):
+        yield finding.model_copy(update={"line": None, "column": None})
 
 
 def _finding(path: str, code: str, message: str, suggestion: str) -> Finding:

@@ -18,13 +18,16 @@ def findings_of(
     `example`: how it is written."""
     return [
         Finding(
-            path=dotted((*at, *(part for part in each["loc"] if part != _KEY))), code=each["type"],
+            path=dotted((*at, *(part for part in each["loc"] if part != _KEY))),
+            code=_CODES.get(each["type"], each["type"]),
             message=_message(each), suggestion=_advice(each, shape, example),
         )
         for each in error.errors(include_url=False)
     ]  # fmt: skip
 
 
+_CODES = {"extra_forbidden": "unknown_key", "missing": "missing_key"}
+"""What has a name in the findings of a definition keeps it here."""
 _KEY = "[key]"
 """How Pydantic says that not a value of a mapping is wrong but its key."""
 

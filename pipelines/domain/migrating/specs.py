@@ -9,7 +9,7 @@ from typing import Any, Self
 from pydantic import Field, ValidationError, model_validator
 
 from pipelines.domain.diff import masked
-from pipelines.domain.findings import Finding
+from pipelines.domain.findings import Finding, PathParts, dotted
 from pipelines.domain.migrating.cluster_move import SINK_KEYS, SOURCE_KEYS, ClusterMove, Translate
 from pipelines.domain.migrating.observation import Conclusion, ObservationRules
 from pipelines.domain.migrating.steps import GATES
@@ -174,21 +174,21 @@ EXAMPLES: dict[MigrationKind, str] = {
 """How each kind is asked for."""
 
 
-def problems(kind: MigrationKind, data: Mapping[str, Any]) -> list[Finding]:
-    """Everything that is wrong with what is asked for, and with the definition in it."""
+def problems(kind: MigrationKind, data: Mapping[str, Any], *, at: PathParts = ("spec",)) -> list[Finding]:
+    """Everything that is wrong with what is asked for, and with the definition in it. `at`: where it stands in the
+    whole."""
     found: list[Finding] = []
     try:
         SPECS[kind].model_validate(data)
     except ValidationError as error:
-        found = findings_of(error, SPECS[kind], at=("spec",), example=EXAMPLES[kind])
-    return [*found, *_of_definition(data.get("definition"))]
+        found = findings_of(error, SPECS[kind], at=at, example=EXAMPLES[kind])
+    return [*found, *_of_definition(data.get("definition"), dotted((*at, "definition")))]
 
 
-def _of_definition(sent: Any) -> list[Finding]:
+def _of_definition(sent: Any, within: str) -> list[Finding]:
     if not isinstance(sent, str | dict):
         return []
     validation = validate_text(sent) if isinstance(sent, str) else validate_data(sent)
-    within = "spec.definition"
     return [
         each.model_copy(update={"path": f"{within}.{each.path}" if each.path else within})
         for each in validation.findings

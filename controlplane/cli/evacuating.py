@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from controlplane.cli.migrating import DEFAULT_TIMEOUT_S, LOOK_S, Reason, Timeout, Wait
+from controlplane.cli.migrating import DEFAULT_TIMEOUT_S, LOOK_S, Ask, Reason, Timeout, Wait, Window, rules
 from controlplane.cli.migration_output import Progress
 from controlplane.cli.session import AsJson, begin
 
@@ -18,6 +18,8 @@ def evacuate(
     reason: Reason,
     at_once: Annotated[int, typer.Option("--at-once", min=1, max=50, help="How many pipelines at once.")] = 1,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Do not stop at the first one that fails.")] = False,
+    observe: Window = None,
+    ask: Ask = False,
     wait: Wait = False,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     as_json: AsJson = False,
@@ -29,7 +31,7 @@ def evacuate(
     from controlplane.cli import output
 
     client = begin(ctx, as_json=as_json)
-    body = {"host": host, "at_once": at_once, "go_on": keep_going, "reason": reason}
+    body = {"host": host, "at_once": at_once, "go_on": keep_going, "reason": reason, **rules(observe, ask)}
     _, made = client.post("evacuations", body)
     deadline, progress = time.monotonic() + timeout, Progress(quiet=as_json)
     while wait and made["ended_at"] is None and time.monotonic() < deadline:

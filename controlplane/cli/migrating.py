@@ -97,9 +97,14 @@ def _asked(
 
 
 def _options(observe: float | None, ask: bool, gates: list[str] | None) -> dict[str, Any]:
-    rules: dict[str, Any] = {} if observe is None else {"window": observe}
-    rules |= {"then": "ask"} if ask else {}
-    return {**({"rules": rules} if rules else {}), **({"gates": _gates(gates)} if gates else {})}
+    return {**rules(observe, ask), **({"gates": _gates(gates)} if gates else {})}
+
+
+def rules(observe: float | None, ask: bool) -> dict[str, Any]:
+    """How the new side is observed, where anything was said of that."""
+    said: dict[str, Any] = {} if observe is None else {"window": observe}
+    said |= {"then": "ask"} if ask else {}
+    return {"rules": said} if said else {}
 
 
 def _gates(names: list[str]) -> list[str]:
@@ -205,10 +210,8 @@ def _carry_through(client: Any, made: dict[str, Any], *, wait: bool, timeout: fl
         _, made = client.post(f"{address}/advance", named)
     else:
         who = "1 person has" if made["approvers_needed"] == 1 else f"{made['approvers_needed']} people have"
-        output.note(
-            f"{who} to approve it: headgate migrate approve {made['id']}. Then it is begun: headgate migrate advance "
-            f"{made['id']}"
-        )
+        begun = "it begins by itself." if wait else f"begin it: headgate migrate advance {made['id']}"
+        output.note(f"{who} to approve it: headgate migrate approve {made['id']}. Then {begun}")
     if wait:
         made = _follow(client, made["id"], timeout=timeout, quiet=as_json, begin=named)
     if as_json:

@@ -14,6 +14,7 @@ from pipelines.api.base import View, answer, idempotent
 from pipelines.api.openapi import query_parameters
 from pipelines.api.paging import Page, PageQuery, each, page
 from pipelines.api.requests import Instant, Shape, Text
+from pipelines.domain.migrating.observation import ObservationRules
 from pipelines.domain.roles import Role
 from pipelines.models import ApprovalPolicy, Evacuation, FreezeWindow
 from pipelines.selectors import migration_views as views
@@ -23,11 +24,13 @@ Reason = Annotated[Text, StringConstraints(min_length=1, max_length=1000, strip_
 
 
 class EvacuationBody(Shape):
-    """Which host, how many at once, and why. `go_on`: also after one that failed when something had changed."""
+    """Which host, how many at once, and why. `go_on`: also after one that failed when something had changed; `rules`:
+    by which each pipeline is observed in its new place."""
 
     host: Text = Field(min_length=1, max_length=63)
     at_once: int = Field(default=1, ge=1, le=evacuations.MOST_AT_ONCE)
     go_on: bool = False
+    rules: ObservationRules | None = None
     reason: Reason
 
 
@@ -84,8 +87,9 @@ class EvacuationList(View):
         """Move every running pipeline of a host elsewhere, by migrations of the kind `host`."""
         body = self.body(EvacuationBody)
         made = evacuations.begin(
-            host=body.host, at_once=body.at_once, go_on=body.go_on, reason=body.reason, actor=self.actor
-        )
+            host=body.host, at_once=body.at_once, go_on=body.go_on, reason=body.reason, rules=body.rules,
+            actor=self.actor,
+        )  # fmt: skip
         return answer(views.evacuation_view(made), 201, Location=f"/api/v1/evacuations/{made.pk}")
 
 

@@ -15,7 +15,8 @@ _OPEN = Q(stage__in=sorted(stage.value for stage in OPEN_STAGES))
 
 class Evacuation(models.Model):
     """Migrations that empty a host, so many at once; it stops at the first failure. `names`: pipelines that are still
-    to be moved, in order; `left`: those that are not moved, with the reason."""
+    to be moved, in order; `left`: those that are not moved, with the reason; `rules`: `domain.migrating.observation`'s
+    for each of them."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     host = models.ForeignKey("pipelines.Host", on_delete=models.PROTECT, related_name="evacuations")
@@ -23,6 +24,7 @@ class Evacuation(models.Model):
     go_on = models.BooleanField(default=False, help_text="Do not stop at the first failure.")
     names = models.JSONField(default=list)
     left = models.JSONField(default=dict)
+    rules = models.JSONField(default=dict)
     reason = models.TextField()
     created_by = models.CharField(max_length=150)
     created_at = models.DateTimeField()

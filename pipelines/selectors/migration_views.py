@@ -122,6 +122,7 @@ class EvacuationView(View):
     host: str
     at_once: int
     go_on: bool
+    rules: dict[str, Any]
     waiting: list[str]
     left: dict[str, str]
     reason: str
@@ -236,7 +237,7 @@ def evacuation_views(rows: Sequence[Evacuation]) -> list[EvacuationView]:
 
 def _evacuation(row: Evacuation, moves: Sequence[Migration]) -> EvacuationView:
     return EvacuationView(
-        id=row.pk, host=row.host_id, at_once=row.at_once, go_on=row.go_on, waiting=list(row.names), left=row.left,
+        id=row.pk, host=row.host_id, at_once=row.at_once, go_on=row.go_on, rules=row.rules, waiting=list(row.names), left=row.left,
         reason=row.reason, created_by=row.created_by, created_at=row.created_at, ended_at=row.ended_at,
         outcome=row.outcome, migrations=[migration_view(each) for each in moves],
     )  # fmt: skip

@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 
 from controlplane.shared import clock, dispatch
 from controlplane.shared.errors import Conflict, HeadgateError, NotFound
+from pipelines.domain.migrating.observation import ObservationRules
 from pipelines.domain.states import FINAL_STAGES, DesiredState, MigrationKind, MigrationStage
 from pipelines.models import Evacuation, Host, Migration, Pipeline
 from pipelines.selectors import migrations as selecting
@@ -27,8 +28,10 @@ OVER = [*FINAL, MigrationStage.NEEDS_ATTENTION.value]
 MOST_AT_ONCE = 50
 
 
-def begin(*, host: str, at_once: int, go_on: bool, reason: str, actor: Actor) -> Evacuation:
-    """Empty a host; it should be drained too, so that nothing new is placed there. Raises NotFound, or Conflict where
+def begin(
+    *, host: str, at_once: int, go_on: bool, reason: str, actor: Actor, rules: ObservationRules | None = None
+) -> Evacuation:
+    """Empty a host, and observe each of its pipelines by these rules; it should be drained too, so that nothing new is placed there. Raises NotFound, or Conflict where
     it is being emptied already."""
     if not Host.objects.filter(name=host).exists():
         raise NotFound(f"There is no host {host!r}.", code="host_not_found", hint="GET /api/v1/hosts lists them.")
@@ -41,7 +44,7 @@ def begin(*, host: str, at_once: int, go_on: bool, reason: str, actor: Actor) ->
         with transaction.atomic():
             made = Evacuation.objects.create(
                 host_id=host, at_once=at_once, go_on=go_on, names=names, reason=reason, created_by=actor.name,
-                created_at=clock.now(),
+                created_at=clock.now(), rules=rules.model_dump(mode="json") if rules else {},
             )  # fmt: skip
             audit.record(
                 actor=actor, action="host.evacuate", after={"host": host, "pipelines": names, "reason": reason}
@@ -143,7 +146,8 @@ def _move(row: Evacuation, name: str) -> str:
     try:
         with transaction.atomic():
             made = migrations.create(
-                pipeline=pipeline, kind=MigrationKind.HOST, spec={"host": target}, actor=actor, evacuation=row,
+                pipeline=pipeline, kind=MigrationKind.HOST, actor=actor, evacuation=row,
+                spec={"host": target, **({"rules": row.rules} if row.rules else {})},
                 reason=f"{row.host_id} is emptied: {row.reason}",
             )  # fmt: skip
             return _set_off(made, actor)

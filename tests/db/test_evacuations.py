@@ -163,6 +163,19 @@ def test_the_api_empties_a_host_for_admins_alone_and_once_at_a_time(five: list[P
     assert (cancelled.json()["outcome"], len(cancelled.json()["left"])) == ("cancelled", 5)
 
 
+def test_each_of_its_pipelines_is_observed_by_the_rules_that_were_given(five: list[Pipeline]) -> None:
+    client = APIClient()
+    client.force_authenticate(UserFactory.create(role=Role.ADMIN))
+    body = {"host": "alpha", "reason": "kernel", "rules": {"window": 5, "then": "ask"}}
+    answer = client.post("/api/v1/evacuations", body, format="json")
+    assert (answer.status_code, answer.json()["rules"]["window"], answer.json()["rules"]["band"]) == (201, 5, 0.5)
+    evacuations.turn(host="alpha")
+    moved = Migration.objects.get(pipeline__name="p0")
+    assert (moved.spec["rules"]["window"], moved.spec["rules"]["then"]) == (5, "ask")
+    wrong = client.post("/api/v1/evacuations", {**body, "rules": {"band": 7, "widow": 1}}, format="json")
+    assert {each["path"] for each in wrong.json()["findings"]} == {"rules.band", "rules.widow"}
+
+
 def test_policies_and_freezes_are_set_listed_and_removed() -> None:
     admin = APIClient()
     admin.force_authenticate(UserFactory.create(role=Role.ADMIN))

@@ -316,7 +316,7 @@ def test_seconds_that_are_left_are_not_said_each_time(capsys: pytest.CaptureFixt
 def test_waiting_for_others_says_whom_it_waits_for(api: FakeApi) -> None:
     api.answers["POST", "migrations"] = 201, migration("PLANNED", approvers_needed=2)
     done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait")
-    assert f"2 people have to approve it: headgate migrate approve {ID}" in done.stderr
+    assert f"2 people have to approve it: headgate migrate approve {ID}. Then it begins by itself." in done.stderr
 
 
 def test_an_evacuation_that_is_waited_for_says_how_far_it_is(api: FakeApi) -> None:
@@ -326,9 +326,10 @@ def test_an_evacuation_that_is_waited_for_says_how_far_it_is(api: FakeApi) -> No
     over = {**made, "ended_at": AT, "outcome": "done", "waiting": [], "migrations": [migration("COMMITTED")]}
     api.answers["POST", "evacuations"] = 201, made
     api.answers["GET", f"evacuations/{ID}"] = 200, over
-    done = run("evacuate", "alpha", "--reason", "kernel", "--wait")
+    done = run("evacuate", "alpha", "--reason", "kernel", "--observe", "5", "--ask", "--wait")
     assert done.exit_code == 0, done.output
     assert "alpha: orders COMMITTED" in done.stderr
+    assert posted(api)[0][1]["rules"] == {"window": 5, "then": "ask"}
 
 
 def test_a_report_verifies_whatever_its_reason_has(api: FakeApi, tmp_path: Path) -> None:

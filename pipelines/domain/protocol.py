@@ -281,9 +281,9 @@ class Dump(BaseModel):
     """A dump of all stacks that the keeper has taken.
 
     `rung`: sigterm or sigkill where the ladder took it (`number` counts the interrupts of a stop), live where somebody
-    asked with the order `asked`, crash for what a driver that ended by itself has left. `stuck`: paths of the
-    components that were at work; `silent`: processes that did not answer, for example because they block signals.
-    `files` are names in the directory `stacks`.
+    asked with the order `asked`, drain where a migration gave its pause up, stalled where nothing moved, crash for what
+    a driver that ended by itself has left. `stuck`: paths of the components that were at work; `silent`: processes that
+    did not answer, for example because they block signals. `files` are names in the directory `stacks`.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")

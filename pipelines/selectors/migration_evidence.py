@@ -20,7 +20,8 @@ from pipelines.selectors import migrations as selecting
 def document(migration: Migration) -> dict[str, Any]:
     """Who, when, what, where it stopped and began, the books, the durations; with a digest over all of it."""
     taken: dict[str, Any] = migration.snapshot or {}
-    positions = _positions(migration, taken)
+    follower = following(migration)
+    positions = _positions(migration, taken, follower)
     plan = migration.plan
     counted = _evidence_of(migration, StepName.SET_POSITIONS) or {}
     announced = taken.get("translation") or counted.get("moves") or plan.get("moves") or []
@@ -52,7 +53,7 @@ def document(migration: Migration) -> dict[str, Any]:
                 "host": migration.new_host_id,
                 "run": migration.new_run.number if migration.new_run else None,
             },
-            "runs": _runs(migration),
+            "runs": _runs(migration, follower),
             "software": taken.get("software"),
             "snapshot": taken,
             "positions": positions,
@@ -62,11 +63,12 @@ def document(migration: Migration) -> dict[str, Any]:
             "overlap": sum(row["overlap"] or 0 for row in positions),
             "not_compared": sum(row["gap"] is None for row in positions),
             "books": _books(migration, taken),
-            "pause": _pause(migration),
+            "pause": _pause(migration, follower),
             "stages": evidence.stages(migration.steps, _text(migration.ended_at)),
             "steps": evidence.durations(migration.steps),
             "proof": _evidence_of(migration, StepName.PROVE_PAUSE),
             "preflight": _evidence_of(migration, StepName.PREPARE_STANDBY),
+            "drain_dump": _drain_dump(migration),
             "old_run_ended": _evidence_of(migration, StepName.END_OLD_RUN),
             "observed": (migration.observed or {}).get("checks", []),
             "findings": migration.findings,
@@ -103,9 +105,9 @@ def _requests(migration: Migration) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _runs(migration: Migration) -> list[dict[str, Any]]:
+def _runs(migration: Migration, follower: Run | None) -> list[dict[str, Any]]:
     """The agents' runs that it concerns: of before, the one that was made ready, and the one that went on."""
-    sides = {"before": migration.old_run, "new": migration.new_run, "went_on": following(migration)}
+    sides = {"before": migration.old_run, "new": migration.new_run, "went_on": follower}
     return [
         {
             "side": side, "number": run.number, "revision": run.revision.number, "host": run.host_id,
@@ -127,41 +129,39 @@ def _books(migration: Migration, taken: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _pause(migration: Migration) -> dict[str, Any]:
+def _pause(migration: Migration, follower: Run | None) -> dict[str, Any]:
     """What the plan expected, and what the data saw: between which two deliveries."""
     planned = migration.plan.get("pause") or {}
     last = ((migration.snapshot or {}).get("stopped") or {}).get("last_delivered_at")
-    follower = following(migration)
     return {
         "expected": planned.get("expected"),
         "most": planned.get("most"),
-        "seen": pause_seen(migration),
+        "seen": pause_seen(migration, follower),
         "last_delivered_at": _text(datetime.fromtimestamp(float(last), UTC)) if last is not None else None,
         "first_delivered_at": _text(follower.first_record_at) if follower else None,
     }
 
 
 def _evidence_of(migration: Migration, step: StepName) -> Any:
-    return next((row["evidence"] for row in migration.steps if row["name"] == step), None)
+    return progress.of(migration.steps, step, "evidence")
 
 
-def _positions(migration: Migration, taken: dict[str, Any]) -> list[dict[str, Any]]:
+def _drain_dump(migration: Migration) -> dict[str, Any] | None:
+    """What held the pause up that was given up."""
+    dump = selecting.drain_dump(migration)
+    return {"at": datetime.fromtimestamp(dump.at, UTC), "stuck": dump.stuck, "files": dump.files} if dump else None
+
+
+def _positions(migration: Migration, taken: dict[str, Any], follower: Run | None) -> list[dict[str, Any]]:
     """Per partition: where the old side stopped, the snapshot, where the side that followed began."""
-    stopped = (taken.get("stopped") or {}).get("positions", [])
-    follower = following(migration)
     started = _starts(follower) if follower else []
     if follower is not None and follower.revision_id == migration.new_revision_id and taken.get("translation"):
-        rows = evidence.across(taken["translation"], started)
-        kept = {
-            (r["source"], r["channel"], r["topic"], r["partition"]): r["offset"] for r in taken.get("positions", [])
-        }
-        named = ("source", "channel", "old_topic", "partition")
-        return [{**row, "snapshot": kept.get(tuple(row[name] for name in named))} for row in rows]
-    rows = evidence.between(stopped, started)
+        rows, topic = evidence.across(taken["translation"], started), "old_topic"
+    else:
+        rows, topic = evidence.between((taken.get("stopped") or {}).get("positions", []), started), "topic"
     kept = {(r["source"], r["channel"], r["topic"], r["partition"]): r["offset"] for r in taken.get("positions", [])}
-    return [
-        {**row, "snapshot": kept.get((row["source"], row["channel"], row["topic"], row["partition"]))} for row in rows
-    ]
+    named = ("source", "channel", topic, "partition")
+    return [{**row, "snapshot": kept.get(tuple(row[name] for name in named))} for row in rows]
 
 
 def following(migration: Migration) -> Run | None:
@@ -197,13 +197,12 @@ MOST_BATCHES = 1000
 """Rows of the ledger in which every partition is looked for."""
 
 
-def pause_seen(migration: Migration) -> float | None:
+def pause_seen(migration: Migration, follower: Run | None) -> float | None:
     """Seconds between the old side's last delivery and the first one that followed; None where either is missing, or
     where the pipeline was paused before. Time in which the source had nothing, before and after, is no pause."""
     if migration.old_desired == DesiredState.PAUSED:
         return None
     last = ((migration.snapshot or {}).get("stopped") or {}).get("last_delivered_at")
-    follower = following(migration)
     if last is None or follower is None or follower.first_record_at is None:
         return None
     began, ended = float(last), follower.first_record_at.timestamp()
@@ -216,5 +215,5 @@ def pause_seen(migration: Migration) -> float | None:
 
 
 def _time_of(migration: Migration, step: StepName, moment: str) -> float | None:
-    found = next((row[moment] for row in migration.steps if row["name"] == step), None)
+    found = progress.of(migration.steps, step, moment)
     return datetime.fromisoformat(found).timestamp() if found else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +20,7 @@ from pipelines.domain.migrating.steps import StepName
 from pipelines.domain.states import MigrationKind, MigrationStage
 from pipelines.models import ApprovalPolicy, Evacuation, FreezeWindow, Migration
 from pipelines.selectors import migrations as selecting
-from pipelines.selectors.migration_evidence import pause_seen
+from pipelines.selectors.migration_evidence import following, pause_seen
 from pipelines.selectors.views import View
 
 
@@ -95,6 +95,16 @@ class DrainingView(View):
     held_by: list[str]
 
 
+class DrainDumpView(View):
+    """The dump of all stacks of the run whose pause was given up. `stuck`: paths of the components that were at work;
+    the stacks themselves are among those of the run."""
+
+    run: int
+    number: int
+    at: datetime
+    stuck: list[str]
+
+
 class MigrationDetailView(MigrationView):
     """A migration with its plan, its steps, and what can be done next, each with its price."""
 
@@ -111,6 +121,7 @@ class MigrationDetailView(MigrationView):
     snapshot: dict[str, Any] | None
     observed: dict[str, Any] | None
     draining: DrainingView | None = Field(description="Null but in PAUSING.")
+    drain_dump: DrainDumpView | None = Field(description="Null where the pause was not given up.")
     pause_seconds: float | None = Field(description="The pause as the data saw it.")
     runner_host: str
 
@@ -208,9 +219,17 @@ def detail_view(row: Migration) -> MigrationDetailView:
         snapshot=row.snapshot,
         observed=row.observed,
         draining=DrainingView(**asdict(found)) if (found := selecting.draining(row)) else None,
-        pause_seconds=pause_seen(row),
+        drain_dump=_drain_dump(row),
+        pause_seconds=pause_seen(row, following(row)),
         runner_host=row.runner_host,
     )
+
+
+def _drain_dump(row: Migration) -> DrainDumpView | None:
+    run, dump = row.old_run, selecting.drain_dump(row)
+    if run is None or dump is None:
+        return None
+    return DrainDumpView(run=run.pk, number=run.number, at=datetime.fromtimestamp(dump.at, UTC), stuck=dump.stuck)
 
 
 def _step(row: dict[str, Any]) -> dict[str, Any]:
@@ -237,8 +256,8 @@ def evacuation_views(rows: Sequence[Evacuation]) -> list[EvacuationView]:
 
 def _evacuation(row: Evacuation, moves: Sequence[Migration]) -> EvacuationView:
     return EvacuationView(
-        id=row.pk, host=row.host_id, at_once=row.at_once, go_on=row.go_on, rules=row.rules, waiting=list(row.names), left=row.left,
-        reason=row.reason, created_by=row.created_by, created_at=row.created_at, ended_at=row.ended_at,
+        id=row.pk, host=row.host_id, at_once=row.at_once, go_on=row.go_on, rules=row.rules, waiting=list(row.names),
+        left=row.left, reason=row.reason, created_by=row.created_by, created_at=row.created_at, ended_at=row.ended_at,
         outcome=row.outcome, migrations=[migration_view(each) for each in moves],
     )  # fmt: skip
 

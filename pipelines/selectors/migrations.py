@@ -18,6 +18,7 @@ from pipelines.domain.migrating.choices import Standing
 from pipelines.domain.migrating.observation import Sample as Seen
 from pipelines.domain.migrating.plan import MigrationPlan
 from pipelines.domain.migrating.steps import StepName
+from pipelines.domain.protocol import Dump
 from pipelines.domain.spec import Definition, Lifecycle
 from pipelines.domain.states import (
     OPEN_STAGES,
@@ -257,6 +258,12 @@ def draining(migration: Migration) -> Draining | None:
         rate=before.get("rate"),
         held_by=sorted({each["holding"]["component"] for each in queries if each.get("holding")}),
     )
+
+
+def drain_dump(migration: Migration) -> Dump | None:
+    """What the old run was doing when its pause was given up; None where it was not asked, or has not answered yet."""
+    dumps = migration.old_run.dumps if migration.old_run else []
+    return next((Dump.model_validate(each) for each in dumps if each["asked"] == migration.pk.hex), None)
 
 
 def _restart_seconds(migration: Migration) -> float:

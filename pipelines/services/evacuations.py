@@ -31,8 +31,8 @@ MOST_AT_ONCE = 50
 def begin(
     *, host: str, at_once: int, go_on: bool, reason: str, actor: Actor, rules: ObservationRules | None = None
 ) -> Evacuation:
-    """Empty a host, and observe each of its pipelines by these rules; it should be drained too, so that nothing new is placed there. Raises NotFound, or Conflict where
-    it is being emptied already."""
+    """Empty a host, and observe each of its pipelines by these rules; it should be drained too, so that nothing new is
+    placed there. Raises NotFound, or Conflict where it is being emptied already."""
     if not Host.objects.filter(name=host).exists():
         raise NotFound(f"There is no host {host!r}.", code="host_not_found", hint="GET /api/v1/hosts lists them.")
     names = [

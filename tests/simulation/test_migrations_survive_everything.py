@@ -16,6 +16,7 @@ from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
 from controlplane.shared import clock
 from controlplane.shared.errors import HeadgateError
+from pipelines.domain import protocol
 from pipelines.domain.position_plan import Answer, PartitionSurvey, Question, Survey
 from pipelines.domain.positions import SourceIdentity
 from pipelines.domain.protocol import Exit, Launch, SparkSettings
@@ -361,6 +362,20 @@ def test_a_new_agent_that_dies_while_a_person_is_waited_for_costs_the_old_one_no
     kill(new)
     world.run_until(lambda: over(world), within=60)
     assert (present(world).stage, world.agents.living) == (MigrationStage.ABORTED, [old]), world.story()
+
+
+def test_what_could_not_be_drained_is_asked_once_what_it_is_doing(world: World) -> None:
+    old = world.agent
+    begin(world)
+    _moves(world, MigrationStage.PAUSING)
+    old.slow = True
+    world.run_until(lambda: present(world).stage == MigrationStage.ROLLING_BACK, within=60)
+    old.slow = False
+    world.run_until(lambda: over(world), within=60)
+    made = present(world)
+    assert made.old_run is not None
+    order = world.host.directories[Path(made.old_run.run_dir)].documents[protocol.DUMP_ORDER]
+    assert order == protocol.DumpOrder(id=made.pk.hex, rung="drain")
 
 
 def test_a_disk_that_takes_no_order_for_a_dump_keeps_nobody_from_going_back(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import structlog
 from django.db import InterfaceError, OperationalError
@@ -51,6 +51,7 @@ class Runner:
         self._rundirs = rundirs
         self._looked = -EVACUATION_SECONDS
         self._untaken: dict[UUID, float] = {}
+        self._dumped: set[UUID] = set()
 
     def turn(self, now: Now, silent: Collection[str]) -> bool:
         """Do one step of each; `silent`: hosts whose supervisors are not heard. Says whether data waits for one that
@@ -65,6 +66,8 @@ class Runner:
         for migration in found:
             if self._may_take(migration, silent, instant):
                 self._attend(migration, instant)
+            self._dump(migration)
+        self._dumped &= {each.pk for each in found}
         return any(migration.stage in _QUICK and selecting.waits(migration) is None for migration in found)
 
     def _may_take(self, migration: Migration, silent: Collection[str], now: Instant) -> bool:
@@ -130,23 +133,28 @@ class Runner:
                 migration=migration, index=index, message=message, evidence=outcome.evidence,
                 findings=outcome.findings or [_finding(row, message)],
             )  # fmt: skip
-            if row["name"] == StepName.PAUSE:
-                self._dump(migration)
         else:
             migration_steps.report(migration=migration, index=index, message=outcome.message, evidence=outcome.evidence)
         crash_points.reach("worker.step_recorded")
 
     def _dump(self, migration: Migration) -> None:
-        """What cannot be drained is asked what it is doing, where it is on this host. A disk that takes no order keeps
-        nobody from going back."""
+        """What could not be drained is asked by its own host what it is doing, whoever carries the migration out; asked
+        twice, it answers once. A disk that takes no order keeps nobody from going back."""
+        if migration.pk in self._dumped or not _failed_to_pause(migration):
+            return
+        self._dumped.add(migration.pk)
         run = selecting.active_run(migration.pipeline_id)
         if run is None or run.host_id != self._host:
             return
         require_time()
         try:
-            self._rundirs.ask_for_dump(Path(run.run_dir), DumpOrder(id=uuid4().hex, rung="drain"))
+            self._rundirs.ask_for_dump(Path(run.run_dir), DumpOrder(id=migration.pk.hex, rung="drain"))
         except OSError as error:
             log.warning("no_dump", run=run.number, cause=str(error))
+
+
+def _failed_to_pause(migration: Migration) -> bool:
+    return bool(progress.of(migration.steps, StepName.PAUSE, "state") == MigrationStepState.FAILED)
 
 
 _QUICK = frozenset(

@@ -2121,6 +2121,24 @@ export interface components {
              */
             on_timeout: components["schemas"]["DrainOnTimeout"];
         };
+        /**
+         * DrainDump
+         * @description The dump of all stacks of the run whose pause was given up. `stuck`: paths of the components that were at work;
+         *     the stacks themselves are among those of the run.
+         */
+        DrainDump: {
+            /** Run */
+            run: number;
+            /** Number */
+            number: number;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Stuck */
+            stuck: string[];
+        };
         /** @enum {string} */
         DrainOnTimeout: "abort" | "stop";
         /**
@@ -2179,6 +2197,10 @@ export interface components {
             at_once: number;
             /** Go On */
             go_on: boolean;
+            /** Rules */
+            rules: {
+                [key: string]: unknown;
+            };
             /** Waiting */
             waiting: string[];
             /** Left */
@@ -2203,7 +2225,8 @@ export interface components {
         };
         /**
          * EvacuationBody
-         * @description Which host, how many at once, and why. `go_on`: also after one that failed when something had changed.
+         * @description Which host, how many at once, and why. `go_on`: also after one that failed when something had changed; `rules`:
+         *     by which each pipeline is observed in its new place.
          */
         EvacuationBody: {
             /** Host */
@@ -2218,6 +2241,8 @@ export interface components {
              * @default false
              */
             go_on: boolean;
+            /** @default null */
+            rules: components["schemas"]["ObservationRules"] | null;
             /** Reason */
             reason: string;
         };
@@ -3154,6 +3179,8 @@ export interface components {
             } | null;
             /** @description Null but in PAUSING. */
             draining: components["schemas"]["Draining"] | null;
+            /** @description Null where the pause was not given up. */
+            drain_dump: components["schemas"]["DrainDump"] | null;
             /**
              * Pause Seconds
              * @description The pause as the data saw it.

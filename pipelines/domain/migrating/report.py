@@ -116,7 +116,13 @@ def _about(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
         ("heaviest consequence", content["plan"].get("consequence")),
         ("SHA-256 of the plan", _Code(content["plan_hash"])),
         ("SHA-256 of the snapshot", _Code(taken["digest"]) if taken.get("digest") else None),
+        *_at_work(content),
     ]
+
+
+def _at_work(content: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    if dump := content.get("drain_dump"):
+        yield "at work when the pause was given up", ", ".join(dump["stuck"]) or "no component"
 
 
 def _pair(before: Any, after: Any) -> str:

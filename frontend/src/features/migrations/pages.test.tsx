@@ -131,6 +131,17 @@ it('says what a pause waits for, how to cancel it, and what force would cost', a
   expect(screen.getByText(/^At most .* more; then it is taken back/)).toBeInTheDocument()
 })
 
+it('shows what the agent was doing when its pause was given up', async () => {
+  const drain_dump = { run: 7, number: 3, at: T0, stuck: ['sinks.out'] }
+  const steps = [migrationStep('pause', 'PAUSING', { state: 'failed' })]
+  showRouted(<PausePage migration={migration({ stage: 'ABORTED', steps, drain_dump })} readOnly={null} />)
+  expect(await screen.findByText('sinks.out')).toBeInTheDocument()
+  expect(screen.getByRole('link', { name: 'dumps of run 3' })).toHaveAttribute(
+    'href',
+    '/pipelines/orders/runs',
+  )
+})
+
 it('shows the proof as a checklist with its evidence', async () => {
   const checks = [
     { name: 'gate', holds: true, words: 'The gate is closed.', evidence: null },

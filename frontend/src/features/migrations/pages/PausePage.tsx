@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import type { MigrationDetail } from '@/api/types'
 import { Panel } from '@/components/ui/Panel'
+import { Moment } from '@/components/ui/Time'
 import { useNow } from '@/lib/clock'
 import { count, duration, NONE, plural, rate } from '@/lib/format'
 import { EnginePage } from '../EngineSteps'
@@ -14,6 +15,7 @@ export function PausePage(props: StepProps) {
   return (
     <EnginePage {...props} page="pause">
       {migration.draining && <Draining migration={migration} />}
+      {migration.drain_dump && <AtWork pipeline={migration.pipeline} dump={migration.drain_dump} />}
       {migration.open && <Force migration={migration} />}
     </EnginePage>
   )
@@ -33,6 +35,24 @@ function Draining({ migration }: { migration: MigrationDetail }) {
         <Fact name="Time left" value={timeLeft(left)} />
         <Fact name="Held up by" value={held_by.join(', ') || 'nothing'} />
       </dl>
+    </Panel>
+  )
+}
+
+type DrainDump = NonNullable<MigrationDetail['drain_dump']>
+
+/** What the agent was doing when its pause was given up. */
+function AtWork({ pipeline, dump }: { pipeline: string; dump: DrainDump }) {
+  return (
+    <Panel title="At work at the deadline" note="why it did not drain">
+      <p className={classes.note}>
+        {dump.stuck.length > 0 ? <code>{dump.stuck.join(', ')}</code> : 'No component'},{' '}
+        <Moment at={dump.at} />. The stacks of all its threads are among the{' '}
+        <Link to="/pipelines/$name/runs" params={{ name: pipeline }}>
+          dumps of run {dump.number}
+        </Link>
+        .
+      </p>
     </Panel>
   )
 }

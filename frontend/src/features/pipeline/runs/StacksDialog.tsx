@@ -63,6 +63,7 @@ const TAKEN: Record<string, string> = {
   sigkill: 'before the kill',
   live: 'on request',
   stalled: 'when it stalled',
+  drain: 'when a pause was given up',
   crash: 'left by the crash',
 }
 

@@ -31,7 +31,7 @@ HEAP = "512m"
 class RecordingJvm(jvm.Jvm):
     """A JVM that gets the time to write its archive."""
 
-    def stop(self, timeout: float, workers: float | None = None) -> None:
+    def stop(self, timeout: float, workers: float | None = None, *, idle: bool = False) -> None:
         super().stop(max(timeout, ARCHIVE_TIMEOUT), workers)
 
 

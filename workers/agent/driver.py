@@ -218,8 +218,11 @@ class Driver:
         ending = self._ending
         if ending is None:
             return False
-        settled = all(query.settled for query in self._queries) and not self._gate.inside
-        return time.monotonic() > ending.deadline or settled
+        return time.monotonic() > ending.deadline or self._settled()
+
+    def _settled(self) -> bool:
+        """Whether no batch is in hand."""
+        return all(query.settled for query in self._queries) and not self._gate.inside
 
     def _tick(self) -> None:
         if order := self._control.poll():
@@ -373,7 +376,8 @@ class Driver:
             self._stop_queries(_QUERY_STOP)
             crash_points.reach("agent.leaving")
             _within(_QUERY_STOP, self._launcher.leave)
-            self._jvm.stop(_JVM_STOP, workers=self._patience)
+            idle = ending.code == Exit.CLEAN and self._settled() and not self._launcher.on_cluster
+            self._jvm.stop(_JVM_STOP, workers=self._patience, idle=idle)
         if ending.code == Exit.CLEAN:
             self._order_finished()
         self._set_phase(AgentPhase.STOPPED if ending.code == Exit.CLEAN else AgentPhase.FAILED)

@@ -325,6 +325,11 @@ class Launcher:
         """The sources that are pushed to, as they were at the last look."""
         return [watch.intake for watch in self._watches if watch.intake]
 
+    @property
+    def on_cluster(self) -> bool:
+        """Whether executors run elsewhere."""
+        return self._cluster is not None
+
     def leave(self) -> None:
         """Nothing more will be run. To be called before the JVM is stopped; bounded by its life."""
         if self._cluster and self.spark:

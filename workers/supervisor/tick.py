@@ -34,7 +34,7 @@ from workers.supervisor.strays import Strays
 
 INTERVAL = 1.0
 HURRIED_INTERVAL = 0.2
-QUICK_INTERVAL = 0.05
+QUICK_INTERVAL = 0.02
 """While data waits for a migration."""
 BUDGET = 10.0
 """Seconds after which a tick leaves the remaining pipelines to the next one, which begins with them."""

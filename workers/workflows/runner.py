@@ -22,7 +22,6 @@ from pipelines.domain.migrating import progress
 from pipelines.domain.migrating.progress import Instant, MigrationStepState
 from pipelines.domain.migrating.steps import GATE_SECONDS, StepName
 from pipelines.domain.protocol import DumpOrder
-from pipelines.domain.states import MigrationStage
 from pipelines.models import Migration
 from pipelines.selectors import migrations as selecting
 from pipelines.selectors.hosts import is_removed
@@ -68,7 +67,7 @@ class Runner:
                 self._attend(migration, instant)
             self._dump(migration)
         self._dumped &= {each.pk for each in found}
-        return any(migration.stage in _QUICK and selecting.waits(migration) is None for migration in found)
+        return any(map(_is_urgent, found))
 
     def _may_take(self, migration: Migration, silent: Collection[str], now: Instant) -> bool:
         """Its own, and what nobody else carries out. The host of the new side comes first: it promotes."""
@@ -157,13 +156,17 @@ def _failed_to_pause(migration: Migration) -> bool:
     return bool(progress.of(migration.steps, StepName.PAUSE, "state") == MigrationStepState.FAILED)
 
 
-_QUICK = frozenset(
-    {
-        MigrationStage.PAUSING, MigrationStage.PAUSE_PROVEN, MigrationStage.SNAPSHOT, MigrationStage.APPLYING,
-        MigrationStage.READY_TO_CUT_OVER, MigrationStage.RESUMING, MigrationStage.ROLLING_BACK,
-    }
-)  # fmt: skip
-"""Stages in which data waits."""
+_PATIENT = frozenset({StepName.PREPARE_STANDBY, StepName.OBSERVE, StepName.START_OLD})
+"""Steps that wait for an agent, which looking often would only slow down on a small machine."""
+
+
+def _is_urgent(migration: Migration) -> bool:
+    """Whether data waits for the next tick."""
+    index = progress.current(migration.steps)
+    if index is None or selecting.waits(migration) is not None:
+        return False
+    step = migration.steps[index]["name"]
+    return step not in _PATIENT and not (step == StepName.PROMOTE and selecting.is_promoted(migration))
 
 
 def _waits(migration: Migration, now: Instant) -> bool:

@@ -141,6 +141,17 @@ class TestDumps:
         taken = [Dump(rung="sigterm", number=n, at=float(n), stuck=["sinks.lake"], files=[f"{n}.txt"]) for n in numbers]
         directory.documents[protocol.DUMPS] = Dumps(token=Run.objects.get().token, taken=taken)
 
+    def test_a_dump_of_an_agent_that_goes_on_is_known_at_once(self, stage: Stage, pipeline: Pipeline) -> None:
+        stage.ask(pipeline, OperationKind.START)
+        stage.pass_time(6)
+        directory = next(iter(stage.host.directories.values()))
+        dump = Dump(rung="drain", asked="m1", at=1.0, stuck=["sinks.lake"])
+        directory.documents[protocol.DUMPS] = Dumps(token=Run.objects.get().token, taken=[dump])
+        stage.pass_time(2)
+        assert [each["asked"] for each in Run.objects.get().dumps] == ["m1"]
+        (event,) = Event.objects.filter(kind="run.dumped")
+        assert event.message == "The stacks of run 1 were dumped (drain); at work: sinks.lake."
+
     def test_every_interrupt_is_one_event_and_stays_with_the_run(self, stage: Stage, pipeline: Pipeline) -> None:
         stage.ask(pipeline, OperationKind.START)
         stage.pass_time(6)

@@ -14,7 +14,7 @@ from pipelines.domain.leases import fence_of
 from pipelines.domain.ledger import Books
 from pipelines.domain.protocol import Control, Dump, Identity, ProcessIdentity
 from pipelines.domain.spec import Lifecycle
-from pipelines.domain.states import STOP_COMMANDS, DesiredState, OperationKind, Phase, RunState
+from pipelines.domain.states import DesiredState, OperationKind, Phase, RunState
 from pipelines.models import Operation, Pipeline, Run
 from pipelines.selectors import crashes, supervision
 from pipelines.selectors.supervision import Row
@@ -124,7 +124,6 @@ class Observer:
         identity, control = self.rundirs.identity(run_dir), self._control(run_dir, memory)
         well = bool(run.epoch and holders) and pipeline.phase in HEALTHY_PHASES
         _note_health(memory, well, identity, holders, now)
-        stopping = control is not None and control.command in STOP_COMMANDS
         return RunView(
             number=run.number,
             generation=run.generation,
@@ -146,7 +145,7 @@ class Observer:
             half_dead_since=memory.half_dead_since,
             healthy_since=memory.healthy_since,
             crashes=self._crashes(run, run_dir) if run.epoch and memory.drained and not holders else (),
-            dumps=self._dumps(run, run_dir) if stopping or not holders or pipeline.phase == Phase.STALLED else (),
+            dumps=self._dumps(run, run_dir),
             dumped_at=run.dumped_at,
         )
 

@@ -139,13 +139,29 @@ class Stream:
     def act(self, action: str, **body: Any) -> dict[str, Any]:
         return self.installation.api.act(self.demo.name, action, timeout=MOVING_WITHIN, **body)
 
-    def finish(self) -> tuple[int, Readback]:
-        """Stop the producer, wait for the last record, stop, read back; returns how many were produced."""
+    def run_out(self) -> int:
+        """Stop the producer, wait for the last record, stop; returns how many were produced."""
         self.producer.stop()
         produced = self.produced
         wait_for(lambda: self.read >= produced, MOVING_WITHIN, "the last record is read")
         self.act("stop", drain=True)
+        return produced
+
+    def finish(self) -> tuple[int, Readback]:
+        """Let it run out and read the sink back; returns how many were produced, too."""
+        produced = self.run_out()
         return produced, read_back(topics.read_all(self.demo.servers, self.demo.sink), produced)
+
+    def delivered_once(self) -> None:
+        """Let it run out: everything was delivered, nothing twice, and the books say so."""
+        produced, sink = self.finish()
+        assert (sink.missing, sink.foreign, sink.duplicates) == (0, 0, 0)
+        self.balances(produced)
+
+    def balances(self, produced: int) -> None:
+        """Every record was read once."""
+        books = self.books
+        assert (books["read"], books["gaps"], books["overlaps"], books["balanced"]) == (produced, 0, 0, True), books
 
 
 def kill(pid: int) -> None:
@@ -161,14 +177,18 @@ def streaming(
     batch: int = 2000,
     interceptors: Sequence[dict[str, Any]] = (),
     every_ms: int | None = None,
+    sink: dict[str, Any] | None = None,
+    lifecycle: dict[str, Any] | None = None,
 ) -> Iterator[Stream]:
-    """Start the pipeline, with more interceptors and a batch in so many ms, and its producer; the producer is stopped
-    at the end."""
+    """Start the pipeline, with more interceptors, a batch in so many ms, another sink and other deadlines, and its
+    producer; the producer is stopped at the end."""
     demo = Demo(name, installation.servers, batch)
     demo.create_topics()
     definition = demo.definition()
     definition["sources"]["orders"]["interceptors"] += interceptors
     definition["delivery"]["trigger_interval_ms"] = every_ms or definition["delivery"]["trigger_interval_ms"]
+    definition["sinks"] = {"clean": {"channel": "clean", **sink}} if sink else definition["sinks"]
+    definition["lifecycle"] = lifecycle or {}
     installation.api.post("/pipelines", {"definition": definition})
     watch = Watch(installation.state / "runs" / demo.name)
     watch.start()

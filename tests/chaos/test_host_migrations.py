@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,15 +10,17 @@ from typing import Any
 
 import pytest
 
-from tests.chaos import fussy
+from controlplane.devstack.books import read_back
+from tests.chaos import data_plane, fussy
 from tests.chaos.installation import Installation, another_host, installed, wait_for
-from tests.chaos.migrating import Trial, asked, told
-from tests.chaos.stream import Stream, streaming
+from tests.chaos.migrating import ENDED_WITHIN, Trial, asked, told
+from tests.chaos.stream import MOVING_WITHIN, Stream, streaming
+from tests.fakes.http_servers import Asked, Reply, serving
 
 ALPHA, BETA = "chaos", "beta"
 FUSSY = f"{fussy.__name__}:{fussy.AtHome.__name__}"
-SELDOM_MS = 2000
-"""Between two batches, so that seven agents have room on a small machine."""
+RATE, SELDOM_MS = 200.0, 5000
+"""Records per second, and what is between two batches, so that seven agents have room on a small machine."""
 NAMES = ["alone", "bread", "cheese", "dates"]
 EMPTY_WITHIN = 480.0
 
@@ -41,14 +44,6 @@ def active(stream: Stream) -> int:
     return int(found)
 
 
-def is_read_once(stream: Stream) -> None:
-    """Everything was delivered, and nothing twice."""
-    produced, sink = stream.finish()
-    assert (sink.missing, sink.foreign, sink.duplicates) == (0, 0, 0)
-    books = stream.books
-    assert (books["read"], books["gaps"], books["overlaps"], books["balanced"]) == (produced, 0, 0, True)
-
-
 def test_a_pipeline_moves_to_another_host_and_home_again(
     site: Installation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -62,7 +57,7 @@ def test_a_pipeline_moves_to_another_host_and_home_again(
             stream.goes_on(stream.read)
             lines.append(told(made, evidence))
             trial.keep("host-moved" if host == BETA else "host-moved-home")
-        is_read_once(stream)
+        stream.delivered_once()
     with capsys.disabled():
         print("", *lines, sep="\n")
 
@@ -75,7 +70,7 @@ def test_a_move_is_taken_back_at_every_gate_and_after_the_cut(site: Installation
         trial = move(stream, BETA, rules={"window": 600}).reaches("VERIFYING")
         stream.goes_on(stream.read)
         taken_back(stream, trial, "ROLLED_BACK")
-        is_read_once(stream)
+        stream.delivered_once()
 
 
 def taken_back(stream: Stream, trial: Trial, end: str) -> None:
@@ -89,14 +84,83 @@ def taken_back(stream: Stream, trial: Trial, end: str) -> None:
     stream.goes_on(stream.read)
 
 
+def at_home(site: Installation) -> dict[str, Any]:
+    """An interceptor that initialises on this host alone."""
+    return {"type": "python", "class": FUSSY, "config": {"home": str(site.state)}}
+
+
+def test_who_cannot_initialise_on_the_other_host_or_in_the_new_revision_costs_the_old_agent_nothing(
+    site: Installation, tmp_path: Path
+) -> None:
+    with (
+        streaming(site, name="native", interceptors=[at_home(site)]) as stream,
+        another_host(site, tmp_path, BETA),
+    ):
+        run, homeless = active(stream), stream.demo.definition()
+        homeless["sources"]["orders"]["interceptors"] += [{**at_home(site), "config": {"home": "/nowhere"}}]
+        asked_for: list[tuple[str, dict[str, Any], str]] = [
+            ("host", {"host": BETA}, BETA), ("revision", {"definition": homeless}, ALPHA),
+        ]  # fmt: skip
+        place = "sources.orders.interceptors[2]"
+        for kind, spec, host in asked_for:
+            read, produced = stream.read, stream.produced
+            made = asked(site.api, stream.demo.name, kind, spec).begin().ends()
+            assert (made["stage"], [each["path"] for each in made["findings"]]) == ("ABORTED", [place]), made
+            assert [step["state"] for step in made["steps"][:2]] == ["failed", "skipped"]
+            assert stream.read - read > 0.8 * (stream.produced - produced) > 0
+            newest = stream.runs[0]
+            assert (newest["role"], newest["state"], newest["host"]) == ("STANDBY", "ENDED", host)
+            assert site.api.get(f"/pipelines/{stream.demo.name}/ledger?run={newest['number']}")["results"] == []
+            assert (stream.pipeline["host"], active(stream)) == (ALPHA, run)
+        stream.delivered_once()
+
+
+def test_a_pause_that_a_hung_sink_holds_up_is_given_up_and_says_what_was_at_work(
+    site: Installation, tmp_path: Path
+) -> None:
+    hangs, over, hanging = threading.Event(), threading.Event(), threading.Event()
+
+    def reply(_: Asked) -> Reply:
+        if hangs.is_set():
+            hanging.set()
+            over.wait(ENDED_WITHIN)
+        return Reply()
+
+    with (
+        serving(reply) as server,
+        streaming(
+            site, name="hung", rate=200.0, lifecycle={"drain_timeout": "5s"},
+            sink={"type": "http", "url": server.url, "read_timeout": "5m"},
+        ) as stream,
+        another_host(site, tmp_path, BETA),
+    ):  # fmt: skip
+        run = active(stream)
+        trial = move(stream, BETA, gates=["PAUSING"]).waits_before("PAUSING")
+        hangs.set()
+        assert hanging.wait(MOVING_WITHIN)
+        made = trial.advance().ends()
+        assert (made["stage"], stream.pipeline["host"], active(stream)) == ("ABORTED", ALPHA, run), made
+        assert made["message"].startswith("It ended before anything had changed. pause was not done within 5 s."), made
+        wait_for(lambda: trial.shown["drain_dump"], MOVING_WITHIN, "the dump of the old agent")
+        assert trial.shown["drain_dump"]["stuck"] == ["sinks.clean"]
+        trial.keep("host-drain-given-up")
+        hangs.clear()
+        over.set()
+        stream.goes_on(stream.read)
+        produced = stream.run_out()
+        bodies = (event["body"].encode() for asked in server.seen for event in data_plane.events(asked))
+        sink = read_back(bodies, produced)
+        assert (sink.missing, sink.foreign, sink.duplicates) == (0, 0, 0)
+        stream.balances(produced)
+
+
 @pytest.fixture(scope="module")
 def five(site: Installation) -> Iterator[list[Stream]]:
     """Pipelines in mid-stream; the last one has an interceptor that initialises on this host alone."""
-    home = {"type": "python", "class": FUSSY, "config": {"home": str(site.state)}}
     with ExitStack() as flowing:
         yield [
-            flowing.enter_context(streaming(site, name, rate=500.0, every_ms=SELDOM_MS, interceptors=interceptors))
-            for name, interceptors in (*((name, []) for name in NAMES), ("homely", [home]))
+            flowing.enter_context(streaming(site, name, rate=RATE, every_ms=SELDOM_MS, interceptors=interceptors))
+            for name, interceptors in (*((name, []) for name in NAMES), ("homely", [at_home(site)]))
         ]
 
 
@@ -110,8 +174,8 @@ def test_a_host_is_emptied_and_who_cannot_begin_elsewhere_stays(
     api, (*streams, homely) = site.api, five
     run = active(homely)
     with another_host(site, tmp_path, BETA):
-        made = api.post("/evacuations", {"host": ALPHA, "at_once": 5, "reason": "a new kernel"})
-        address = f"/evacuations/{made['id']}"
+        asked_for = {"host": ALPHA, "at_once": 2, "rules": {"window": 5}, "reason": "a new kernel"}
+        address = f"/evacuations/{api.post('/evacuations', asked_for)['id']}"
         wait_for(lambda: api.get(address)["ended_at"], EMPTY_WITHIN, "the host is emptied")
         ended = api.get(address)
         assert (ended["outcome"], list(ended["left"])) == ("done", ["homely"]), ended
@@ -120,4 +184,4 @@ def test_a_host_is_emptied_and_who_cannot_begin_elsewhere_stays(
         for stream in five:
             stream.goes_on(stream.read)
         for stream in five:
-            is_read_once(stream)
+            stream.delivered_once()

@@ -159,13 +159,9 @@ def test_after_all_of_that_nothing_is_missing_and_what_came_twice_was_announced(
     struck: Struck, record_property: RecordProperty
 ) -> None:
     produced, sink = struck.stream.finish()
-    books = struck.stream.books
     assert (sink.missing, sink.foreign) == (0, 0)
-    assert sink.duplicates <= books["duplicates_max"]
-    assert (books["read"], books["gaps"], books["overlaps"], books["balanced"]) == (produced, 0, 0, True)
-    for name, figure in (
-        ("missing", sink.missing),
-        ("duplicates", sink.duplicates),
-        ("announced", books["duplicates_max"]),
-    ):
+    announced = struck.stream.books["duplicates_max"]
+    assert sink.duplicates <= announced
+    struck.stream.balances(produced)
+    for name, figure in (("missing", sink.missing), ("duplicates", sink.duplicates), ("announced", announced)):
         record_property(name, figure)

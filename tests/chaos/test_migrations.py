@@ -51,11 +51,10 @@ def test_a_release_that_damages_records_takes_itself_back(installation: Installa
         trial.keep("revision-rolled-back-by-a-rule")
         stream.goes_on(stream.read)
         produced, sink = stream.finish()
-        books = stream.books
-        (channel,) = books["channels"]
+        (channel,) = stream.books["channels"]
         assert channel["dead_lettered"] > 0
         assert (sink.missing, sink.foreign, sink.duplicates) == (channel["dead_lettered"], 0, 0)
-        assert (books["read"], books["gaps"], books["overlaps"], books["balanced"]) == (produced, 0, 0, True)
+        stream.balances(produced)
 
 
 def test_a_revision_is_changed_and_taken_back_under_load(changing: Stream, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,7 +72,4 @@ def test_a_revision_is_changed_and_taken_back_under_load(changing: Stream, capsy
     assert owners[0] == owners[1]
     with capsys.disabled():
         print("", *lines, sep="\n")
-    produced, sink = changing.finish()
-    assert (sink.missing, sink.foreign, sink.duplicates) == (0, 0, 0)
-    books = changing.books
-    assert (books["read"], books["gaps"], books["overlaps"], books["balanced"]) == (produced, 0, 0, True)
+    changing.delivered_once()

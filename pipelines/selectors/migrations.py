@@ -280,6 +280,11 @@ def lifecycle_of(migration: Migration) -> Lifecycle:
     return Lifecycle.model_validate(definition.get("lifecycle", {}))
 
 
+def trigger_interval(migration: Migration) -> float:
+    """Seconds between two batches of the new side."""
+    return _definition(migration.new_revision or migration.old_revision).delivery.trigger_interval_ms / 1000
+
+
 def positions(pipeline_id: UUID) -> list[dict[str, Any]]:
     """Where the ledger stands, as evidence has it."""
     rows = Position.objects.filter(pipeline_id=pipeline_id).order_by("source", "channel", "topic", "partition")

@@ -359,6 +359,15 @@ def test_a_backlog_that_falls_is_no_breach_and_one_that_grows_is() -> None:
     assert ends == [Conclusion.COMMIT, Conclusion.ROLL_BACK, Conclusion.ROLL_BACK]
 
 
+def test_what_comes_between_two_batches_is_no_lag() -> None:
+    rules, before = ObservationRules(window=0), Sample(rate=200.0, lag=0)
+    for lag, interval, conclusion in (
+        (1_900, 5.0, Conclusion.COMMIT), (1_900, 0.2, Conclusion.ROLL_BACK), (2_100, 5.0, Conclusion.ROLL_BACK),
+    ):  # fmt: skip
+        found = observe(rules, before, Sample(rate=50.0, lag=lag), seconds=0, interval=interval)
+        assert found.conclusion is conclusion, found.breaches
+
+
 def test_a_slow_source_without_lag_is_no_breach() -> None:
     for idle in (Sample(rate=0.0, lag=0), Sample(rate=1.0, lag=10)):
         assert observe(ObservationRules(window=0), WELL, idle, seconds=0).conclusion is Conclusion.COMMIT

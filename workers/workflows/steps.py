@@ -351,7 +351,10 @@ def _observe(scene: Scene) -> Outcome:
         return Outcome(failed=True, message="The new side has no run.")
     before = Sample.model_validate((migration.snapshot or {}).get("before") or {})
     now = selecting.seen_now(scene.pipeline, run)
-    observed = judge(rules, before, now, seconds=_since(scene), backlog=_backlog(migration))
+    observed = judge(
+        rules, before, now, seconds=_since(scene), backlog=_backlog(migration),
+        interval=selecting.trigger_interval(migration),
+    )  # fmt: skip
     seen = observed.model_dump(mode="json")
     words = "; ".join(check.words for check in observed.breaches)
     if _committed_by_hand(migration):

@@ -78,11 +78,13 @@ class Observed(Frozen):
 
 def judge(
     rules: ObservationRules, before: Sample, now: Sample, *, seconds: float, repeats: int = 0, skips: int = 0,
-    backlog: int | None = None,
+    backlog: int | None = None, interval: float = 0.0,
 ) -> Observed:  # fmt: skip
     """Compare. `seconds`: since the new run delivered first; `repeats`, `skips`: records that the plan announced.
-    `backlog`: the lag when it had delivered first, which a long pause has made; None where nobody saw it."""
-    checks = [*_fatal(rules, now, repeats, skips), *_settled(rules, before, now, backlog)]
+    `backlog`: the lag when it had delivered first, which a long pause has made; None where nobody saw it. `interval`:
+    seconds between two batches, in which a lag grows however well all is."""
+    usual = round((before.lag or 0) + _BATCHES * interval * (before.rate or 0.0))
+    checks = [*_fatal(rules, now, repeats, skips), *_settled(rules, before, now, backlog, usual)]
     left = max(0.0, rules.window - seconds)
     breached = [check for check in checks if not check.holds]
     if any(check.fatal for check in breached):
@@ -92,6 +94,10 @@ def judge(
     else:
         conclusion = rules.otherwise if breached else rules.then
     return Observed(conclusion=conclusion, checks=checks, seconds=seconds, left=left)
+
+
+_BATCHES = 2
+"""The one that is waited for, and the one that is worked at."""
 
 
 def _fatal(rules: ObservationRules, now: Sample, repeats: int, skips: int) -> list[Check]:
@@ -110,10 +116,10 @@ def _fatal(rules: ObservationRules, now: Sample, repeats: int, skips: int) -> li
     ]  # fmt: skip
 
 
-def _settled(rules: ObservationRules, before: Sample, now: Sample, backlog: int | None) -> list[Check]:
-    limit = (before.lag or 0) + rules.lag_slack
+def _settled(rules: ObservationRules, before: Sample, now: Sample, backlog: int | None, usual: int) -> list[Check]:
+    limit = usual + rules.lag_slack
     falling = backlog is not None and (now.lag or 0) < backlog
-    behind = (now.lag or 0) > (before.lag or 0)
+    behind = (now.lag or 0) > usual
     floor = (before.rate or 0.0) * rules.band
     return [
         Check(

@@ -271,6 +271,24 @@ def rollback(ctx: typer.Context, migration: Id, reason: Reason = "", as_json: As
     _ask_for(ctx, migration, "rollback", as_json=as_json, reason=reason)
 
 
+@app.command()
+def revert(
+    ctx: typer.Context,
+    migration: Annotated[
+        str, typer.Argument(help="Its id, or the name of a pipeline: the last committed one.", metavar="ID")
+    ],
+    reason: Reason = "",
+    as_json: AsJson = False,
+) -> None:
+    """Plan the way back from a committed migration, as a migration of its own; nothing is touched."""
+    client = begin(ctx, as_json=as_json)
+    found = _found(client, migration, state="COMMITTED")
+    _, made = client.post(f"migrations/{found['id']}/revert", {"reason": reason})
+    made = _counted(client, made)
+    show(made, as_json=as_json)
+    _require_unblocked(made)
+
+
 def _ask_for(
     ctx: typer.Context, migration: str, action: str, *, as_json: bool, named: str | None = None, reason: str = ""
 ) -> None:
@@ -282,25 +300,27 @@ def _ask_for(
     show(made, as_json=as_json)
 
 
-def _found(client: Any, migration: str) -> dict[str, Any]:
-    """By its id, or the open one of a pipeline. CommandError where there is none."""
+def _found(client: Any, migration: str, state: str = "open") -> dict[str, Any]:
+    """By its id, or the last one of a pipeline that is in a state. CommandError where there is none."""
     from uuid import UUID
 
     try:
         wanted = str(UUID(migration))
     except ValueError:
-        wanted = _open_of(client, migration)
+        wanted = _last_of(client, migration, state)
     found: dict[str, Any] = client.get(f"migrations/{wanted}")
     return found
 
 
-def _open_of(client: Any, pipeline: str) -> str:
+def _last_of(client: Any, pipeline: str, state: str) -> str:
     from controlplane.cli.errors import CommandError
 
-    rows = client.get("migrations", pipeline=pipeline, state="open")["results"]
+    rows = client.get("migrations", pipeline=pipeline, state=state)["results"]
     if not rows:
         raise CommandError(
-            f"{pipeline} has no open migration", hint="headgate migrate list shows them all.", code="no_migration"
+            f"{pipeline} has no {state.lower()} migration",
+            hint="headgate migrate list shows them all.",
+            code="no_migration",
         )
     return str(rows[0]["id"])
 

@@ -28,7 +28,7 @@ from pipelines.domain.validate import validate_data, validate_text
 from pipelines.models import Migration, Revision
 from pipelines.selectors import migration_views as views
 from pipelines.selectors.migration_evidence import document
-from pipelines.selectors.migrations import get_migration, listed
+from pipelines.selectors.migrations import get_migration, listed, reverse_of
 from pipelines.selectors.pipelines import get_pipeline, pipelines
 from pipelines.services import audit
 from pipelines.services import migrations as services
@@ -238,6 +238,20 @@ class RollbackMigration(MigrationBase):
         """Take it back; `choices` says at what price."""
         reason, row = self.body(WhyBody).reason, get_migration(migration_id)
         return answer(views.detail_view(services.rollback(migration=row, reason=reason, actor=self.actor)), 202)
+
+
+class RevertMigration(MigrationBase):
+    """The way back from one that was committed."""
+
+    @extend_schema(operation_id="revert_migration", request=WhyBody, responses={201: views.MigrationDetailView})
+    @idempotent
+    def post(self, request: Request, migration_id: UUID) -> Response:
+        """Plan the opposite of a committed migration, as one of its own. Nothing is touched: PLANNED, or DRAFT."""
+        reason, row = self.body(WhyBody).reason, get_migration(migration_id)
+        if isinstance(spec := reverse_of(row), dict):
+            require_spec_rights(self, row.pipeline.name, spec)
+        made = services.revert(migration=row, reason=reason, actor=self.actor)
+        return answer(views.detail_view(made), 201, Location=f"/api/v1/migrations/{made.pk}")
 
 
 class MigrationEvidence(MigrationBase):

@@ -17,6 +17,7 @@ from pipelines.domain.migrating import policy, progress
 from pipelines.domain.migrating.choices import Standing
 from pipelines.domain.migrating.observation import Sample as Seen
 from pipelines.domain.migrating.plan import MigrationPlan
+from pipelines.domain.migrating.reverse import Before, reverse
 from pipelines.domain.migrating.steps import StepName
 from pipelines.domain.protocol import Dump
 from pipelines.domain.spec import Definition, Lifecycle
@@ -196,7 +197,23 @@ def standing(migration: Migration) -> Standing:
         restart=_restart_seconds(migration),
         frozen="; ".join(words),
         translated=is_translated(migration),
+        one_way=_one_way(migration),
     )
+
+
+def reverse_of(migration: Migration) -> dict[str, Any] | str:
+    """What the opposite of a migration is asked for with; or, in words, why there is none."""
+    old = migration.old_revision
+    before = Before(
+        revision=old.number if old else None, definition=old.definition if old else {}, host=migration.old_host_id,
+        positions=(migration.snapshot or {}).get("positions", []),
+    )  # fmt: skip
+    return reverse(MigrationKind(migration.kind), migration.spec, before)
+
+
+def _one_way(migration: Migration) -> str:
+    found = reverse_of(migration) if migration.stage == MigrationStage.COMMITTED else ""
+    return found if isinstance(found, str) else ""
 
 
 def is_promoted(migration: Migration) -> bool:

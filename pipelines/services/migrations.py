@@ -70,6 +70,21 @@ def create(
     return get_migration(made.pk)
 
 
+def revert(*, migration: Migration, reason: str, actor: Actor) -> Migration:
+    """Plan the opposite of one that was committed, as a migration of its own.
+
+    Raises Conflict where it was not committed, where nothing leads back, or where the pipeline has an open migration.
+    """
+    _require(migration, selecting.standing(migration), MigrationAction.REVERT)
+    spec = selecting.reverse_of(migration)
+    if isinstance(spec, str):
+        raise _refused(migration, spec)
+    return create(
+        pipeline=migration.pipeline, kind=MigrationKind(migration.kind), spec=spec, actor=actor, reverts=migration,
+        reason=reason or f"Takes migration {migration.pk} back",
+    )  # fmt: skip
+
+
 def _blocked_by(findings: int) -> str:
     return "One finding blocks it." if findings == 1 else f"{findings} findings block it."
 

@@ -354,7 +354,7 @@ def test_nothing_begins_in_a_freeze(ana: APIClient, orders: Pipeline) -> None:
 # order
 
 
-@pytest.mark.parametrize("action", ["approve", "advance", "rollback"])
+@pytest.mark.parametrize("action", ["approve", "advance", "rollback", "revert"])
 def test_steps_out_of_order_are_refused_and_audited(ana: APIClient, orders: Pipeline, action: str) -> None:
     made = planned(ana)
     act(ana, made, "abort")
@@ -393,6 +393,27 @@ def test_giving_up_before_anything_has_changed_lets_the_old_agent_go_on(ana: API
     migration_steps.conclude(migration=migration)
     assert migration.stage == MigrationStage.ABORTED
     assert "ana gave it up: not today" in migration.message
+
+
+def test_the_way_back_of_a_committed_one_is_a_migration_of_its_own(ana: APIClient, orders: Pipeline) -> None:
+    made = begun(ana, spec={"definition": changed(), "rules": {"window": 7}})
+    Pipeline.objects.update(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED)
+    Pipeline.objects.update(current_revision=Migration.objects.get().new_revision)
+    Pipeline.objects.update(phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
+    Migration.objects.update(stage=MigrationStage.COMMITTED)
+    answer = act(ana, made, "revert", {"reason": "too slow"})
+    assert answer.status_code == 201, answer.json()
+    back = answer.json()
+    assert answer.headers["Location"] == f"{MIGRATIONS}/{back['id']}"
+    assert (back["reverts"], back["stage"], back["kind"], back["reason"]) == (
+        made["id"], "PLANNED", "revision", "too slow",
+    )  # fmt: skip
+    assert (back["spec"]["revision"], back["spec"]["rules"]["window"]) == (1, 7)
+    assert [each["change"]["path"] for each in back["plan"]["changes"]] == ["sinks.out.topic"]
+    again = act(ana, made, "revert", {})
+    assert (again.status_code, again.json()["code"]) == (409, "migration_open")
+    viewer = client_of("vi", Role.VIEWER)
+    assert act(viewer, made, "revert", {}).status_code == 403
 
 
 def test_every_stage_has_one_event_of_its_kind(ana: APIClient, orders: Pipeline) -> None:

@@ -319,6 +319,15 @@ def test_waiting_for_others_says_whom_it_waits_for(api: FakeApi) -> None:
     assert f"2 people have to approve it: headgate migrate approve {ID}. Then it begins by itself." in done.stderr
 
 
+def test_the_way_back_of_the_last_committed_migration_of_a_pipeline_is_planned(api: FakeApi) -> None:
+    api.answers["GET", "migrations"] = 200, {"results": [migration("COMMITTED")], "next": None}
+    api.answers["POST", f"{ONE}/revert"] = 201, {**migration("PLANNED"), "reverts": ID}
+    done = run("migrate", "revert", "orders", "--reason", "too slow")
+    assert done.exit_code == 0, done.output
+    assert posted(api) == [(f"{ONE}/revert", {"reason": "too slow"})]
+    assert api.asked("GET")[0]["query"] == {"pipeline": "orders", "state": "COMMITTED"}
+
+
 def test_an_evacuation_that_is_waited_for_says_how_far_it_is(api: FakeApi) -> None:
     made: dict[str, Any] = {
         "id": ID, "host": "alpha", "ended_at": None, "outcome": "", "migrations": [], "left": {}, "waiting": ["orders"],

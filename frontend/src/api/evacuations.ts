@@ -25,7 +25,12 @@ export const evacuationQuery = (id: string) =>
   })
 
 export const evacuate = (body: EvacuationRequest) =>
-  take(api.POST('/api/v1/evacuations', { params: { header: { 'Idempotency-Key': randomKey() } }, body }))
+  take(
+    api.POST('/api/v1/evacuations', {
+      params: { header: { 'Idempotency-Key': randomKey() } },
+      body: { ...body, rules: null },
+    }),
+  )
 
 /** Begins no more of its migrations; those under way go on. */
 export const cancelEvacuation = (id: string) =>

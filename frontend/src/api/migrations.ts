@@ -65,6 +65,10 @@ export const abortMigration = (id: string, reason: string): Promise<MigrationDet
 export const rollBackMigration = (id: string, reason: string): Promise<MigrationDetail> =>
   take(api.POST('/api/v1/migrations/{migration_id}/rollback', { params: named(id), body: { reason } }))
 
+/** The opposite of a committed one, as a migration of its own. */
+export const revertMigration = (id: string, reason: string): Promise<MigrationDetail> =>
+  take(api.POST('/api/v1/migrations/{migration_id}/revert', { params: named(id), body: { reason } }))
+
 /** A place in a source's log. */
 export interface EvidencePlace {
   source: string

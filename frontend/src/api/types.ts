@@ -19,7 +19,8 @@ export type DeadLetterDetail = Schemas['DeadLetterDetail']
 export type DeadLettersSummary = Schemas['DeadLettersSummary']
 export type DesiredState = Schemas['DesiredState']
 export type Evacuation = Schemas['Evacuation']
-export type EvacuationRequest = Schemas['EvacuationBody']
+/** Without rules each pipeline is observed by those that are usual. */
+export type EvacuationRequest = Omit<Schemas['EvacuationBody'], 'rules'>
 export type FailedSink = Schemas['FailedSink']
 export type Finding = Schemas['Finding']
 export type Freeze = Schemas['Freeze']

@@ -8,7 +8,7 @@ import type {
 import { type Call, command, jsonBody, reasonFlag, requestCall, shellQuote } from './calls'
 
 type Named = Pick<MigrationDetail, 'id' | 'plan_hash'>
-type Deed = 'plan' | 'approve' | 'advance' | 'abort' | 'close' | 'rollback'
+type Deed = 'plan' | 'approve' | 'advance' | 'abort' | 'close' | 'rollback' | 'revert'
 
 const FLAGS: Record<string, (spec: Record<string, unknown>) => string | null> = {
   revision: ({ revision }) => (revision ? `--revision ${String(revision)}` : '-f FILE'),

@@ -297,6 +297,7 @@ export function migration(fields: Partial<MigrationDetail> = {}): MigrationDetai
     new_run: null,
     evacuation: null,
     reverts: null,
+    drain_dump: null,
     waits_for: null,
     spec: { definition: { name: 'orders' } },
     plan: migrationPlan(),

@@ -26,5 +26,5 @@ export function show(element: ReactNode, client = testClient()) {
 export function showRouted(element: ReactNode, client = testClient()) {
   const routeTree = createRootRoute({ component: () => element })
   const router = createRouter({ routeTree, history: createMemoryHistory() })
-  return show(<RouterProvider router={router as never} />, client)
+  return { ...show(<RouterProvider router={router as never} />, client), router }
 }

@@ -50,7 +50,7 @@ class Standing:
     `delivered`: records that the new side has planned or delivered. `open_records`: of them, those of batches that were
     begun and not finished. `again`: records that it has read and that channels of the old side, which it does not have,
     have not. `restart`: seconds that the old configuration needs to start. `translated`: positions of the
-    new side are offsets of another cluster.
+    new side are offsets of another cluster. `one_way`: why nothing leads back from one that was committed.
     """
 
     stage: MigrationStage
@@ -67,12 +67,13 @@ class Standing:
     restart: float = 0.0
     frozen: str = ""
     translated: bool = False
+    one_way: str = ""
 
 
 def options(now: Standing) -> list[MigrationChoice]:
     """Every choice that means something at this stage."""
     if now.stage in FINAL_STAGES:
-        return [_revert()] if now.stage is MigrationStage.COMMITTED else []
+        return [_revert(now)] if now.stage is MigrationStage.COMMITTED else []
     if now.stage in WAITING_STAGES:
         return _waiting(now)
     if now.stage is MigrationStage.NEEDS_ATTENTION:
@@ -173,11 +174,12 @@ def price_back(now: Standing) -> ChoicePrice:
     return ChoicePrice(exact=False, replay=now.again, duplicates_max=now.open_records, pause=now.restart, words=words)
 
 
-def _revert() -> MigrationChoice:
+def _revert(now: Standing) -> MigrationChoice:
     words = "A new migration takes the pipeline back, with a plan and counts of its own."
     return MigrationChoice(
         choice=MigrationAction.REVERT,
-        allowed=True,
+        allowed=not now.one_way,
+        reason=now.one_way,
         sentence="Plan the way back.",
         price=ChoicePrice(exact=False, words=words),
     )

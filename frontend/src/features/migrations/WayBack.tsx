@@ -1,5 +1,5 @@
 import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
-import { Link } from '@tanstack/react-router'
+import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { MigrationChoice, MigrationDetail } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
@@ -7,17 +7,18 @@ import { ErrorNote } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { deedCall } from '@/domain/migrationCalls'
-import { priceInWords, reverseOf } from './choices'
+import { priceInWords } from './choices'
 import { useDeed } from './useMigration'
 import classes from './migrations.module.css'
 
 const BACK = ['abort', 'rollback', 'close', 'revert'] as const
 type Back = (typeof BACK)[number]
 
-const WORDS: Record<Exclude<Back, 'revert'>, { button: string; title: string; keep: string }> = {
+const WORDS: Record<Back, { button: string; title: string; keep: string }> = {
   abort: { button: 'Give it up', title: 'Give this migration up?', keep: 'Go on with it' },
   rollback: { button: 'Roll back', title: 'Roll this migration back?', keep: 'Leave it' },
   close: { button: 'Close it', title: 'Close this migration as it is?', keep: 'Leave it open' },
+  revert: { button: 'Plan the way back', title: 'Plan a migration back?', keep: 'Leave it' },
 }
 
 const isBack = (choice: MigrationChoice): choice is MigrationChoice & { choice: Back } =>
@@ -36,16 +37,12 @@ export function WayBack({ migration, readOnly }: { migration: MigrationDetail; r
               <strong>{choice.sentence}</strong> {choice.price && priceInWords(choice.price)}
               {choice.reason && <div className="dim">{choice.reason}</div>}
             </div>
-            {choice.choice === 'revert' ? (
-              <Reverse migration={migration} />
-            ) : (
-              <BackButton
-                migration={migration}
-                choice={choice}
-                deed={choice.choice}
-                refused={readOnly ?? (choice.allowed ? null : choice.reason)}
-              />
-            )}
+            <BackButton
+              migration={migration}
+              choice={choice}
+              deed={choice.choice}
+              refused={readOnly ?? (choice.allowed ? null : choice.reason)}
+            />
           </li>
         ))}
       </ul>
@@ -56,7 +53,7 @@ export function WayBack({ migration, readOnly }: { migration: MigrationDetail; r
 interface BackProps {
   migration: MigrationDetail
   choice: MigrationChoice
-  deed: Exclude<Back, 'revert'>
+  deed: Back
   refused: string | null
 }
 
@@ -65,7 +62,12 @@ function BackButton({ migration, choice, deed, refused }: BackProps) {
   const [asking, setAsking] = useState(false)
   const [reason, setReason] = useState('')
   const request = useDeed(migration)
+  const navigate = useNavigate()
   const { button, title, keep } = WORDS[deed]
+  const done = (answer: MigrationDetail) =>
+    answer.id === migration.id
+      ? setAsking(false)
+      : void navigate({ to: '/migrations/$id', params: { id: answer.id } })
   return (
     <>
       <ReasonButton variant="default" reason={refused} onClick={() => setAsking(true)}>
@@ -78,7 +80,7 @@ function BackButton({ migration, choice, deed, refused }: BackProps) {
             component="form"
             onSubmit={(event) => {
               event.preventDefault()
-              request.mutate({ deed, reason }, { onSuccess: () => setAsking(false) })
+              request.mutate({ deed, reason }, { onSuccess: done })
             }}
           >
             <Text size="sm">{choice.price ? priceInWords(choice.price) : choice.sentence}</Text>
@@ -109,24 +111,5 @@ function BackButton({ migration, choice, deed, refused }: BackProps) {
         </Modal>
       )}
     </>
-  )
-}
-
-/** After the commit the way back is a migration of its own. */
-function Reverse({ migration }: { migration: MigrationDetail }) {
-  const search = reverseOf(migration)
-  if (search === null)
-    return (
-      <ReasonButton variant="default" reason="Install the earlier software on its host, then plan it anew.">
-        Plan the way back
-      </ReasonButton>
-    )
-  return (
-    <Button
-      variant="default"
-      renderRoot={(props) => <Link to="/migrations/new" search={search} {...props} />}
-    >
-      Plan the way back
-    </Button>
   )
 }

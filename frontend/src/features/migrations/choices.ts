@@ -1,6 +1,5 @@
 import type { MigrationAction, MigrationChoice, MigrationDetail } from '@/api/types'
 import { count, duration } from '@/lib/format'
-import { snapshotOf } from './evidence'
 
 /** The choice as the server offers it; undefined where it means nothing at this stage. */
 export function choiceOf(
@@ -32,16 +31,4 @@ export function priceInWords({ exact, skip, replay, duplicates_max, pause, words
   ].filter(Boolean)
   const cost = figures.length > 0 ? figures.join(', ') : exact ? 'nothing' : 'no records'
   return `It costs ${cost}. ${words}`
-}
-
-/** What asks for the opposite of a committed migration; null where nothing that REST knows does. */
-export function reverseOf(migration: MigrationDetail) {
-  const { kind, pipeline, old_revision, old_host } = migration
-  if (kind === 'revision' && old_revision !== null) return { pipeline, kind, revision: old_revision }
-  if (kind === 'host' && old_host !== null) return { pipeline, kind, host: old_host }
-  if (kind === 'cluster') return { pipeline, kind }
-  const positions = kind === 'position' ? snapshotOf(migration)?.positions : undefined
-  if (!positions?.length) return null
-  const to = positions.map(({ topic, partition, offset }) => `${topic}/${partition}:${offset}`).join(',')
-  return { pipeline, kind, to: `offsets=${to}` }
 }

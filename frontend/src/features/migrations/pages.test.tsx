@@ -264,13 +264,31 @@ describe('the way back', () => {
     )
   })
 
-  it('after the commit leads to a migration of its own', async () => {
+  it('after the commit plans a migration of its own, and goes there', async () => {
     const choices = [migrationChoice('revert', { sentence: 'Plan the way back.' })]
     const over = migration({ stage: 'COMMITTED', open: false, choices, old_revision: 3 })
-    showRouted(<WayBack migration={over} readOnly={null} />)
-    expect(await screen.findByRole('link', { name: 'Plan the way back' })).toHaveAttribute(
-      'href',
-      '/migrations/new?pipeline=orders&kind=revision&revision=3',
+    const sent = vi.fn()
+    given.post(`/migrations/${over.id}/revert`, async (request) => {
+      sent(await request.json())
+      return migration({ id: 'the-way-back', stage: 'PLANNED', reverts: over.id })
+    })
+    const { router } = showRouted(<WayBack migration={over} readOnly={null} />)
+    await userEvent.click(await screen.findByRole('button', { name: 'Plan the way back' }))
+    const dialog = await screen.findByRole('dialog')
+    await userEvent.type(within(dialog).getByLabelText('Reason'), 'too slow')
+    await userEvent.click(within(dialog).getByRole('button', { name: 'Plan the way back' }))
+    await waitFor(() => expect(router.state.location.pathname).toBe('/migrations/the-way-back'))
+    expect(sent).toHaveBeenCalledWith({ reason: 'too slow' })
+  })
+
+  it('is refused, after the commit, where nothing leads back', async () => {
+    const choice = migrationChoice('revert', {
+      allowed: false,
+      reason: 'Install the earlier software first.',
+    })
+    showRouted(<WayBack migration={migration({ choices: [choice] })} readOnly={null} />)
+    expect(await screen.findByRole('button', { name: 'Plan the way back' })).toHaveAccessibleDescription(
+      'Install the earlier software first.',
     )
   })
 })

@@ -6,6 +6,7 @@ import {
   approveMigration,
   migrationQuery,
   planMigration,
+  revertMigration,
   rollBackMigration,
 } from '@/api/migrations'
 import type { MigrationAction, MigrationDetail } from '@/api/types'
@@ -25,7 +26,7 @@ export function useMigration(id: string) {
 }
 
 /** What can be asked for: the choices that REST offers, and planning anew. */
-export type Deed = Exclude<MigrationAction, 'revert'> | 'plan'
+export type Deed = MigrationAction | 'plan'
 
 export interface Request {
   deed: Deed
@@ -62,6 +63,8 @@ function ask(
       return advanceMigration(id, plan_hash)
     case 'rollback':
       return rollBackMigration(id, reason)
+    case 'revert':
+      return revertMigration(id, reason)
     case 'abort':
     case 'close':
       return abortMigration(id, reason)

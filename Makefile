@@ -41,11 +41,11 @@ check: setup ## lint, formatting, types and import rules
 	@.venv/bin/lint-imports --no-logo
 	@$(PROVISION) check-frontend
 
-test-fast: setup ## every test without Spark, Kafka or a browser (under two minutes)
+test-fast: setup ## every test without Spark, Kafka or a browser (five minutes on two cores)
 	@$(FAST_PYTEST)
 	@$(PROVISION) test-frontend
 
-test: check ## everything, in order of cost (under half an hour on two cores)
+test: check ## everything, in order of cost (about an hour on two cores)
 	@$(PROVISION) browser
 	@$(PROVISION) postgres
 	@$(PROVISION) test-frontend

@@ -410,6 +410,7 @@ FAULTS = [
         "chaos/test_migrations.py::test_a_revision_is_changed_and_taken_back_under_load",
         "chaos/test_host_migrations.py::test_a_pipeline_moves_to_another_host_and_home_again",
         "chaos/test_host_migrations.py::test_a_move_is_taken_back_at_every_gate_and_after_the_cut",
+        "chaos/test_host_migrations.py::test_an_interceptor_that_cannot_initialise_costs_the_old_agent_nothing",
         "chaos/test_host_migrations.py::test_a_host_is_emptied_and_who_cannot_begin_elsewhere_stays",
         "chaos/test_cluster_migrations.py::test_a_source_moves_by_a_mirrors_mapping_is_taken_back_and_moves_by_time",
     ),
@@ -420,6 +421,8 @@ FAULTS = [
         f"{_SIMULATION}::test_a_pause_that_cannot_be_proven_stays_where_it_is_if_that_was_asked_for",
         f"{_SIMULATION}::test_a_drain_that_could_not_finish_leaves_the_pipeline_as_it_was",
         f"{_MIGRATIONS}::test_a_drain_that_does_not_end_is_given_up_and_the_old_agent_goes_on",
+        f"{_MIGRATIONS}::test_what_could_not_be_drained_is_asked_once_what_it_is_doing",
+        "chaos/test_host_migrations.py::test_a_pause_that_a_hung_sink_holds_up_is_given_up_and_says_what_was_at_work",
     ),
     _fault(
         63,

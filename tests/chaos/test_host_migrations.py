@@ -89,9 +89,7 @@ def at_home(site: Installation) -> dict[str, Any]:
     return {"type": "python", "class": FUSSY, "config": {"home": str(site.state)}}
 
 
-def test_who_cannot_initialise_on_the_other_host_or_in_the_new_revision_costs_the_old_agent_nothing(
-    site: Installation, tmp_path: Path
-) -> None:
+def test_an_interceptor_that_cannot_initialise_costs_the_old_agent_nothing(site: Installation, tmp_path: Path) -> None:
     with (
         streaming(site, name="native", interceptors=[at_home(site)]) as stream,
         another_host(site, tmp_path, BETA),

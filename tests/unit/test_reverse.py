@@ -31,6 +31,10 @@ NEW = {"bootstrap_servers": "new:9092"}
         (MigrationKind.HOST, {"host": "beta"}, {"host": "alpha"}),
         (MigrationKind.POSITION, {"to": "latest"}, {"to": "offsets=orders/0:10,orders/1:11"}),
         (
+            MigrationKind.POSITION, {"to": "latest", "source": "shop"},
+            {"source": "shop", "to": "offsets=orders/0:10,orders/1:11"},
+        ),
+        (
             MigrationKind.CLUSTER,
             {"source": "shop", "to": NEW, "topics": {"orders": "dc1.orders"}, "positions": {"by": "mapping"}},
             {
@@ -57,6 +61,7 @@ def test_the_way_back_is_a_migration_that_can_be_asked_for(
     [
         (MigrationKind.SOFTWARE, {}, BEFORE, "Install the earlier software"),
         (MigrationKind.POSITION, {"to": "latest"}, Before(3, OLD, "alpha", []), "no positions"),
+        (MigrationKind.POSITION, {"to": "latest", "source": "other"}, BEFORE, "no positions"),
         (MigrationKind.CLUSTER, {"sink": "out", "to": {**NEW, "options": {"acks": "1"}}}, BEFORE, "had no options"),
     ],
 )

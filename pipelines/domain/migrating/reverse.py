@@ -42,11 +42,13 @@ def _software(_spec: Mapping[str, Any], _before: Before) -> str:
     return "Install the earlier software on its host first; then plan a migration of the kind software."
 
 
-def _position(_spec: Mapping[str, Any], before: Before) -> dict[str, Any] | str:
-    places = sorted({(row["topic"], row["partition"], row["offset"]) for row in before.positions})
-    if not places:
+def _position(spec: Mapping[str, Any], before: Before) -> dict[str, Any] | str:
+    own = {"source": spec["source"]} if spec.get("source") else {}
+    rows = [row for row in before.positions if not own or row["source"] == own["source"]]
+    if not rows:
         return "It wrote no positions down."
-    return {"to": "offsets=" + ",".join(f"{topic}/{number}:{offset}" for topic, number, offset in places)}
+    places = sorted({(row["topic"], row["partition"], row["offset"]) for row in rows})
+    return {**own, "to": "offsets=" + ",".join(f"{topic}/{number}:{offset}" for topic, number, offset in places)}
 
 
 def _cluster(spec: Mapping[str, Any], before: Before) -> dict[str, Any] | str:

@@ -75,6 +75,12 @@ class Trial:
         self.api.post(f"{self.address}/rollback", {"reason": "it was only a trial"})
         return self
 
+    def revert(self) -> Trial:
+        """Ask for the way back of one that was committed."""
+        made = self.api.post(f"{self.address}/revert", {"reason": "it was only a trial"})
+        assert (made["stage"], made["reverts"]) == ("PLANNED", self.id), made["findings"]
+        return Trial(self.api, made["id"])
+
     def ends(self) -> dict[str, Any]:
         """Wait for its end; returns it."""
         wait_for(lambda: self.stage in ENDED, ENDED_WITHIN, f"the migration ends: {self.shown}")

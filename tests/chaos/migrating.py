@@ -110,7 +110,7 @@ def stamped(demo: Demo, release: str) -> dict[str, Any]:
     return intercepted(demo, type="static", key="release", value=release)
 
 
-def told(migration: dict[str, Any], evidence: dict[str, Any]) -> str:
+def told(evidence: dict[str, Any]) -> str:
     """Its end, its pause and the time of each step, for whoever watches the test."""
     seconds = {step["step"]: step["seconds"] for step in evidence["steps"]}
-    return f"{migration['stage']}: pause as the data saw it {migration['pause_seconds']} s, steps {seconds}"
+    return f"{evidence['stage']}: pause as the data saw it {evidence['pause']['seen']} s, steps {seconds}"

@@ -64,7 +64,7 @@ def moved(stream: Stream, trial: Trial, host: str, example: str) -> str:
     assert (evidence["gap"], evidence["overlap"], stream.pipeline["host"]) == (0, 0, host)
     stream.goes_on(stream.read)
     trial.keep(example)
-    return told(made, evidence)
+    return told(evidence)
 
 
 def test_a_move_is_taken_back_at_every_gate_and_after_the_cut(site: Installation, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_a_revision_is_changed_and_taken_back_under_load(changing: Stream, capsy
         changing.goes_on(changing.read)
         owners.append(made["new_revision"] if end == "COMMITTED" else made["old_revision"])
         assert changing.pipeline["revision"] == owners[0]
-        lines.append(told(made, evidence))
+        lines.append(told(evidence))
         trial.keep("revision-committed" if end == "COMMITTED" else "revision-rolled-back")
     assert owners[0] == owners[1]
     with capsys.disabled():

@@ -15,7 +15,8 @@ from workers.agent.kafka import Cluster
 SECONDS = 15.0
 """How long the records of one question may take."""
 _AT_ONCE = 1000
-_POLL = 0.2
+_POLL = 0.01
+"""Seconds; a client waits so long even where it has everything but `_AT_ONCE` records, and data may wait for it."""
 _CLIENT = {
     # Only names the client to the broker: nothing is joined or committed.
     "group.id": "headgate.look",

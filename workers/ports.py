@@ -243,6 +243,12 @@ class Surveys(Protocol):
     def look(self, question: Question) -> Answer:
         """Ask the disk and the clusters, bounded. Raises LookFailed."""
 
+    def get_ready(self) -> None:
+        """Have what makes the next look at another cluster quick: data waits for that one."""
+
+    def stand_down(self) -> None:
+        """Let that go."""
+
 
 class Outlet(Protocol):
     """A producer for one cluster, or a client of one port."""

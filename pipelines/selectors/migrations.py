@@ -17,6 +17,7 @@ from pipelines.domain.migrating import policy, progress
 from pipelines.domain.migrating.choices import Standing
 from pipelines.domain.migrating.observation import Sample as Seen
 from pipelines.domain.migrating.plan import MigrationPlan
+from pipelines.domain.migrating.progress import MigrationStepState
 from pipelines.domain.migrating.reverse import Before, reverse
 from pipelines.domain.migrating.steps import StepName
 from pipelines.domain.protocol import Dump
@@ -90,6 +91,18 @@ def concerning(host: str, silent: Collection[str]) -> list[Migration]:
     mine = Q(old_host_id=host) | Q(new_host_id=host) | Q(runner_host__in=[host, *silent])
     found = Migration.objects.filter(mine, stage__in=STEERING).select_related(*_RELATED)
     return list(found.order_by("created_at"))
+
+
+def translations_ahead(host: str) -> set[MigrationStepState]:
+    """Of the migrations under way to another cluster, whose positions a host translates: how far each has come that has
+    not translated them yet; one query."""
+    cut_ahead = Migration.objects.filter(pipeline__host_id=host, kind=MigrationKind.CLUSTER, stage__in=STEERING)
+    states = {
+        progress.of(steps, name, "state")
+        for steps in cut_ahead.values_list("steps", flat=True)
+        for name in (StepName.TRANSLATE_POSITIONS, StepName.NOTE_SINK_ENDS)
+    }
+    return states & {MigrationStepState.PENDING, MigrationStepState.RUNNING}
 
 
 def plan_of(migration: Migration) -> MigrationPlan | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,12 @@ from pipelines.services import positions
 from pipelines.services.audit import Actor
 from tests.db.test_migrations import MIGRATIONS, act, ana, client_of, orders, planned, post
 from tests.factories import now
+from tests.fakes.surveys import FakeSurveys, Unhurried
+from tests.fakes.webhooks import FreeLock
 from workers.ports import Unreadable
 from workers.supervisor.launch import Launcher
 from workers.supervisor.references import References
-from workers.supervisor.surveyor import Sight
+from workers.supervisor.surveyor import Sight, Surveyor
 
 __all__ = ["ana", "orders"]
 pytestmark = pytest.mark.django_db
@@ -184,7 +187,7 @@ class Store:
         return dict.fromkeys(names, "swordfish")
 
 
-class Asked:
+class Asked(Unhurried):
     """Surveys that only remember the question."""
 
     def __init__(self) -> None:
@@ -258,3 +261,27 @@ def test_a_plan_is_begun_with_both_definitions_stored(ana: APIClient, read: Pipe
     assert found.new_revision.definition["sources"]["shop"]["bootstrap_servers"] == "new:9092"
     assert found.begun_at is not None
     assert found.begun_at <= now()
+
+
+def test_the_host_is_ready_for_the_translation_that_data_waits_for(ana: APIClient, read: Pipeline) -> None:
+    surveys = FakeSurveys()
+    launcher = Launcher("alpha", Path("/state"), References({}, None, Store()), lambda: SparkSettings(classpath=[]))
+    surveyor = Surveyor(Sight("alpha", launcher, surveys), FreeLock(), threading.Event())
+
+    def ready() -> bool:
+        surveyor.turn()
+        return surveys.ready
+
+    made = planned(ana, kind="cluster", spec=source_spec())
+    answered(read, row(0), row(1))
+    made = again(ana, made)
+    assert not ready(), "nobody has begun it"
+    act(ana, made, "approve")
+    act(ana, made, "advance")
+    assert ready()
+    steps = get_migration(made["id"]).steps
+    for state, expected in (("running", True), ("done", False)):
+        for step in steps:
+            step["state"] = state
+        Migration.objects.update(steps=steps)
+        assert ready() is expected, state

@@ -37,7 +37,7 @@ from tests.factories import (
     RunFactory,
     now,
 )
-from workers.ports import Surveys
+from tests.fakes.surveys import Unhurried
 from workers.supervisor.launch import Launcher
 from workers.supervisor.references import References
 from workers.supervisor.surveyor import Sight
@@ -210,8 +210,8 @@ def pushed() -> None:
     replay(pipeline, "RUNNING", start=1_000, end=9_000, done=2_500)
 
 
-class Witnesses:
-    """`workers.ports.Surveys` without a broker."""
+class Witnesses(Unhurried):
+    """What looks find, without a broker."""
 
     def look(self, question: Question) -> Answer:
         """The same of whatever pipeline is asked about."""
@@ -230,8 +230,7 @@ def witness() -> None:
     """What the worker of alpha would answer, look by look."""
     references = References({}, None, NoSecrets())
     launcher = Launcher("alpha", Path("/nowhere"), references, lambda: SparkSettings(classpath=[]))
-    surveys: Surveys = Witnesses()
-    sight = Sight("alpha", launcher, surveys)
+    sight = Sight("alpha", launcher, Witnesses())
     while True:
         for look in pending_looks("alpha"):
             sight.take(look)

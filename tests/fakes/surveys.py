@@ -11,6 +11,16 @@ from pipelines.domain.protocol import Launch
 from workers.ports import LookFailed
 
 
+class Unhurried:
+    """The part of `workers.ports.Surveys` that only saves time."""
+
+    def get_ready(self) -> None:
+        """Nothing takes time."""
+
+    def stand_down(self) -> None:
+        """Nothing is kept."""
+
+
 @dataclass
 class FakeSurveys:
     """`workers.ports.Surveys`. `log`: start and end of each partition of topic orders-in; `known`: of each partition
@@ -21,6 +31,13 @@ class FakeSurveys:
     topic_id: str = "one"
     error: LookFailed | None = None
     questions: list[Question] = field(default_factory=list)
+    ready: bool = False
+
+    def get_ready(self) -> None:
+        self.ready = True
+
+    def stand_down(self) -> None:
+        self.ready = False
 
     def look(self, question: Question) -> Answer:
         self.questions.append(question)

@@ -16,6 +16,7 @@ from pipelines.models import LedgerBatch, LogIdentity, Migration, Pipeline, Posi
 from pipelines.selectors import migration_evidence
 from pipelines.services import migration_plans, migrations, positions, standby
 from tests.chaos.extent import WHOLE
+from tests.fakes.surveys import Unhurried
 from tests.simulation.test_migrations_survive_everything import ANA, FORWARD, over, present
 from tests.simulation.world import World
 from workers import crash_points
@@ -31,7 +32,7 @@ NEW = "new:9092"
 
 
 @dataclass
-class Mirror:
+class Mirror(Unhurried):
     """Both clusters, as a look sees them. `behind`: looks for which the mirror is late; `refuse`: it cannot be told;
     `one_way`: what the new side reads is not on the old cluster."""
 

@@ -41,6 +41,7 @@ from tests.factories import HostFactory
 from tests.fakes.agents import Agent, Agents
 from tests.fakes.host import FakeHost
 from tests.fakes.supervisor import supervisor
+from tests.fakes.surveys import Unhurried
 from tests.simulation.test_supervisor_survives_everything import Supervision
 from tests.simulation.world import World
 from workers import crash_points
@@ -593,8 +594,8 @@ def test_a_migration_whose_runner_was_removed_is_taken_over_by_a_worker_that_nev
     pair.check()
 
 
-class Log:
-    """`workers.ports.Surveys` over a log that holds [0, 100000) of the one partition."""
+class Log(Unhurried):
+    """A log that holds [0, 100000) of the one partition."""
 
     def look(self, question: Question) -> Answer:
         launch = Launch.model_validate(question.launch)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from workers.ports import LookFailed
 
 SECONDS = 45.0
 _PROJECT = Path(__file__).resolve().parents[2]
-_ASKED = {False: "workers.agent.survey", True: "workers.agent.translating"}
-"""Who answers, by whether the question is about another cluster."""
+_SURVEY = "workers.agent.survey"
+_TRANSLATING = "workers.agent.translating"
+"""Who answers: the latter where the question is about another cluster."""
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
 _LAST_WORDS = 500
 
@@ -25,14 +27,31 @@ class ChildSurveys:
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = seconds
+        self._waiting: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+
+    def get_ready(self) -> None:
+        """Keep a child that has imported everything, which takes it half a second, and waits for its question. It ends
+        with the worker, whose end closes its pipe."""
+        with self._lock:
+            if not _lives(self._waiting):
+                self._waiting = _child(_TRANSLATING)
+
+    def stand_down(self) -> None:
+        with self._lock:
+            waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            _end(waiting)
+
+    def _child_for(self, question: Question) -> subprocess.Popen[bytes]:
+        if question.move is None:
+            return _child(_SURVEY)
+        with self._lock:
+            waiting, self._waiting = self._waiting, None
+        return waiting if waiting is not None and _lives(waiting) else _child(_TRANSLATING)
 
     def look(self, question: Question) -> Answer:
-        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        child = subprocess.Popen(
-            [sys.executable, "-m", _ASKED[question.move is not None]], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, start_new_session=True, cwd=_PROJECT,
-            env={**environment, "PYTHONPATH": str(_PROJECT)},
-        )  # fmt: skip
+        child = self._child_for(question)
         try:
             said, log = child.communicate(question.model_dump_json().encode(), self._seconds)
         except subprocess.TimeoutExpired:
@@ -42,11 +61,29 @@ class ChildSurveys:
                 "Check that they can be reached.",
             ) from None
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.communicate()
+            _end(child)
         try:
             return Answer.model_validate_json(said)
         except ValueError:
             words = log.decode(errors="replace").strip()[-_LAST_WORDS:]
             raise LookFailed("look_failed", f"The look ended with {child.returncode}: {words}", "") from None
+
+
+def _child(module: str) -> subprocess.Popen[bytes]:
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    return subprocess.Popen(
+        [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        start_new_session=True, cwd=_PROJECT, env={**environment, "PYTHONPATH": str(_PROJECT)},
+    )  # fmt: skip
+
+
+def _lives(child: subprocess.Popen[bytes] | None) -> bool:
+    return child is not None and child.poll() is None
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """It is our child and not waited for yet, so that its number is still its own."""
+    if _lives(child):
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+    child.communicate()

@@ -16,8 +16,10 @@ import structlog
 from django.db import close_old_connections, connections
 
 from pipelines.domain.migrating.cluster_move import ClusterMove
+from pipelines.domain.migrating.progress import MigrationStepState
 from pipelines.domain.position_plan import Answer, Goal, Plan, Question, Target, plan
 from pipelines.models import PositionLook
+from pipelines.selectors.migrations import translations_ahead
 from pipelines.selectors.positions import basis, pending_looks
 from pipelines.selectors.situations import live_run
 from pipelines.services import positions
@@ -118,6 +120,7 @@ class Surveyor(threading.Thread):
             self._wake.wait(IDLE_SECONDS)
             self._wake.clear()
         self._pool.shutdown(wait=False, cancel_futures=True)
+        self._sight.surveys.stand_down()
         self._lock.release()
         connections.close_all()
 
@@ -138,11 +141,16 @@ class Surveyor(threading.Thread):
             close_old_connections()
 
     def turn(self) -> None:
-        """Begin every look that is not under way."""
+        """Begin every look that is not under way. For the one that a paused pipeline will wait for, all is ready."""
         for look in pending_looks(self._sight.host):
             if look.pk not in self._under_way:
                 self._under_way.add(look.pk)
                 self._pool.submit(self._take, look)
+        translations = translations_ahead(self._sight.host)
+        if MigrationStepState.PENDING in translations:
+            self._sight.surveys.get_ready()
+        elif not translations:
+            self._sight.surveys.stand_down()
 
     def _take(self, look: PositionLook) -> None:
         try:

@@ -1,0 +1,62 @@
+"""The children that look at positions: one may wait for its question, and none is left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from pipelines.domain.migrating.cluster_move import ClusterMove
+from pipelines.domain.position_plan import Question
+from workers.adapters.surveys import ChildSurveys
+from workers.ports import LookFailed
+
+NONSENSE = Question(launch={}, move=ClusterMove(source="shop", to={}))
+
+
+def children() -> list[int]:
+    """The processes that translate, by their pids."""
+    return [
+        child.pid
+        for child in psutil.Process().children()
+        if child.status() != psutil.STATUS_ZOMBIE and "workers.agent.translating" in child.cmdline()
+    ]
+
+
+@pytest.fixture
+def surveys() -> Iterator[ChildSurveys]:
+    found = ChildSurveys(20.0)
+    yield found
+    found.stand_down()
+    assert children() == []
+
+
+def test_one_child_waits_until_nobody_wants_it(surveys: ChildSurveys) -> None:
+    surveys.get_ready()
+    waiting = children()
+    surveys.get_ready()
+    assert len(waiting) == 1
+    assert children() == waiting
+    surveys.stand_down()
+    assert children() == []
+    surveys.stand_down()
+
+
+def test_the_child_that_waits_is_asked_once(surveys: ChildSurveys) -> None:
+    surveys.get_ready()
+    for _ in range(2):
+        with pytest.raises(LookFailed, match="ended with 1"):
+            surveys.look(NONSENSE)
+        assert children() == []
+
+
+def test_a_child_that_was_killed_is_replaced(surveys: ChildSurveys) -> None:
+    surveys.get_ready()
+    (first,) = children()
+    child = psutil.Process(first)
+    child.kill()
+    psutil.wait_procs([child], timeout=10)
+    surveys.get_ready()
+    assert len(children()) == 1
+    assert children() != [first]

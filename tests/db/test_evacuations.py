@@ -163,6 +163,9 @@ def test_the_api_empties_a_host_for_admins_alone_and_once_at_a_time(five: list[P
     assert (cancelled.json()["outcome"], len(cancelled.json()["left"])) == ("cancelled", 5)
 
 
+WRONG_RULES = {"band": 7, "widow": 1, "then": "wait", "otherwise": "commit"}
+
+
 def test_each_of_its_pipelines_is_observed_by_the_rules_that_were_given(five: list[Pipeline]) -> None:
     client = APIClient()
     client.force_authenticate(UserFactory.create(role=Role.ADMIN))
@@ -172,8 +175,8 @@ def test_each_of_its_pipelines_is_observed_by_the_rules_that_were_given(five: li
     evacuations.turn(host="alpha")
     moved = Migration.objects.get(pipeline__name="p0")
     assert (moved.spec["rules"]["window"], moved.spec["rules"]["then"]) == (5, "ask")
-    wrong = client.post("/api/v1/evacuations", {**body, "rules": {"band": 7, "widow": 1}}, format="json")
-    assert {each["path"] for each in wrong.json()["findings"]} == {"rules.band", "rules.widow"}
+    wrong = client.post("/api/v1/evacuations", {**body, "rules": WRONG_RULES}, format="json")
+    assert {each["path"] for each in wrong.json()["findings"]} == {f"rules.{name}" for name in WRONG_RULES}
 
 
 def test_policies_and_freezes_are_set_listed_and_removed() -> None:

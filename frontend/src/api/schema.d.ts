@@ -1810,12 +1810,6 @@ export interface components {
          */
         ComponentTypes: components["schemas"]["ComponentType"][];
         /**
-         * Conclusion
-         * @description What the rules say.
-         * @enum {string}
-         */
-        Conclusion: "wait" | "commit" | "ask" | "roll_back";
-        /**
          * Condition
          * @description One statement about a pipeline, true, false or unknown, since when and why.
          */
@@ -3392,10 +3386,16 @@ export interface components {
              * @default 60
              */
             window: number;
-            /** @default commit */
-            then: components["schemas"]["Conclusion"];
-            /** @default roll_back */
-            otherwise: components["schemas"]["Conclusion"];
+            /**
+             * Then
+             * @default commit
+             */
+            then: components["schemas"]["ThenEnum"];
+            /**
+             * Otherwise
+             * @default roll_back
+             */
+            otherwise: components["schemas"]["OtherwiseEnum"];
             /**
              * Band
              * @default 0.5
@@ -3510,6 +3510,8 @@ export interface components {
          * @enum {string}
          */
         OperationState: "PENDING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED" | "SUPERSEDED";
+        /** @enum {string} */
+        OtherwiseEnum: "roll_back" | "ask";
         /**
          * PartitionState
          * @description The next offset of a partition as the ledger, Spark's checkpoint and the group have it, what the log holds, and
@@ -5096,6 +5098,8 @@ export interface components {
             /** Records */
             records: number;
         };
+        /** @enum {string} */
+        ThenEnum: "commit" | "ask";
         /**
          * Validation
          * @description Every finding on a definition; `definition` is its canonical form where it is valid.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import Field
 
@@ -28,8 +29,8 @@ class ObservationRules(Frozen):
     fault."""
 
     window: float = Field(default=DEFAULT_WINDOW, ge=0, le=86_400)
-    then: Conclusion = Conclusion.COMMIT
-    otherwise: Conclusion = Conclusion.ROLL_BACK
+    then: Literal[Conclusion.COMMIT, Conclusion.ASK] = Conclusion.COMMIT
+    otherwise: Literal[Conclusion.ROLL_BACK, Conclusion.ASK] = Conclusion.ROLL_BACK
     band: float = Field(default=0.5, ge=0, le=1)
     dead_letters: int = Field(default=0, ge=0)
     lag_slack: int = Field(default=1000, ge=0)
@@ -88,7 +89,7 @@ def judge(
     left = max(0.0, rules.window - seconds)
     breached = [check for check in checks if not check.holds]
     if any(check.fatal for check in breached):
-        conclusion = rules.otherwise
+        conclusion: Conclusion = rules.otherwise
     elif left > 0:
         conclusion = Conclusion.WAIT
     else:

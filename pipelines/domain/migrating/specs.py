@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 from pipelines.domain.diff import masked
 from pipelines.domain.findings import Finding, PathParts, dotted
 from pipelines.domain.migrating.cluster_move import SINK_KEYS, SOURCE_KEYS, ClusterMove, Translate
-from pipelines.domain.migrating.observation import Conclusion, ObservationRules
+from pipelines.domain.migrating.observation import ObservationRules
 from pipelines.domain.migrating.steps import GATES
 from pipelines.domain.position_plan import Target
 from pipelines.domain.position_target import target
@@ -35,14 +35,6 @@ class Spec(Frozen):
         wrong = sorted({gate.value for gate in self.gates} - {gate.value for gate in GATES})
         if wrong:
             raise ValueError(f"no gate stands before {', '.join(wrong)}; gates: {', '.join(GATES)}")
-        return self
-
-    @model_validator(mode="after")
-    def _rules_end(self) -> Self:
-        if self.rules.then not in (Conclusion.COMMIT, Conclusion.ASK):
-            raise ValueError("rules.then is commit or ask")
-        if self.rules.otherwise not in (Conclusion.ROLL_BACK, Conclusion.ASK):
-            raise ValueError("rules.otherwise is roll_back or ask")
         return self
 
 

@@ -28,7 +28,7 @@ export const evacuate = (body: EvacuationRequest) =>
   take(
     api.POST('/api/v1/evacuations', {
       params: { header: { 'Idempotency-Key': randomKey() } },
-      body: { ...body, rules: null },
+      body,
     }),
   )
 

@@ -20,7 +20,8 @@ export type DeadLettersSummary = Schemas['DeadLettersSummary']
 export type DesiredState = Schemas['DesiredState']
 export type Evacuation = Schemas['Evacuation']
 /** Without rules each pipeline is observed by those that are usual. */
-export type EvacuationRequest = Omit<Schemas['EvacuationBody'], 'rules'>
+export type EvacuationRequest = Schemas['EvacuationBody']
+export type ObservationRules = Schemas['ObservationRules']
 export type FailedSink = Schemas['FailedSink']
 export type Finding = Schemas['Finding']
 export type Freeze = Schemas['Freeze']

@@ -5,6 +5,7 @@ import type {
   MigrationDetail,
   MigrationRequest,
 } from '@/api/types'
+import { changedRules } from './observationRules'
 import { type Call, command, jsonBody, reasonFlag, requestCall, shellQuote } from './calls'
 
 type Named = Pick<MigrationDetail, 'id' | 'plan_hash'>
@@ -72,11 +73,17 @@ export function deedCall({ id, plan_hash }: Named, deed: Deed, reason = ''): Cal
 }
 
 export function evacuateCall(body: EvacuationRequest): Call {
-  const { host, at_once, go_on, reason } = body
-  const flags = [`--at-once ${at_once}`, ...(go_on ? ['--keep-going'] : []), ...reasonFlag(reason)]
+  const { host, at_once, go_on, rules, reason } = body
+  const asked = ruleFlags({ rules: rules ? changedRules(rules) : {} })
+  const flags = [
+    `--at-once ${at_once}`,
+    ...(go_on ? ['--keep-going'] : []),
+    ...(asked ?? []),
+    ...reasonFlag(reason),
+  ]
   return {
     ...requestCall({ method: 'POST', path: '/evacuations', body: jsonBody(body) }),
-    cli: command(['evacuate', host, ...flags].join(' ')),
+    cli: asked && command(['evacuate', host, ...flags].join(' ')),
   }
 }
 

@@ -1,6 +1,7 @@
 import { migration } from '@/testing/factories'
 import { createMigrationCall, deedCall, evacuateCall, watchCall } from './migrationCalls'
 import { durationOf, movement } from './migrations'
+import { DEFAULT_RULES } from './observationRules'
 
 const T = '2026-11-21T12:00:00Z'
 const NOW = Date.parse(T) + 61_500
@@ -39,7 +40,10 @@ describe('the calls behind the wizard', () => {
   })
 
   it('empty a host', () => {
-    const call = evacuateCall({ host: 'alpha', at_once: 2, go_on: true, reason: 'kernel' })
-    expect(call.cli).toMatch(/evacuate alpha --at-once 2 --keep-going --reason 'kernel'$/)
+    const body = { host: 'alpha', at_once: 2, go_on: true, rules: DEFAULT_RULES, reason: 'kernel' }
+    expect(evacuateCall(body).cli).toMatch(/evacuate alpha --at-once 2 --keep-going --reason 'kernel'$/)
+    const observed = { ...body, rules: { ...DEFAULT_RULES, window: 5, then: 'ask' as const } }
+    expect(evacuateCall(observed).cli).toMatch(/--keep-going --observe 5 --ask --reason 'kernel'$/)
+    expect(evacuateCall({ ...body, rules: { ...DEFAULT_RULES, crashes: 0 } }).cli).toBeNull()
   })
 })

@@ -7,6 +7,7 @@ import { keys } from '@/api/keys'
 import { sessionQuery } from '@/api/session'
 import type { Host } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
+import { ObservationFields } from '@/components/migrations/ObservationFields'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
@@ -14,6 +15,7 @@ import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { evacuateCall } from '@/domain/migrationCalls'
+import { DEFAULT_RULES } from '@/domain/observationRules'
 import { cannotAdminister } from '@/domain/roles'
 import { inOneSentence } from './progress'
 
@@ -43,7 +45,8 @@ function EvacuateDialog({ host, onClose }: { host: Host; onClose: () => void }) 
   const [atOnce, setAtOnce] = useState(1)
   const [goOn, setGoOn] = useState(false)
   const [reason, setReason] = useState('')
-  const body = { host: host.name, at_once: atOnce, go_on: goOn, reason: reason.trim() }
+  const [rules, setRules] = useState(DEFAULT_RULES)
+  const body = { host: host.name, at_once: atOnce, go_on: goOn, rules, reason: reason.trim() }
   const begin = useMutation({
     mutationFn: () => evacuate(body),
     onSuccess: (made) => {
@@ -83,6 +86,11 @@ function EvacuateDialog({ host, onClose }: { host: Host; onClose: () => void }) 
           label="Go on after one that failed when something had changed"
           checked={goOn}
           onChange={(event) => setGoOn(event.currentTarget.checked)}
+        />
+        <ObservationFields
+          title="Rules by which each is observed in its new place"
+          rules={rules}
+          onChange={setRules}
         />
         <TextInput
           label="Reason"

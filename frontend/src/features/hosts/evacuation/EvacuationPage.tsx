@@ -50,6 +50,7 @@ export function EvacuationPage() {
           Asked for by {data.created_by} at <Moment at={data.created_at} />: {data.reason} · {data.at_once} at
           once
           {data.go_on ? ' · goes on after a failure' : ' · stops at the first failure after a change'}
+          {typeof data.rules.window === 'number' && ` · each is observed for ${data.rules.window} s`}
         </p>
       </PageHeader>
       <HowFar evacuation={data} />

@@ -2,6 +2,7 @@ import { screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
 import type { Evacuation, Host } from '@/api/types'
+import { DEFAULT_RULES } from '@/domain/observationRules'
 import { migration, session, T0 } from '@/testing/factories'
 import { showRouted } from '@/testing/render'
 import { given } from '@/testing/server'
@@ -59,11 +60,19 @@ it('is asked for with a reason and how many at once', async () => {
   expect(await screen.findByRole('dialog', { name: 'Evacuate alpha?' })).toHaveTextContent(
     'Drain the host as well',
   )
+  await userEvent.click(screen.getByRole('button', { name: /^Rules by which/ }))
+  const window = screen.getByLabelText('Observed for, seconds')
+  await userEvent.clear(window)
+  await userEvent.type(window, '5')
   await userEvent.type(screen.getByLabelText('Reason'), 'kernel')
   await userEvent.click(screen.getByRole('button', { name: 'Evacuate' }))
   await waitFor(() =>
-    expect(sent).toHaveBeenCalledWith(
-      expect.objectContaining({ host: 'alpha', at_once: 1, go_on: false, reason: 'kernel' }),
-    ),
+    expect(sent).toHaveBeenCalledWith({
+      host: 'alpha',
+      at_once: 1,
+      go_on: false,
+      rules: { ...DEFAULT_RULES, window: 5 },
+      reason: 'kernel',
+    }),
   )
 })

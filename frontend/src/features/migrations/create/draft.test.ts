@@ -1,4 +1,5 @@
-import { asSent, DEFAULT_RULES, EMPTY, missing, specOf } from './draft'
+import { DEFAULT_RULES } from '@/domain/observationRules'
+import { asSent, EMPTY, missing, specOf } from './draft'
 
 describe('what is asked for', () => {
   it('is the text or the number of a revision', () => {

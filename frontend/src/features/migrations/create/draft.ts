@@ -1,5 +1,6 @@
-import type { MigrationKind, MigrationSpec } from '@/api/types'
+import type { MigrationKind, MigrationSpec, ObservationRules } from '@/api/types'
 import type { GATES } from '@/domain/migrations'
+import { changedRules, DEFAULT_RULES } from '@/domain/observationRules'
 import { type ClusterDraft, clusterMissing, clusterSpec, EMPTY_CLUSTER } from './cluster/draft'
 
 /** What the form holds; which of it matters depends on the kind. */
@@ -12,29 +13,8 @@ export interface Draft {
   to: string
   source: string | null
   cluster: ClusterDraft
-  rules: Rules
+  rules: ObservationRules
   gates: (typeof GATES)[number][]
-}
-
-export interface Rules {
-  window: number
-  then: 'commit' | 'ask'
-  otherwise: 'roll_back' | 'ask'
-  band: number
-  dead_letters: number
-  lag_slack: number
-  crashes: number
-}
-
-/** What the server takes where nothing is said. */
-export const DEFAULT_RULES: Rules = {
-  window: 60,
-  then: 'commit',
-  otherwise: 'roll_back',
-  band: 0.5,
-  dead_letters: 0,
-  lag_slack: 1_000,
-  crashes: 1,
 }
 
 export const EMPTY: Draft = {
@@ -53,7 +33,7 @@ export const EMPTY: Draft = {
 export function specOf(kind: MigrationKind, draft: Draft): MigrationSpec {
   return {
     ...ownOf(kind, draft),
-    ...changedRules(draft.rules),
+    ...rulesOf(draft.rules),
     ...(draft.gates.length > 0 && { gates: draft.gates }),
   }
 }
@@ -78,16 +58,14 @@ export function asSent({ rules, gates, ...own }: MigrationSpec): MigrationSpec {
   const said = Object.entries(own).filter(([name, value]) => name !== 'target' && value !== null)
   return {
     ...Object.fromEntries(said),
-    ...changedRules({ ...DEFAULT_RULES, ...(rules as Partial<Rules> | undefined) }),
+    ...rulesOf({ ...DEFAULT_RULES, ...(rules as Partial<ObservationRules> | undefined) }),
     ...(Array.isArray(gates) && gates.length > 0 && { gates }),
   }
 }
 
-function changedRules(rules: Rules): MigrationSpec {
-  const changed = Object.entries(rules).filter(
-    ([name, value]) => DEFAULT_RULES[name as keyof Rules] !== value,
-  )
-  return changed.length > 0 ? { rules: Object.fromEntries(changed) } : {}
+function rulesOf(rules: ObservationRules): MigrationSpec {
+  const changed = changedRules(rules)
+  return Object.keys(changed).length > 0 ? { rules: changed } : {}
 }
 
 /** What is missing before it can be planned; null when nothing is. A text is judged by the server besides. */

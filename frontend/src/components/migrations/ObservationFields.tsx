@@ -1,0 +1,85 @@
+import { Button, Collapse, NumberInput, Select } from '@mantine/core'
+import { type ReactNode, useId, useState } from 'react'
+import type { ObservationRules } from '@/api/types'
+import classes from './migrations.module.css'
+
+const NUMBERS: {
+  name: 'window' | 'band' | 'dead_letters' | 'lag_slack' | 'crashes'
+  label: string
+  max?: number
+  step?: number
+}[] = [
+  { name: 'window', label: 'Observed for, seconds', max: 86_400 },
+  { name: 'band', label: 'Least share of the rate before', max: 1, step: 0.1 },
+  { name: 'dead_letters', label: 'More dead letters allowed' },
+  { name: 'lag_slack', label: 'More lag allowed, records' },
+  { name: 'crashes', label: 'Restarts allowed' },
+]
+
+interface ObservationFieldsProps {
+  title: string
+  rules: ObservationRules
+  onChange: (rules: ObservationRules) => void
+  children?: ReactNode
+}
+
+/** How a new side is judged; folded away, since the rules that stand are sensible. */
+export function ObservationFields({ title, rules, onChange, children }: ObservationFieldsProps) {
+  const [open, setOpen] = useState(false)
+  const id = useId()
+  const set = (change: Partial<ObservationRules>) => onChange({ ...rules, ...change })
+  return (
+    <div>
+      <Button
+        variant="subtle"
+        color="gray"
+        c="dimmed"
+        px={6}
+        aria-expanded={open}
+        aria-controls={id}
+        onClick={() => setOpen(!open)}
+      >
+        {title}
+      </Button>
+      <Collapse expanded={open} id={id}>
+        {open && (
+          <div className={classes.form}>
+            <div className={classes.fields}>
+              {NUMBERS.map(({ name, label, max, step }) => (
+                <NumberInput
+                  key={name}
+                  size="xs"
+                  label={label}
+                  min={0}
+                  max={max}
+                  step={step}
+                  value={rules[name]}
+                  onChange={(value) => set({ [name]: Number(value) })}
+                />
+              ))}
+              <Select
+                label="When all is well"
+                data={[
+                  { value: 'commit', label: 'Commit by itself' },
+                  { value: 'ask', label: 'Ask a person' },
+                ]}
+                value={rules.then}
+                onChange={(value) => set({ then: value as ObservationRules['then'] })}
+              />
+              <Select
+                label="When something is not"
+                data={[
+                  { value: 'roll_back', label: 'Roll back by itself' },
+                  { value: 'ask', label: 'Ask a person' },
+                ]}
+                value={rules.otherwise}
+                onChange={(value) => set({ otherwise: value as ObservationRules['otherwise'] })}
+              />
+            </div>
+            {children}
+          </div>
+        )}
+      </Collapse>
+    </div>
+  )
+}

@@ -170,6 +170,7 @@ def test_a_worker_that_dies_before_it_writes_down_leaves_the_message_to_the_next
     posts = FakePosts()
     dead, next_one = sender(posts, time), sender(posts, time)
     dead.turn()
+    wait_for(lambda: posts.sent, "the message is sent")
     turn(next_one)
     assert (len(posts.sent), only().state) == (1, DeliveryState.SENDING)
     time.pass_(deliveries.CLAIMED_FOR.total_seconds())

@@ -13,9 +13,9 @@ from controlplane.shared.errors import NotFound
 from pipelines.domain.capacity import Room, agent_bytes
 from pipelines.domain.moving import ties
 from pipelines.domain.spec import ANY_HOST
-from pipelines.domain.states import DesiredState, Phase, RunRole, RunState
+from pipelines.domain.states import WAITING_STAGES, DesiredState, Phase, RunRole, RunState
 from pipelines.domain.validate import validate_data
-from pipelines.models import Host, Pipeline, Position, Run
+from pipelines.models import Evacuation, Host, Migration, Pipeline, Position, Run
 from pipelines.selectors import runs as run_selectors
 from pipelines.selectors.hosts import LOST_AFTER, host_rows, host_view
 from pipelines.selectors.views import GuestView, HostDetailView, HostView
@@ -24,9 +24,26 @@ _MEMORY = "definition__placement__launcher__driver_memory"
 _HEAP = f"current_revision__{_MEMORY}"
 
 
-def takers() -> QuerySet[Host]:
-    """Hosts that take new agents: seen of late, and not being drained."""
-    return Host.objects.filter(seen_at__gte=clock.now() - LOST_AFTER, drained_at=None)
+def takers(present: str | None = None) -> QuerySet[Host]:
+    """Hosts that take new agents: seen of late, neither being drained nor emptied. `present`: one that may be emptied,
+    and nevertheless takes what has its place there."""
+    seen = Host.objects.filter(seen_at__gte=clock.now() - LOST_AFTER, drained_at=None)
+    return seen.filter(Q(name=present) | not_emptied())
+
+
+def not_emptied() -> Q:
+    """Of hosts: nobody moves their pipelines elsewhere."""
+    return ~Q(Exists(Evacuation.objects.filter(host=OuterRef("pk"), ended_at=None)))
+
+
+def is_to_be_moved(pipeline: Pipeline) -> bool:
+    """Whether an evacuation of its host will move it, by a migration that was not begun yet."""
+    row = Evacuation.objects.filter(host=pipeline.host_id, ended_at=None).only("names").first()
+    if row is None:
+        return False
+    stages = [stage.value for stage in WAITING_STAGES]
+    waiting = Migration.objects.filter(pipeline=pipeline, evacuation=row, stage__in=stages)
+    return pipeline.name in row.names or waiting.exists()
 
 
 def promised() -> QuerySet[Pipeline]:

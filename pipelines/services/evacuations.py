@@ -6,6 +6,7 @@ that fails after something had changed stops the rest, unless they were told to 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from django.db import IntegrityError, transaction
 from controlplane.shared import clock, dispatch
 from controlplane.shared.errors import Conflict, HeadgateError, NotFound
 from pipelines.domain.migrating.observation import ObservationRules
-from pipelines.domain.states import FINAL_STAGES, DesiredState, MigrationKind, MigrationStage
+from pipelines.domain.states import FINAL_STAGES, WAITING_STAGES, DesiredState, MigrationKind, MigrationStage
 from pipelines.models import Evacuation, Host, Migration, Pipeline
 from pipelines.selectors import migrations as selecting
 from pipelines.selectors.capacity import promised, takers, tied
@@ -31,8 +32,8 @@ MOST_AT_ONCE = 50
 def begin(
     *, host: str, at_once: int, go_on: bool, reason: str, actor: Actor, rules: ObservationRules | None = None
 ) -> Evacuation:
-    """Empty a host, and observe each of its pipelines by these rules; it should be drained too, so that nothing new is
-    placed there. Raises NotFound, or Conflict where it is being emptied already."""
+    """Empty a host, and observe each of its pipelines by these rules; nothing else is placed there meanwhile.
+    Raises NotFound, or Conflict where it is being emptied already."""
     if not Host.objects.filter(name=host).exists():
         raise NotFound(f"There is no host {host!r}.", code="host_not_found", hint="GET /api/v1/hosts lists them.")
     names = [
@@ -46,10 +47,9 @@ def begin(
                 host_id=host, at_once=at_once, go_on=go_on, names=names, reason=reason, created_by=actor.name,
                 created_at=clock.now(), rules=rules.model_dump(mode="json") if rules else {},
             )  # fmt: skip
-            audit.record(
-                actor=actor, action="host.evacuate", after={"host": host, "pipelines": names, "reason": reason}
-            )
-            _tell(made, f"{actor.name} asked to empty {host}: {len(names)} pipelines.", actor.name)
+            after = {"host": host, "pipelines": names, "reason": reason, "rules": made.rules}
+            audit.record(actor=actor, action="host.evacuate", after=after)
+            _tell(made, f"{actor.name} asked to empty {host}. {_pipelines(len(names), 'run')}", actor.name)
     except IntegrityError:
         raise Conflict(
             f"{host} is being emptied already.", code="evacuation_open", hint="GET /api/v1/evacuations lists them."
@@ -95,7 +95,17 @@ def turn(*, host: str) -> int:
     if not row.names and not under_way:
         _end(row, "done", "")
         return 0
+    _begin_approved(row, moves)
     return _begin_some(row, max(0, row.at_once - under_way))
+
+
+def _begin_approved(row: Evacuation, moves: list[Migration]) -> None:
+    """What had to wait for others is begun when they have approved it; what is refused then waits, and its page says
+    why."""
+    for each in moves:
+        if each.stage == MigrationStage.APPROVED:
+            with suppress(Conflict):
+                migrations.advance(migration=each, named=each.plan_hash, actor=Actor(row.created_by))
 
 
 def _failed(migration: Migration) -> bool:
@@ -181,8 +191,20 @@ def _end(row: Evacuation, outcome: str, why: str) -> bool:
     left = {**dict.fromkeys(row.names, why), **row.left}
     if not _write(row, ended_at=clock.now(), outcome=outcome, left=left, names=[]):
         return False
-    _tell(row, f"The evacuation of {row.host_id} is over: {outcome}. {len(left)} pipelines stay.")
+    _give_up_waiting(row, why)
+    _tell(row, f"The evacuation of {row.host_id} is over: {outcome}. {_pipelines(len(left), 'stay')}")
     return True
+
+
+def _give_up_waiting(row: Evacuation, why: str) -> None:
+    """Nobody would begin those that wait for approvals, and the next migration of their pipelines wants their place."""
+    waiting = Migration.objects.filter(evacuation=row, stage__in=[stage.value for stage in WAITING_STAGES])
+    for each in waiting.select_related("pipeline"):
+        migrations.abort(migration=each, reason=why, actor=Actor(row.created_by))
+
+
+def _pipelines(count: int, verb: str) -> str:
+    return f"One pipeline {verb}s." if count == 1 else f"{count} pipelines {verb}."
 
 
 def _tell(row: Evacuation, message: str, actor: str = "system") -> None:

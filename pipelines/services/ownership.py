@@ -27,7 +27,7 @@ from pipelines.domain.states import (
     StopReason,
 )
 from pipelines.models import Host, LedgerBatch, Operation, Pipeline, Run
-from pipelines.selectors.capacity import tied
+from pipelines.selectors.capacity import is_to_be_moved, tied
 from pipelines.selectors.hosts import LOST_AFTER, seen_within
 from pipelines.selectors.runs import last_active
 from pipelines.selectors.situations import live_run, open_operation, steering
@@ -156,11 +156,11 @@ def _tell_move(pipeline: Pipeline, new: str, reason: str) -> None:
 @fenced
 def evacuate(*, run: Run, living: Collection[str], on_timeout: OnTimeout) -> bool:
     """Let a run end after its batch in hand, because its host is being drained; False where the pipeline cannot go
-    anywhere, or where something else is wanted of it. `on_timeout`: whether that is given up (ABORT) or becomes a stop
-    (STOP) where the batch does not end in time."""
+    anywhere, where something else is wanted of it, or where an evacuation will move it with less ado. `on_timeout`:
+    whether that is given up (ABORT) or becomes a stop (STOP) where the batch does not end in time."""
     pipeline = run.pipeline
     wanted = pipeline.desired_state != DesiredState.STOPPED and open_operation(pipeline) is None
-    if not wanted or steering(pipeline.id) is not None:
+    if not wanted or steering(pipeline.id) is not None or is_to_be_moved(pipeline):
         return False
     if placement.elsewhere(pipeline, living) is None:
         return False

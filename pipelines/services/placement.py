@@ -14,7 +14,7 @@ from pipelines.domain.capacity import Room, lacking, least_loaded
 from pipelines.domain.findings import Finding
 from pipelines.domain.spec import ANY_HOST
 from pipelines.models import Host, Pipeline
-from pipelines.selectors.capacity import need_by, need_of, rooms, takers, tied, wanted_host
+from pipelines.selectors.capacity import need_by, need_of, not_emptied, rooms, takers, tied, wanted_host
 from pipelines.selectors.hosts import expected
 from pipelines.selectors.situations import live_run
 from pipelines.services.fencing import fenced
@@ -48,7 +48,7 @@ def room_for_standby(name: str, definition: dict[str, Any]) -> Host:
 
 def _anywhere(pipeline: Pipeline, present: Host | None) -> str | None:
     """The present host if it takes agents, for its checkpoints are there, else the one with the most room."""
-    need, found = need_of(pipeline), rooms(_locked(takers()), beside=pipeline)
+    need, found = need_of(pipeline), rooms(_locked(takers(pipeline.host_id)), beside=pipeline)
     if not found:
         return present.name if present else None
     here = [room for room in found if present is not None and room.host == present.name]
@@ -106,7 +106,7 @@ def _known(name: str) -> Host:
 @fenced
 def claim(*, pipeline: Pipeline, host: str) -> bool:
     """Take a pipeline that has no host; False where another was faster, or where there is no room."""
-    found = rooms(_locked(Host.objects.filter(name=host, drained_at=None)), beside=pipeline)
+    found = rooms(_locked(Host.objects.filter(not_emptied(), name=host, drained_at=None)), beside=pipeline)
     if least_loaded(found, need_of(pipeline)) is None:
         return False
     return bool(Pipeline.objects.filter(id=pipeline.id, host__isnull=True).update(host_id=host))

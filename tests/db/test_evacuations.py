@@ -9,11 +9,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
+from pipelines.domain.operations import OnTimeout
 from pipelines.domain.roles import Role
 from pipelines.domain.states import DesiredState, MigrationStage, Phase
-from pipelines.models import Evacuation, Migration, Pipeline
+from pipelines.models import ApprovalPolicy, Evacuation, Host, Migration, Pipeline, Run
+from pipelines.selectors.capacity import takers
 from pipelines.selectors.migrations import OPEN
-from pipelines.services import evacuations, hosts
+from pipelines.services import evacuations, hosts, migrations, ownership, placement
 from pipelines.services.audit import Actor
 from tests.factories import HostFactory, PipelineFactory, RevisionFactory, RunFactory, UserFactory, definition, now
 
@@ -161,6 +163,52 @@ def test_the_api_empties_a_host_for_admins_alone_and_once_at_a_time(five: list[P
     assert (again.status_code, again.json()["code"]) == (409, "evacuation_open")
     cancelled = admin.delete(f"/api/v1/evacuations/{made.json()['id']}")
     assert (cancelled.json()["outcome"], len(cancelled.json()["left"])) == ("cancelled", 5)
+
+
+def test_what_others_have_to_approve_is_begun_when_they_have(five: list[Pipeline]) -> None:
+    ApprovalPolicy.objects.create(approvers=1, updated_by="root")
+    begin(at_once=2)
+    assert evacuations.turn(host="alpha") == 2
+    evacuations.turn(host="alpha")
+    first, second = Migration.objects.order_by("pipeline__name")
+    migrations.approve(migration=first, named=first.plan_hash, actor=Actor("ben"))
+    evacuations.turn(host="alpha")
+    stages = dict(Migration.objects.values_list("pipeline__name", "stage"))
+    assert stages == {"p0": MigrationStage.PREFLIGHT, "p1": MigrationStage.PLANNED}
+    migrations.approve(migration=second, named=second.plan_hash, actor=Actor("ben"))
+    Pipeline.objects.filter(name="p1").update(closed_lineage=7)
+    evacuations.turn(host="alpha")
+    assert Migration.objects.get(pk=second.pk).stage == MigrationStage.APPROVED, "its plan is stale"
+
+
+def test_a_cancelled_evacuation_gives_up_what_waits_for_approval_and_leaves_what_moves(five: list[Pipeline]) -> None:
+    row = begin(at_once=1)
+    evacuations.turn(host="alpha")
+    ApprovalPolicy.objects.create(approvers=1, updated_by="root")
+    Evacuation.objects.update(at_once=2)
+    evacuations.turn(host="alpha")
+    assert under_way() == ["p0", "p1"]
+    evacuations.cancel(evacuation=Evacuation.objects.get(pk=row.pk), actor=EVA)
+    assert under_way() == ["p0"]
+    assert "It was cancelled." in Migration.objects.get(pipeline__name="p1").message
+
+
+def test_nothing_else_is_placed_on_a_host_that_is_being_emptied_and_a_drain_leaves_it_its_work(
+    five: list[Pipeline],
+) -> None:
+    stray = PipelineFactory.create(name="stray", host=None, phase=Phase.STOPPED)
+    Host.objects.filter(name="beta").update(slots=6)
+    begin(at_once=1)
+    assert {each.name for each in takers()} == {"beta"}
+    assert not placement.claim(pipeline=stray, host="alpha")
+    assert placement.choose(stray) == "beta"
+    stopped = PipelineFactory.create(name="stopped", phase=Phase.STOPPED)
+    assert placement.choose(stopped) == "alpha", "it has its place there"
+    run = Run.objects.get(pipeline__name="p4")
+    assert not ownership.evacuate(run=run, living={"alpha", "beta"}, on_timeout=OnTimeout.ABORT)
+    evacuations.cancel(evacuation=Evacuation.objects.get(), actor=EVA)
+    assert ownership.evacuate(run=run, living={"alpha", "beta"}, on_timeout=OnTimeout.ABORT)
+    assert placement.claim(pipeline=stray, host="alpha")
 
 
 WRONG_RULES = {"band": 7, "widow": 1, "then": "wait", "otherwise": "commit"}

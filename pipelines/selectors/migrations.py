@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -43,6 +43,7 @@ from pipelines.models import (
     Run,
     Sample,
 )
+from pipelines.selectors.positions import identities
 from pipelines.selectors.situations import STEERING
 
 OPEN = [stage.value for stage in OPEN_STAGES]
@@ -217,11 +218,28 @@ def standing(migration: Migration) -> Standing:
 def reverse_of(migration: Migration) -> dict[str, Any] | str:
     """What the opposite of a migration is asked for with; or, in words, why there is none."""
     old = migration.old_revision
+    snapshot = migration.snapshot or {}
     before = Before(
         revision=old.number if old else None, definition=old.definition if old else {}, host=migration.old_host_id,
-        positions=(migration.snapshot or {}).get("positions", []),
+        positions=snapshot.get("positions", []), other_logs=_other_logs(migration, snapshot.get("identities", [])),
     )  # fmt: skip
     return reverse(MigrationKind(migration.kind), migration.spec, before)
+
+
+def _other_logs(migration: Migration, then: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Sources whose positions were offsets of another log than they are now; asked where it matters."""
+    if migration.kind != MigrationKind.POSITION:
+        return set()
+    now = _logs(each.model_dump() for each in identities(migration.pipeline_id))
+    return {source for source, *_ in _logs(then) - now}
+
+
+def _logs(found: Iterable[Mapping[str, Any]]) -> set[tuple[str, str, str, str]]:
+    return {
+        (each["source"], each["cluster_id"], topic, topic_id)
+        for each in found
+        for topic, topic_id in each["topics"].items()
+    }
 
 
 def _one_way(migration: Migration) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -17,6 +17,7 @@ from pipelines.domain import text
 from pipelines.domain.migrating import evidence
 from pipelines.domain.migrating.progress import Instant
 from pipelines.domain.migrating.steps import ChangeBeforeProof
+from pipelines.domain.positions import SourceIdentity
 from pipelines.domain.roles import Role
 from pipelines.domain.states import (
     FORWARD_STAGES,
@@ -39,7 +40,7 @@ from pipelines.models import (
     Revision,
 )
 from pipelines.selectors.situations import steering
-from pipelines.services import lifecycle, migration_plans, migration_steering, migration_steps
+from pipelines.services import lifecycle, migration_plans, migration_steering, migration_steps, positions
 from pipelines.services.audit import Actor
 from pipelines.services.migration_steps import ForbiddenStage, Overtaken
 from tests.factories import (
@@ -318,6 +319,9 @@ def test_approvals_that_have_expired_begin_nothing(ana: APIClient, orders: Pipel
     row.approvals.update(at=now() - timedelta(minutes=2))
     answer = act(ana, made, "advance")
     assert (answer.status_code, answer.json()["code"]) == (409, "not_approved")
+    (shown,) = ana.get(f"{MIGRATIONS}/{made['id']}").json()["approvals"]
+    assert (shown["by"], shown["counts"]) == ("ben", False)
+    assert datetime.fromisoformat(shown["expires_at"]) - datetime.fromisoformat(shown["at"]) == timedelta(minutes=1)
 
 
 def test_approvals_that_have_expired_are_given_once_more(ana: APIClient, orders: Pipeline) -> None:
@@ -414,6 +418,27 @@ def test_the_way_back_of_a_committed_one_is_a_migration_of_its_own(ana: APIClien
     assert (again.status_code, again.json()["code"]) == (409, "migration_open")
     viewer = client_of("vi", Role.VIEWER)
     assert act(viewer, made, "revert", {}).status_code == 403
+
+
+def test_positions_of_another_log_lead_nowhere_back(ana: APIClient, orders: Pipeline) -> None:
+    made = begun(ana)
+    row = {"source": "shop", "channel": "main", "topic": "orders-in", "partition": 0, "offset": 5}
+    log = SourceIdentity(source="shop", cluster_id="c", topics={"orders-in": "one"})
+    Migration.objects.update(
+        stage=MigrationStage.COMMITTED, kind="position", spec={"to": "latest"},
+        snapshot={"positions": [row], "identities": [log.model_dump()]},
+    )  # fmt: skip
+
+    def revert() -> dict[str, Any]:
+        shown = ana.get(f"{MIGRATIONS}/{made['id']}").json()["choices"]
+        (found,) = [each for each in shown if each["choice"] == "revert"]
+        return dict(found)
+
+    positions.identify(orders.pk, [log])
+    assert revert()["allowed"]
+    positions.identify(orders.pk, [log.model_copy(update={"topics": {"orders-in": "two"}})])
+    assert "another log" in revert()["reason"]
+    assert act(ana, made, "revert", {}).status_code == 409
 
 
 def test_every_stage_has_one_event_of_its_kind(ana: APIClient, orders: Pipeline) -> None:

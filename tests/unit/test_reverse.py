@@ -15,10 +15,12 @@ OLD = {
     "sinks": {"out": {"type": "kafka", "bootstrap_servers": "old:9092", "topic": "clean"}},
 }
 PLACES = [
-    {"source": "shop", "channel": channel, "topic": "orders", "partition": number, "offset": 10 + number}
-    for channel in ("a", "b")
+    {"source": "shop", "channel": channel, "topic": "orders", "partition": number, "offset": ahead + number}
+    for channel, ahead in (("a", 500), ("b", 10))
     for number in (1, 0)
 ]
+"""Channel b was behind."""
+SHARED = [{**place, "source": "other"} for place in PLACES]
 BEFORE = Before(revision=3, definition=OLD, host="alpha", positions=PLACES)
 RULES = {"rules": {"window": 5.0}, "gates": ["PAUSING"]}
 NEW = {"bootstrap_servers": "new:9092"}
@@ -62,6 +64,8 @@ def test_the_way_back_is_a_migration_that_can_be_asked_for(
         (MigrationKind.SOFTWARE, {}, BEFORE, "Install the earlier software"),
         (MigrationKind.POSITION, {"to": "latest"}, Before(3, OLD, "alpha", []), "no positions"),
         (MigrationKind.POSITION, {"to": "latest", "source": "other"}, BEFORE, "no positions"),
+        (MigrationKind.POSITION, {"to": "latest"}, Before(3, OLD, "alpha", PLACES + SHARED), "Several sources"),
+        (MigrationKind.POSITION, {"to": "latest"}, Before(3, OLD, "alpha", PLACES, {"shop"}), "another log"),
         (MigrationKind.CLUSTER, {"sink": "out", "to": {**NEW, "options": {"acks": "1"}}}, BEFORE, "had no options"),
     ],
 )

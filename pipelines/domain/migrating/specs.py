@@ -66,7 +66,7 @@ class PositionSpec(Spec):
     it was understood when it was asked for: a relative time counts from then."""
 
     to: str | dict[str, Any] | None = None
-    source: str | None = Field(default=None, max_length=100)
+    source: str | None = Field(default=None, min_length=1, max_length=100)
     target: Target | None = None
 
     @model_validator(mode="after")
@@ -86,8 +86,8 @@ class ClusterSpec(Spec):
     """A source or a sink by its name, and where it lies on the other cluster (`to`: keys of the component, in place of
     the present ones). Of a source `topics` says which have another name there, and `positions` how to translate."""
 
-    source: str | None = Field(default=None, max_length=100)
-    sink: str | None = Field(default=None, max_length=100)
+    source: str | None = Field(default=None, min_length=1, max_length=100)
+    sink: str | None = Field(default=None, min_length=1, max_length=100)
     to: dict[str, Any]
     topics: dict[Topic, Topic] = {}
     positions: Translate | None = None

@@ -11,9 +11,12 @@ from uuid import UUID
 
 from pydantic import Field
 
+from controlplane.shared import clock
 from pipelines.domain.findings import Finding
+from pipelines.domain.migrating import policy, progress
 from pipelines.domain.migrating.choices import MigrationChoice, options
 from pipelines.domain.migrating.plan import MigrationPlan
+from pipelines.domain.migrating.policy import ApprovalRule
 from pipelines.domain.migrating.progress import MigrationStepState
 from pipelines.domain.migrating.specs import shown
 from pipelines.domain.migrating.steps import StepName
@@ -25,7 +28,8 @@ from pipelines.selectors.views import View
 
 
 class MigrationStepView(View):
-    """One step: what it does, and what came of it. `seconds`: how long it may take."""
+    """One step: what it does, and what came of it. `seconds`: how long it may take. `held_until`: it waits at its gate
+    for a person, and is taken back then."""
 
     name: StepName
     stage: MigrationStage
@@ -37,15 +41,17 @@ class MigrationStepView(View):
     tried: int
     intent_at: datetime | None
     done_at: datetime | None
+    held_until: datetime | None
     message: str
     evidence: Any
 
 
 class ApprovalView(View):
-    """Somebody's word; `counts`: it is for the present plan."""
+    """Somebody's word; `counts`: it is for the present plan, of somebody who may approve it, and has not expired."""
 
     by: str
     at: datetime
+    expires_at: datetime
     hash: str
     counts: bool
 
@@ -200,7 +206,7 @@ def _fields(row: Migration) -> dict[str, Any]:
 def detail_view(row: Migration) -> MigrationDetailView:
     """One migration with all that is known of it."""
     plan = selecting.plan_of(row)
-    begun = bool(row.steps)
+    begun, rule = bool(row.steps), selecting.approval_rule(row.pipeline)
     return MigrationDetailView(
         **_fields(row),
         spec=shown(row.spec),
@@ -209,11 +215,8 @@ def detail_view(row: Migration) -> MigrationDetailView:
         stale=not begun and plan is not None and plan.basis != selecting.basis(row.pipeline),
         steps=[MigrationStepView(**_step(each)) for each in row.steps],
         choices=options(selecting.standing(row)),
-        approvals=[
-            ApprovalView(by=each.by, at=each.at, hash=each.hash, counts=each.hash == row.plan_hash)
-            for each in row.approvals.all()
-        ],
-        approvers_needed=selecting.approval_rule(row.pipeline).approvers,
+        approvals=_approvals(row, rule),
+        approvers_needed=rule.approvers,
         passed=[PassedGateView(**each) for each in row.passed],
         findings=[_finding(each) for each in row.findings],
         snapshot=row.snapshot,
@@ -225,6 +228,19 @@ def detail_view(row: Migration) -> MigrationDetailView:
     )
 
 
+def _approvals(row: Migration, rule: ApprovalRule) -> list[ApprovalView]:
+    given = [policy.Approval(each.by, each.hash, each.at) for each in row.approvals.all()]
+    now = row.begun_at or clock.now()
+    counting = policy.valid(rule, given, author=row.created_by, named=row.plan_hash, now=now)
+    return [
+        ApprovalView(
+            by=each.by, at=each.at, expires_at=each.at + rule.expiry, hash=each.hash,
+            counts=each.hash == row.plan_hash and each.by in counting,
+        )
+        for each in given
+    ]  # fmt: skip
+
+
 def _drain_dump(row: Migration) -> DrainDumpView | None:
     run, dump = row.old_run, selecting.drain_dump(row)
     if run is None or dump is None:
@@ -233,7 +249,7 @@ def _drain_dump(row: Migration) -> DrainDumpView | None:
 
 
 def _step(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in MigrationStepView.model_fields}
+    return {**{name: row.get(name) for name in MigrationStepView.model_fields}, "held_until": progress.held_until(row)}
 
 
 def _finding(found: dict[str, Any]) -> Finding:

@@ -300,7 +300,8 @@ def abort(*, migration: Migration, reason: str, actor: Actor) -> Migration:
     now = standing(current)
     closing = now.stage is MigrationStage.NEEDS_ATTENTION
     _require(current, now, MigrationAction.CLOSE if closing else MigrationAction.ABORT)
-    words = f"{actor.name} gave it up: {reason}" if reason else f"{actor.name} gave it up."
+    deed = "closed it and left the pipeline as it is" if closing else "gave it up"
+    words = f"{actor.name} {deed}: {reason}" if reason else f"{actor.name} {deed}."
     if closing:
         migration_steps.close(current, words, actor)
         _let_standby_go(current, words)
@@ -386,7 +387,7 @@ def _not_approved() -> Conflict:
 
 def _blocked(migration: Migration, found: list[Finding]) -> Conflict:
     return Conflict(
-        f"{len(found)} findings block the migration of {migration.pipeline.name}.",
+        f"{migration.pipeline.name} cannot be migrated now. {_blocked_by(len(found))}",
         code="migration_blocked",
         hint="Each finding says what to do; then plan again.",
         findings=list(found),

@@ -1509,7 +1509,7 @@ export interface components {
         };
         /**
          * Approval
-         * @description Somebody's word; `counts`: it is for the present plan.
+         * @description Somebody's word; `counts`: it is for the present plan, of somebody who may approve it, and has not expired.
          */
         Approval: {
             /** By */
@@ -1519,6 +1519,11 @@ export interface components {
              * Format: date-time
              */
             at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
             /** Hash */
             hash: string;
             /** Counts */
@@ -3303,7 +3308,8 @@ export interface components {
         MigrationStage: "DRAFT" | "PLANNED" | "APPROVED" | "PREFLIGHT" | "PAUSING" | "PAUSE_PROVEN" | "SNAPSHOT" | "APPLYING" | "READY_TO_CUT_OVER" | "RESUMING" | "VERIFYING" | "COMMITTED" | "ROLLING_BACK" | "ROLLED_BACK" | "NEEDS_ATTENTION" | "ABORTED";
         /**
          * MigrationStep
-         * @description One step: what it does, and what came of it. `seconds`: how long it may take.
+         * @description One step: what it does, and what came of it. `seconds`: how long it may take. `held_until`: it waits at its gate
+         *     for a person, and is taken back then.
          */
         MigrationStep: {
             name: components["schemas"]["StepName"];
@@ -3323,6 +3329,8 @@ export interface components {
             intent_at: string | null;
             /** Done At */
             done_at: string | null;
+            /** Held Until */
+            held_until: string | null;
             /** Message */
             message: string;
             /** Evidence */

@@ -111,10 +111,14 @@ def _fatal(rules: ObservationRules, now: Sample, repeats: int, skips: int) -> li
         ),
         Check(
             name="alive", holds=not now.ended and now.restarts <= rules.crashes, fatal=True, before="",
-            after=now.ended or f"{now.restarts} restarts",
-            words=f"The new run lives; at most {rules.crashes} restarts.",
+            after=now.ended or _counted(now.restarts, "restart"),
+            words=f"The new run lives; at most {_counted(rules.crashes, 'restart')}.",
         ),
     ]  # fmt: skip
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _settled(rules: ObservationRules, before: Sample, now: Sample, backlog: int | None, usual: int) -> list[Check]:
@@ -134,7 +138,7 @@ def _settled(rules: ObservationRules, before: Sample, now: Sample, backlog: int 
         Check(
             name="dead_letters", holds=now.dead_letters <= before.dead_letters + rules.dead_letters,
             before=before.dead_letters, after=now.dead_letters,
-            words=f"At most {rules.dead_letters} dead letters more than in the same time before.",
+            words=f"At most {_counted(rules.dead_letters, 'dead letter')} more than in the same time before.",
         ),
         Check(
             name="held", holds=not now.held or bool(before.held), before=before.held, after=now.held,

@@ -72,7 +72,8 @@ def valid(
 def refusal(rule: ApprovalRule, *, author: str, approver: str) -> str:
     """Why somebody may not approve; empty where they may."""
     if rule.approvers and approver == author:
-        return f"{author} asked for this migration; {rule.approvers} other people have to approve it."
+        others = "somebody else has" if rule.approvers == 1 else f"{rule.approvers} other people have"
+        return f"{author} asked for this migration; {others} to approve it."
     return ""
 
 

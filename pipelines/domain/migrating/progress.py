@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -78,6 +78,11 @@ def held(log: Sequence[Row], index: int, now: Instant, seconds: float) -> list[R
 def is_held(row: Row) -> bool:
     """Whether it is known since when a step waits at its gate."""
     return row["state"] == MigrationStepState.PENDING and row.get("held_at") is not None
+
+
+def held_until(row: Row) -> datetime | None:
+    """When a step that waits at its gate for a person waits no longer."""
+    return datetime.fromisoformat(row["held_at"]) + timedelta(seconds=row["held_for"]) if is_held(row) else None
 
 
 def ended(

@@ -100,7 +100,8 @@ class Jvm:
     """A running JVM, in a process group of its own: a SIGTERM for the driver must not abort the batch in hand."""
 
     def __init__(self, argv: list[str], tmp: Path, *, local: bool = True) -> None:
-        """`local`: Spark talks to nobody outside this host."""
+        """`local`: Spark talks to nobody outside this host. What the JVM unpacks lies in `tmp`, too, which whoever ends
+        it removes: a JVM that is killed does not."""
         tmp.mkdir(parents=True, exist_ok=True)
         self._handshake = Path(tempfile.mkdtemp(prefix="gateway-", dir=tmp)) / "connection"
         environment = {
@@ -110,6 +111,8 @@ class Jvm:
             "SPARK_LOCAL_DIRS": str(tmp),
             **({"SPARK_LOCAL_IP": "127.0.0.1"} if local else {}),
         }
+        java, *rest = argv
+        argv = [java, f"-Djava.io.tmpdir={tmp}", *rest]
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, env=environment, process_group=0)
 
     def gateway(self) -> tuple[int, str]:

@@ -328,9 +328,10 @@ def lifecycle_of(migration: Migration) -> Lifecycle:
     return Lifecycle.model_validate(definition.get("lifecycle", {}))
 
 
-def trigger_interval(migration: Migration) -> float:
-    """Seconds between two batches of the new side."""
-    return _definition(migration.new_revision or migration.old_revision).delivery.trigger_interval_ms / 1000
+def batch_interval(migration: Migration) -> float:
+    """Seconds between two batches of the new side, in which its positions stand still."""
+    delivery = _definition(migration.new_revision or migration.old_revision).delivery
+    return delivery.batch_duration if delivery.mode == "real_time" else delivery.trigger_interval_ms / 1000
 
 
 def positions(pipeline_id: UUID) -> list[dict[str, Any]]:

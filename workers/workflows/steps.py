@@ -353,7 +353,7 @@ def _observe(scene: Scene) -> Outcome:
     now = selecting.seen_now(scene.pipeline, run)
     observed = judge(
         rules, before, now, seconds=_since(scene), backlog=_backlog(migration),
-        interval=selecting.trigger_interval(migration),
+        interval=selecting.batch_interval(migration),
     )  # fmt: skip
     seen = observed.model_dump(mode="json")
     words = "; ".join(check.words for check in observed.breaches)

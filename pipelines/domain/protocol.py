@@ -270,6 +270,10 @@ class Control(Document):
     generation: int = Field(default=0, ge=0)
 
 
+DRAIN = "drain"
+"""What the dump of a run is filed under whose pause a migration gave up."""
+
+
 class DumpOrder(Document):
     """Asks the keeper for a dump of all stacks, whatever the run is doing. `rung`: what the dump is filed under."""
 

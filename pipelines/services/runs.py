@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from pipelines.domain.crashes import Crash
-from pipelines.domain.protocol import Dump, Identity, run_dir
+from pipelines.domain.protocol import DRAIN, Dump, Identity, run_dir
 from pipelines.domain.states import (
     DesiredState,
     OperationKind,
@@ -27,7 +27,7 @@ from pipelines.services.fencing import fenced
 from pipelines.services.transitions import set_phase
 
 MOST_DUMPS = 20
-"""So many of a run are kept, the last ones, as the keeper does."""
+"""So many of a run are kept, the last ones, as the keeper does; and those that a migration has asked for."""
 STARTS = (OperationKind.START, OperationKind.RESTART)
 NO_RESTART: dict[str, Any] = {"restart_boot_id": "", "restart_boottime": None, "restart_at": None}
 _LATE_HINTS = {
@@ -165,7 +165,7 @@ def record_dumps(*, pipeline: Pipeline, run: Run, dumps: Sequence[Dump]) -> bool
     """Dumps of the run's stacks that were taken since the last one recorded, each with one event; False where somebody
     else has recorded them."""
     same = Run.objects.filter(pk=run.pk, dumped_at=run.dumped_at)
-    kept = [*run.dumps, *(dump.model_dump(mode="json") for dump in dumps)][-MOST_DUMPS:]
+    kept = _kept([*run.dumps, *(dump.model_dump(mode="json") for dump in dumps)])
     if not same.update(dumps=kept, dumped_at=dumps[-1].at):
         return False
     for dump in dumps:
@@ -175,6 +175,12 @@ def record_dumps(*, pipeline: Pipeline, run: Run, dumps: Sequence[Dump]) -> bool
         )
     run.dumps, run.dumped_at = kept, dumps[-1].at
     return True
+
+
+def _kept(dumps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The newest, and whatever the evidence of a migration quotes."""
+    recent = len(dumps) - MOST_DUMPS
+    return [dump for index, dump in enumerate(dumps) if index >= recent or dump["rung"] == DRAIN]
 
 
 def _told(run: Run, dump: Dump) -> str:

@@ -16,6 +16,7 @@ from pipelines.domain.protocol import Dump, DumpOrder, Dumps
 from pipelines.domain.roles import Role
 from pipelines.domain.states import OperationKind, OperationState, Phase, RunState
 from pipelines.models import AuditRow, Event, Pipeline, Run
+from pipelines.services import runs
 from tests.db.test_supervisor import Stage
 from tests.factories import PipelineFactory, RunFactory, UserFactory
 
@@ -151,6 +152,16 @@ class TestDumps:
         assert [each["asked"] for each in Run.objects.get().dumps] == ["m1"]
         (event,) = Event.objects.filter(kind="run.dumped")
         assert event.message == "The stacks of run 1 were dumped (drain); at work: sinks.lake."
+
+    def test_the_dump_that_a_migration_quotes_outlives_many_others(self, stage: Stage, pipeline: Pipeline) -> None:
+        stage.ask(pipeline, OperationKind.START)
+        stage.pass_time(6)
+        run = Run.objects.get()
+        for number in range(runs.MOST_DUMPS + 5):
+            dump = Dump(rung="live" if number else "drain", asked=str(number), at=float(number + 1))
+            runs.record_dumps(pipeline=pipeline, run=run, dumps=[dump])
+        kept = [each["asked"] for each in Run.objects.get().dumps]
+        assert (len(kept), kept[:2]) == (runs.MOST_DUMPS + 1, ["0", "5"])
 
     def test_every_interrupt_is_one_event_and_stays_with_the_run(self, stage: Stage, pipeline: Pipeline) -> None:
         stage.ask(pipeline, OperationKind.START)

@@ -365,7 +365,11 @@ def test_a_new_agent_that_dies_while_a_person_is_waited_for_costs_the_old_one_no
     assert (present(world).stage, world.agents.living) == (MigrationStage.ABORTED, [old]), world.story()
 
 
-def test_what_could_not_be_drained_is_asked_once_what_it_is_doing(world: World) -> None:
+def test_what_could_not_be_drained_is_asked_once_what_it_is_doing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders: list[tuple[Path, protocol.DumpOrder]] = []
+    monkeypatch.setattr(world.host, "ask_for_dump", lambda *order: orders.append(order))
     old = world.agent
     begin(world)
     _moves(world, MigrationStage.PAUSING)
@@ -375,8 +379,7 @@ def test_what_could_not_be_drained_is_asked_once_what_it_is_doing(world: World) 
     world.run_until(lambda: over(world), within=60)
     made = present(world)
     assert made.old_run is not None
-    order = world.host.directories[Path(made.old_run.run_dir)].documents[protocol.DUMP_ORDER]
-    assert order == protocol.DumpOrder(id=made.pk.hex, rung="drain")
+    assert orders == [(Path(made.old_run.run_dir), protocol.DumpOrder(id=made.pk.hex, rung="drain"))]
 
 
 def test_a_disk_that_takes_no_order_for_a_dump_keeps_nobody_from_going_back(

@@ -11,7 +11,7 @@ from pathlib import Path
 from pipelines.domain.protocol import DUMP_ORDER, Dump, DumpOrder, Dumps
 from tests.unit.test_keeper import SLEEPER, Kept, alive, kept, wait_for
 from workers.keeper.jvm_dump import JvmDump
-from workers.keeper.ladder import Due, Order
+from workers.keeper.ladder import Due, DumpFile, Order
 
 __all__ = ["kept"]
 
@@ -112,6 +112,16 @@ def test_stacks_are_dumped_whenever_somebody_asks(kept: Kept) -> None:
         wait_for(partial(taken, kept, str(number)))
     assert [(dump.rung, dump.asked) for dump in dumps(kept)] == [("live", "1"), ("stalled", "2"), ("live", "3")]
     assert all(dump.stuck == ["sinks.lake"] and len(dump.files) == 1 for dump in dumps(kept))
+
+
+def test_an_order_that_is_written_again_is_carried_out_once(tmp_path: Path) -> None:
+    file, order = DumpFile(tmp_path / DUMP_ORDER), DumpOrder(id="one", rung="drain")
+    assert file.poll() is None
+    for expected in (("one", "drain"), None):
+        order.store(tmp_path / DUMP_ORDER)
+        assert file.poll() == expected
+    DumpOrder(id="two").store(tmp_path / DUMP_ORDER)
+    assert file.poll() == ("two", "live")
 
 
 def test_dumps_of_a_stop_that_never_ends_do_not_fill_the_disk(kept: Kept) -> None:

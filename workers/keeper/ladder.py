@@ -126,12 +126,17 @@ class DumpFile:
 
     def __init__(self, path: Path) -> None:
         self._file = Watched(path)
+        self._last = ""
 
     def poll(self) -> tuple[str, str] | None:
-        """A new order's id and the rung that its dump is filed under."""
+        """A new order's id and the rung that its dump is filed under. The same order written again is none."""
         if not self._file.changed() or (document := self._file.read()) is None:
             return None
-        return str(document.get("id", ""))[:64], _word(document.get("rung"))
+        order = str(document.get("id", ""))[:64]
+        if order == self._last:
+            return None
+        self._last = order
+        return order, _word(document.get("rung"))
 
 
 def _word(rung: object) -> str:

@@ -21,7 +21,8 @@ from controlplane.shared.errors import HeadgateError
 from pipelines.domain.migrating import progress
 from pipelines.domain.migrating.progress import Instant, MigrationStepState
 from pipelines.domain.migrating.steps import GATE_SECONDS, StepName
-from pipelines.domain.protocol import DumpOrder
+from pipelines.domain.protocol import DRAIN, DumpOrder
+from pipelines.domain.states import RunState
 from pipelines.models import Migration
 from pipelines.selectors import migrations as selecting
 from pipelines.selectors.hosts import is_removed
@@ -137,17 +138,17 @@ class Runner:
         crash_points.reach("worker.step_recorded")
 
     def _dump(self, migration: Migration) -> None:
-        """What could not be drained is asked by its own host what it is doing, whoever carries the migration out; asked
-        twice, it answers once. A disk that takes no order keeps nobody from going back."""
-        if migration.pk in self._dumped or not _failed_to_pause(migration):
+        """An old run that could not be drained is asked by its own host what it is doing, whoever carries the migration
+        out; asked twice, it answers once. A disk that takes no order keeps nobody from going back."""
+        run = migration.old_run
+        if run is None or run.host_id != self._host or run.state == RunState.ENDED or migration.pk in self._dumped:
             return
-        self._dumped.add(migration.pk)
-        run = selecting.active_run(migration.pipeline_id)
-        if run is None or run.host_id != self._host:
+        if not _failed_to_pause(migration) or selecting.drain_dump(migration) is not None:
             return
         require_time()
+        self._dumped.add(migration.pk)
         try:
-            self._rundirs.ask_for_dump(Path(run.run_dir), DumpOrder(id=migration.pk.hex, rung="drain"))
+            self._rundirs.ask_for_dump(Path(run.run_dir), DumpOrder(id=migration.pk.hex, rung=DRAIN))
         except OSError as error:
             log.warning("no_dump", run=run.number, cause=str(error))
 
@@ -165,7 +166,9 @@ def _is_urgent(migration: Migration) -> bool:
     index = progress.current(migration.steps)
     if index is None or selecting.waits(migration) is not None:
         return False
-    step = migration.steps[index]["name"]
+    step, last = migration.steps[index]["name"], index == len(migration.steps) - 1
+    if step == StepName.DISCARD_STANDBY:  # last where the old agent goes on
+        return not last
     return step not in _PATIENT and not (step == StepName.PROMOTE and selecting.is_promoted(migration))
 
 

@@ -27,6 +27,9 @@ File = Annotated[
 Host = Annotated[str | None, typer.Option("--host", help="Move it to this host.")]
 Software = Annotated[bool, typer.Option("--software", help="Run it with the software that is installed now.")]
 To = Annotated[str | None, typer.Option("--to", help="Go on elsewhere; the forms of `headgate positions plan`.")]
+Source = Annotated[
+    str | None, typer.Option("--source", help="With --to: only the positions of this source; the others stay.")
+]
 Cluster = Annotated[
     str | None,
     typer.Option("--cluster", help="Move a source or a sink to another Kafka cluster, as this file says."),
@@ -59,6 +62,7 @@ def plan(
     host: Host = None,
     software: Software = False,
     to: To = None,
+    source: Source = None,
     cluster: Cluster = None,
     observe: Window = None,
     ask: Ask = False,
@@ -67,7 +71,9 @@ def plan(
 ) -> None:
     """Write a migration down and plan it; nothing is touched. Everything that stands in its way is shown at once."""
     client = begin(ctx, as_json=as_json)
-    kind, spec = _asked(file=file, revision=revision, host=host, software=software, to=to, cluster=cluster)
+    kind, spec = _asked(
+        file=file, revision=revision, host=host, software=software, to=to, source=source, cluster=cluster
+    )
     spec |= _options(observe, ask, gate)
     made = _create(client, {"pipeline": name, "kind": kind, "spec": spec, "reason": reason})
     show(made, as_json=as_json)
@@ -75,7 +81,14 @@ def plan(
 
 
 def _asked(
-    *, file: str | None, revision: int | None, host: str | None, software: bool, to: str | None, cluster: str | None
+    *,
+    file: str | None,
+    revision: int | None,
+    host: str | None,
+    software: bool,
+    to: str | None,
+    source: str | None,
+    cluster: str | None,
 ) -> tuple[str, dict[str, Any]]:
     from controlplane.cli.errors import CommandError, ExitCode
     from controlplane.cli.inputs import read_text
@@ -85,12 +98,15 @@ def _asked(
     if sum(given) != 1:
         words = "Say what changes: exactly one of --file, --revision, --host, --cluster, --to and --software."
         raise CommandError(words, code="usage", exit_code=ExitCode.USAGE)
+    if source is not None and to is None:
+        words = "--source goes with --to: say where that source goes on. The file of --cluster names its source itself."
+        raise CommandError(words, code="usage", exit_code=ExitCode.USAGE)
     if file is not None:
         return "revision", {"definition": read_text(file, most=LARGEST_FILE, what="a definition")}
     if revision is not None:
         return "revision", {"revision": revision}
     if to is not None:
-        return "position", {"to": to}
+        return "position", {"to": to, **({"source": source} if source is not None else {})}
     if cluster is not None:
         return "cluster", cluster_move_of(read_text(cluster, most=LARGEST_FILE, what="a migration"), cluster)
     return ("host", {"host": host}) if host is not None else ("software", {})
@@ -152,6 +168,7 @@ def start(
     host: Host = None,
     software: Software = False,
     to: To = None,
+    source: Source = None,
     cluster: Cluster = None,
     observe: Window = None,
     ask: Ask = False,
@@ -162,7 +179,9 @@ def start(
 ) -> None:
     """Plan a migration, approve it and begin it, where nobody else has to approve."""
     client = begin(ctx, as_json=as_json)
-    kind, spec = _asked(file=file, revision=revision, host=host, software=software, to=to, cluster=cluster)
+    kind, spec = _asked(
+        file=file, revision=revision, host=host, software=software, to=to, source=source, cluster=cluster
+    )
     spec |= _options(observe, ask, gate)
     made = _create(client, {"pipeline": name, "kind": kind, "spec": spec, "reason": reason})
     _carry_through(client, made, wait=wait, timeout=timeout, as_json=as_json)

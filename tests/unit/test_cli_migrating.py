@@ -66,6 +66,17 @@ def test_a_plan_is_asked_for_with_one_kind_of_change(api: FakeApi) -> None:
     assert wrong.exit_code == ExitCode.USAGE
 
 
+@pytest.mark.parametrize("command", ["plan", "start"])
+def test_positions_are_decided_of_one_source_alone(api: FakeApi, command: str) -> None:
+    asked = ("migrate", command, "orders", "--reason", "new")
+    done = run(*asked, "--to", "latest", "--source", "shop")
+    assert done.exit_code == 0, done.output
+    assert posted(api)[0][1]["spec"] == {"to": "latest", "source": "shop"}
+    wrong = run(*asked, "--host", "beta", "--source", "shop")
+    assert wrong.exit_code == ExitCode.USAGE
+    assert "--source goes with --to" in wrong.stderr
+
+
 def test_a_move_to_another_cluster_is_a_file_and_shows_every_partition(api: FakeApi, tmp_path: Path) -> None:
     file = tmp_path / "move.yaml"
     file.write_text("source: shop\nto: {bootstrap_servers: 'new:9092'}\npositions: {by: timestamp}\n")

@@ -27,7 +27,7 @@ MEANINGS = {
     ExitCode.USAGE: "the command line is wrong",
     ExitCode.NO_ACCESS: "no access: the server cannot be reached, or it does not accept the token or its role",
     ExitCode.REFUSED: "refused: the definition or the file has findings, or the pipeline's state does not allow it",
-    ExitCode.TIMED_OUT: "timed out waiting; the operation goes on",
+    ExitCode.TIMED_OUT: "timed out waiting; what was begun goes on",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C; the operation goes on",
 }
 

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from controlplane.cli.migrating import DEFAULT_TIMEOUT_S, LOOK_S, Ask, Reason, Timeout, Wait, Window, rules
+from controlplane.cli.migrating import DEFAULT_TIMEOUT_S, Ask, Reason, Timeout, Wait, Window, rules
 from controlplane.cli.migration_output import Progress
+from controlplane.cli.migration_waiting import LOOK_S
 from controlplane.cli.session import AsJson, begin
 
 

@@ -8,11 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from controlplane.cli.migration_output import Progress, say_end, show
+from controlplane.cli import migration_waiting as waiting
+from controlplane.cli.migration_output import say_end, show
 from controlplane.cli.session import AsJson, Name, begin
 
-FINAL = {"COMMITTED", "ROLLED_BACK", "ABORTED"}
-LOOK_S = 0.5
 DEFAULT_TIMEOUT_S = 3600.0
 LARGEST_FILE = 4 << 20
 COUNT_S = 60.0
@@ -77,7 +76,7 @@ def plan(
     spec |= _options(observe, ask, gate)
     made = _create(client, {"pipeline": name, "kind": kind, "spec": spec, "reason": reason})
     show(made, as_json=as_json)
-    _require_unblocked(made)
+    waiting.require_unblocked(made)
 
 
 def _asked(
@@ -143,7 +142,7 @@ def _create(client: Any, body: dict[str, Any]) -> dict[str, Any]:
 def _counted(client: Any, found: dict[str, Any]) -> dict[str, Any]:
     deadline = time.monotonic() + COUNT_S
     while _counting(found) and time.monotonic() < deadline:
-        time.sleep(LOOK_S)
+        time.sleep(waiting.LOOK_S)
         found = _planned_again(client, found["id"])
     return found
 
@@ -201,7 +200,8 @@ def run(
     that the next call can begin.
 
     0: committed. 1: rolled back, aborted, or it needs attention. 4: refused, blocked, or the file is wrong. 5: not over
-    in time, or it waits for a person at a gate.
+    in time, not approved in time, or it waits for a person at a gate. Without --wait 0: begun, or planned and waiting
+    for approvals.
     """
     from controlplane.cli.inputs import read_text
     from controlplane.cli.migration_files import migration_of
@@ -222,25 +222,32 @@ def _carry_through(client: Any, made: dict[str, Any], *, wait: bool, timeout: fl
     if made["stage"] == "DRAFT":
         with suppress(CommandError):
             client.post(f"migrations/{made['id']}/abort", {"reason": "It is blocked."})
-    _require_unblocked(made, given_up=True)
-    address, named = f"migrations/{made['id']}", {"hash": made["plan_hash"]}
+    waiting.require_unblocked(made, given_up=True)
+    named = {"hash": made["plan_hash"]}
     if made["approvers_needed"] == 0:
-        client.post(f"{address}/approve", named)
-        _, made = client.post(f"{address}/advance", named)
+        waiting.ask_for(client, made, "approve", named)
+        made = waiting.ask_for(client, made, "advance", named)
     else:
         who = "1 person has" if made["approvers_needed"] == 1 else f"{made['approvers_needed']} people have"
         begun = "it begins by itself." if wait else f"begin it: headgate migrate advance {made['id']}"
         output.note(f"{who} to approve it: headgate migrate approve {made['id']}. Then {begun}")
     if wait:
-        made = _follow(client, made["id"], timeout=timeout, quiet=as_json, begin=named)
+        made = waiting.follow(client, made, timeout=timeout, quiet=as_json, begin=named)
     if as_json:
         show(made, as_json=True)
     elif wait:
         say_end(made)
     else:
-        output.say(f"{made['id']}: {made['stage']}. Watch it: headgate migrate watch {made['id']}")
+        output.say(_left_at(made))
     if wait:
-        require_committed(made)
+        waiting.require_committed(made)
+
+
+def _left_at(made: dict[str, Any]) -> str:
+    if waiting.is_begun(made):
+        return f"{made['id']}: {made['stage']}. It was begun. Watch it: headgate migrate watch {made['id']}"
+    words = "It was not begun: it waits for approvals, and stays open until somebody begins it or gives it up"
+    return f"{made['id']}: {made['stage']}. {words}: headgate migrate abort {made['id']}"
 
 
 @app.command()
@@ -249,7 +256,7 @@ def replan(ctx: typer.Context, migration: Id, as_json: AsJson = False) -> None:
     client = begin(ctx, as_json=as_json)
     made = _counted(client, _planned_again(client, _found(client, migration)["id"]))
     show(made, as_json=as_json)
-    _require_unblocked(made)
+    waiting.require_unblocked(made)
 
 
 @app.command()
@@ -305,7 +312,7 @@ def revert(
     _, made = client.post(f"migrations/{found['id']}/revert", {"reason": reason})
     made = _counted(client, made)
     show(made, as_json=as_json)
-    _require_unblocked(made)
+    waiting.require_unblocked(made)
 
 
 def _ask_for(
@@ -378,10 +385,10 @@ def watch(
     client = begin(ctx, as_json=as_json)
     found = _found(client, migration)
     if wait:
-        found = _follow(client, found["id"], timeout=timeout, quiet=as_json)
+        found = waiting.follow(client, found, timeout=timeout, quiet=as_json)
     show(found, as_json=as_json)
     if wait:
-        require_committed(found)
+        waiting.require_committed(found)
 
 
 @app.command("report")
@@ -430,72 +437,3 @@ def verify(
         output.write_json({"verified": True, "sha256": found.sha256})
     else:
         output.say(f"Verified: {found.sha256}", style="green")
-
-
-def _follow(
-    client: Any, migration_id: str, *, timeout: float, quiet: bool, begin: dict[str, Any] | None = None
-) -> dict[str, Any]:
-    """Look until it has ended, waits for a person, or needs attention. CommandError after `timeout` seconds. `begin`:
-    the plan that is begun as soon as others have approved it."""
-    from controlplane.cli.errors import CommandError, ExitCode
-
-    deadline, progress = time.monotonic() + timeout, Progress(quiet=quiet)
-    while True:
-        try:
-            found: dict[str, Any] = client.get(f"migrations/{migration_id}")
-        except CommandError as error:
-            if not error.may_pass:
-                raise
-            found = {"stage": "", "message": error.title, "waits_for": None, "id": migration_id}
-        progress.tell(f"{found['stage']}: {found['message']}" if found["stage"] else found["message"])
-        if found["stage"] in FINAL | {"NEEDS_ATTENTION"} or found["waits_for"]:
-            return found
-        if begin is not None and found["stage"] == "APPROVED":
-            client.post(f"migrations/{migration_id}/advance", begin)
-            begin = None
-        if time.monotonic() > deadline:
-            raise CommandError(
-                title=f"The migration has not ended after {timeout:g} s",
-                detail=f"It goes on without you: headgate migrate watch {migration_id}",
-                code="timed_out", exit_code=ExitCode.TIMED_OUT,
-            )  # fmt: skip
-        time.sleep(LOOK_S)
-
-
-def require_committed(found: dict[str, Any]) -> None:
-    """CommandError unless it was committed."""
-    from controlplane.cli.errors import CommandError, ExitCode
-
-    if found["stage"] == "COMMITTED":
-        return
-    waits = found.get("waits_for")
-    raise CommandError(
-        title=f"The migration of {found['pipeline']} is {found['stage']}",
-        detail=f"It waits for a person before {waits}." if waits else found["message"],
-        hint=_what_next(found),
-        code="migration_waits" if waits else f"migration_{found['stage'].lower()}",
-        exit_code=ExitCode.TIMED_OUT if waits else ExitCode.FAILED,
-        findings=found.get("findings") or [],
-    )
-
-
-def _what_next(found: dict[str, Any]) -> str:
-    if found.get("waits_for"):
-        return f"headgate migrate advance {found['id']}"
-    shows = "watch" if found["stage"] == "NEEDS_ATTENTION" else "report"
-    return f"headgate migrate {shows} {found['id']}"
-
-
-def _require_unblocked(made: dict[str, Any], *, given_up: bool = False) -> None:
-    from controlplane.cli.errors import CommandError, ExitCode
-
-    if made["stage"] != "DRAFT":
-        return
-    again = f"headgate migrate replan {made['id']}"
-    hint = f"When the findings are gone: {again}. Or give it up: headgate migrate abort {made['id']}."
-    raise CommandError(
-        title="The migration is blocked",
-        detail="Nothing was touched.",
-        hint="It was given up; run it again when the findings are gone." if given_up else hint,
-        code="migration_blocked", exit_code=ExitCode.REFUSED, findings=(made["plan"] or {}).get("blockers", []),
-    )  # fmt: skip

@@ -15,7 +15,7 @@ from controlplane.cli.app import app
 from controlplane.cli.errors import ExitCode
 from controlplane.cli.migration_output import Progress
 from pipelines.domain.migrating import evidence
-from tests.fakes.api import AT, TOKEN, FakeApi, page, serving
+from tests.fakes.api import AT, TOKEN, FakeApi, page, problem, serving
 
 ID = "0b6c2f4e-0000-4000-8000-00000000000a"
 ONE = f"migrations/{ID}"
@@ -162,6 +162,67 @@ def test_where_others_have_to_approve_nothing_is_begun(api: FakeApi) -> None:
     assert done.exit_code == 0
     assert [path for path, _ in posted(api)] == ["migrations"]
     assert "2 people" in done.output
+    assert f"{ID}: PLANNED. It was not begun: it waits for approvals" in done.stdout
+
+
+def test_where_nobody_has_to_approve_it_says_that_it_was_begun(api: FakeApi) -> None:
+    done = run("migrate", "start", "orders", "--software", "--reason", "new")
+    assert f"{ID}: PREFLIGHT. It was begun." in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("stage", "words"),
+    [
+        ("DRAFT", ("blocked", "replan", "abort")),
+        ("PLANNED", ("not approved yet", "approve", "advance", "abort")),
+        ("APPROVED", ("was not begun", "advance", "abort")),
+    ],
+)
+def test_what_nobody_has_begun_does_not_go_on_by_itself(api: FakeApi, stage: str, words: tuple[str, ...]) -> None:
+    api.answers["GET", ONE] = 200, migration(stage, approvers_needed=2)
+    done = run("migrate", "watch", ID, "--wait", "--timeout", "0.1")
+    assert done.exit_code == ExitCode.TIMED_OUT
+    assert "goes on without you" not in done.output
+    assert [word for word in words if word not in done.stderr] == [], done.stderr
+
+
+def test_what_was_begun_goes_on_after_the_time_to_wait(api: FakeApi) -> None:
+    api.answers["GET", ONE] = 200, migration("PREFLIGHT")
+    done = run("migrate", "watch", ID, "--wait", "--timeout", "0.1")
+    assert done.exit_code == ExitCode.TIMED_OUT
+    assert "It goes on without you" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "way_on"), [("out_of_order", "Begin it: headgate migrate advance"), ("plan_stale", "Plan it again")]
+)
+def test_what_cannot_be_begun_after_its_approval_can_be_begun_later_or_given_up(
+    api: FakeApi, code: str, way_on: str
+) -> None:
+    api.answers["POST", "migrations"] = 201, migration("PLANNED", approvers_needed=1)
+    api.answers["GET", ONE] = 200, migration("APPROVED", approvers_needed=1)
+    api.answers["POST", f"{ONE}/advance"] = problem(409, code)
+    done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait")
+    assert done.exit_code == ExitCode.REFUSED
+    assert f"{code}!" in done.stderr
+    assert way_on in done.stderr
+    assert f"Or give it up: headgate migrate abort {ID}." in done.stderr
+
+
+def test_what_somebody_else_has_begun_is_followed(api: FakeApi) -> None:
+    api.answers["POST", f"{ONE}/advance"] = problem(409, "out_of_order")
+    done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait")
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(("gate", "words"), [("APPLYING", "it is taken back"), ("COMMITTED", "works meanwhile")])
+def test_at_a_gate_it_says_what_becomes_of_it(api: FakeApi, gate: str, words: str) -> None:
+    api.answers["GET", ONE] = 200, migration("SNAPSHOT", waits_for=gate)
+    done = run("migrate", "watch", ID, "--wait")
+    assert done.exit_code == ExitCode.TIMED_OUT
+    assert f"It waits for a person before {gate}" in done.stderr
+    assert words in done.stderr
+    assert f"headgate migrate advance {ID}" in done.stderr
 
 
 def test_an_open_migration_is_found_by_its_pipeline(api: FakeApi) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -15,9 +16,14 @@ from controlplane.cli.session import AsJson, Name, begin
 DEFAULT_TIMEOUT_S = 3600.0
 LARGEST_FILE = 4 << 20
 COUNT_S = 60.0
+_OPEN_ELSE_ANY = ("open", None)
 
 Id = Annotated[
     str, typer.Argument(help="The migration's id, or the name of a pipeline with an open one.", metavar="ID")
+]
+AnyId = Annotated[
+    str,
+    typer.Argument(help="The migration's id, or a pipeline's name: its open one, else its latest.", metavar="ID"),
 ]
 Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept in the audit and the report.")]
 File = Annotated[
@@ -45,8 +51,8 @@ Timeout = Annotated[float, typer.Option("--timeout", min=0.1, max=604_800, help=
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Change a running pipeline in stages: pause, prove, change, verify, go back. ID is a migration, or the name "
-    "of a pipeline with an open one; docs/migrations.md explains the stages.",
+    help="Change a running pipeline in stages: pause, prove, change, verify, go back. ID is a migration's "
+    "id, or its pipeline's name; docs/migrations.md explains the stages.",
 )
 files = typer.Typer(no_args_is_help=True, help="Reports of migrations that lie in files.")
 
@@ -308,7 +314,7 @@ def revert(
 ) -> None:
     """Plan the way back from a committed migration, as a migration of its own; nothing is touched."""
     client = begin(ctx, as_json=as_json)
-    found = _found(client, migration, state="COMMITTED")
+    found = _found(client, migration, states=("COMMITTED",))
     _, made = client.post(f"migrations/{found['id']}/revert", {"reason": reason})
     made = _counted(client, made)
     show(made, as_json=as_json)
@@ -326,29 +332,31 @@ def _ask_for(
     show(made, as_json=as_json)
 
 
-def _found(client: Any, migration: str, state: str = "open") -> dict[str, Any]:
-    """By its id, or the last one of a pipeline that is in a state. CommandError where there is none."""
+def _found(client: Any, migration: str, *, states: Sequence[str | None] = ("open",)) -> dict[str, Any]:
+    """By its id, or the last one of a pipeline in the first of these states that any is in; None is every state.
+    CommandError where there is none."""
     from uuid import UUID
 
     try:
         wanted = str(UUID(migration))
     except ValueError:
-        wanted = _last_of(client, migration, state)
+        wanted = _last_of(client, migration, states)
     found: dict[str, Any] = client.get(f"migrations/{wanted}")
     return found
 
 
-def _last_of(client: Any, pipeline: str, state: str) -> str:
+def _last_of(client: Any, pipeline: str, states: Sequence[str | None]) -> str:
     from controlplane.cli.errors import CommandError
 
-    rows = client.get("migrations", pipeline=pipeline, state=state)["results"]
-    if not rows:
-        raise CommandError(
-            f"{pipeline} has no {state.lower()} migration",
-            hint="headgate migrate list shows them all.",
-            code="no_migration",
-        )
-    return str(rows[0]["id"])
+    for state in states:
+        if rows := client.get("migrations", pipeline=pipeline, state=state)["results"]:
+            return str(rows[0]["id"])
+    sought = f"{states[-1].lower()} migration" if states[-1] else "migration"
+    raise CommandError(
+        f"{pipeline} has no {sought}",
+        hint="headgate migrate list shows them all.",
+        code="no_migration",
+    )
 
 
 @app.command("list")
@@ -376,14 +384,14 @@ def list_migrations(
 @app.command()
 def watch(
     ctx: typer.Context,
-    migration: Id,
+    migration: AnyId,
     wait: Wait = False,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     as_json: AsJson = False,
 ) -> None:
     """Show a migration: its steps, and what can be done next at what price. With --wait until it has ended."""
     client = begin(ctx, as_json=as_json)
-    found = _found(client, migration)
+    found = _found(client, migration, states=_OPEN_ELSE_ANY)
     if wait:
         found = waiting.follow(client, found, timeout=timeout, quiet=as_json)
     show(found, as_json=as_json)
@@ -394,7 +402,7 @@ def watch(
 @app.command("report")
 def write_report(
     ctx: typer.Context,
-    migration: Id,
+    migration: AnyId,
     html: Annotated[
         bool, typer.Option("--html", help="A page that prints well, instead of the JSON document.")
     ] = False,
@@ -408,7 +416,7 @@ def write_report(
     from pipelines.domain.migrating import evidence, report
 
     client = begin(ctx, as_json=as_json)
-    found = client.get(f"migrations/{_found(client, migration)['id']}/evidence")
+    found = client.get(f"migrations/{_found(client, migration, states=_OPEN_ELSE_ANY)['id']}/evidence")
     output.write_text(report.html(found) if html else evidence.text(found))
 
 

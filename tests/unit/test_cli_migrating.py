@@ -15,7 +15,7 @@ from controlplane.cli.app import app
 from controlplane.cli.errors import ExitCode
 from controlplane.cli.migration_output import Progress
 from pipelines.domain.migrating import evidence
-from tests.fakes.api import AT, TOKEN, FakeApi, page, problem, serving
+from tests.fakes.api import AT, TOKEN, FakeApi, problem, serving
 
 ID = "0b6c2f4e-0000-4000-8000-00000000000a"
 ONE = f"migrations/{ID}"
@@ -44,8 +44,8 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApi]:
             ("POST", f"{ONE}/advance"): (202, migration("PREFLIGHT")),
             ("POST", f"{ONE}/rollback"): (202, migration("ROLLING_BACK")),
             ("GET", ONE): (200, migration("COMMITTED")),
-            ("GET", "migrations"): (200, page([migration("PLANNED")])),
         }
+        fake.migrations = [migration("PLANNED")]
         yield fake
 
 
@@ -231,6 +231,33 @@ def test_an_open_migration_is_found_by_its_pipeline(api: FakeApi) -> None:
     assert posted(api) == [(f"{ONE}/rollback", {"reason": "no"})]
 
 
+@pytest.mark.parametrize("command", ["watch", "report"])
+def test_what_is_over_is_found_by_its_pipeline_to_look_at(api: FakeApi, command: str) -> None:
+    api.migrations = [migration("COMMITTED")]
+    api.answers["GET", f"{ONE}/evidence"] = 200, evidence.sealed({"pipeline": "orders"})
+    done = run("migrate", command, "orders")
+    assert done.exit_code == 0, done.output
+    assert [request["query"] for request in api.asked("GET")][:2] == [
+        {"pipeline": "orders", "state": "open"}, {"pipeline": "orders"},
+    ]  # fmt: skip
+
+
+def test_the_open_migration_of_a_pipeline_comes_before_a_later_one(api: FakeApi) -> None:
+    other = ID.replace("a", "b")
+    api.migrations = [{**migration("COMMITTED"), "id": other}, migration("VERIFYING")]
+    done = run("migrate", "watch", "orders")
+    assert done.exit_code == 0, done.output
+    assert [request["path"] for request in api.asked("GET")] == ["migrations", ONE]
+
+
+@pytest.mark.parametrize(("command", "words"), [("watch", "no migration"), ("rollback", "no open migration")])
+def test_a_pipeline_without_such_a_migration_is_told(api: FakeApi, command: str, words: str) -> None:
+    api.migrations = [migration("COMMITTED")] if command == "rollback" else []
+    done = run("migrate", command, "orders")
+    assert done.exit_code == ExitCode.FAILED
+    assert f"orders has {words}" in done.stderr
+
+
 def test_evidence_is_verified_without_a_server(tmp_path: Path) -> None:
     file = tmp_path / "evidence.json"
     document = evidence.sealed({"pipeline": "orders"})
@@ -392,7 +419,7 @@ def test_waiting_for_others_says_whom_it_waits_for(api: FakeApi) -> None:
 
 
 def test_the_way_back_of_the_last_committed_migration_of_a_pipeline_is_planned(api: FakeApi) -> None:
-    api.answers["GET", "migrations"] = 200, {"results": [migration("COMMITTED")], "next": None}
+    api.migrations = [migration("COMMITTED")]
     api.answers["POST", f"{ONE}/revert"] = 201, {**migration("PLANNED"), "reverts": ID}
     done = run("migrate", "revert", "orders", "--reason", "too slow")
     assert done.exit_code == 0, done.output

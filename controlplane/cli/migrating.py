@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from controlplane.cli import migration_waiting as waiting
-from controlplane.cli.migration_output import say_end, show
+from controlplane.cli.migration_output import say_end, show, show_findings
 from controlplane.cli.session import AsJson, Name, begin
 
 DEFAULT_TIMEOUT_S = 3600.0
@@ -330,6 +330,8 @@ def _ask_for(
     body = {"hash": named or found["plan_hash"]} if hashed else {"reason": reason}
     _, made = client.post(f"migrations/{found['id']}/{action}", body)
     show(made, as_json=as_json)
+    if not as_json:
+        show_findings(made)
 
 
 def _found(client: Any, migration: str, *, states: Sequence[str | None] = ("open",)) -> dict[str, Any]:
@@ -397,6 +399,8 @@ def watch(
     show(found, as_json=as_json)
     if wait:
         waiting.require_committed(found)
+    elif not as_json:
+        show_findings(found)
 
 
 @app.command("report")

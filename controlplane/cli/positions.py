@@ -118,16 +118,23 @@ def _answered(client: Any, name: str, made: dict[str, Any]) -> dict[str, Any]:
 def _tell_moves(made: dict[str, Any]) -> None:
     from controlplane.cli import output
 
+    show_moves(made["partitions"])
+    output.say(f"{made['skip']} records would be skipped, {made['replay']} would come again.")
+
+
+def show_moves(moves: list[dict[str, Any]]) -> None:
+    """Where each partition stands and goes on, and what that skips and replays."""
+    from controlplane.cli import output
+
     columns = ("source.channel", "partition", "stands at", "goes on at", "skips", "of these gone", "replays")
     rows = (
         (
             f"{move['source']}.{move['channel']}", f"{move['topic']}/{move['partition']}", move["old"], move["new"],
             move["skip"], move["gone"], move["replay"],
         )
-        for move in made["partitions"]
+        for move in moves
     )  # fmt: skip
     output.table(columns, rows, empty="No partition.")
-    output.say(f"{made['skip']} records would be skipped, {made['replay']} would come again.")
 
 
 @app.command()

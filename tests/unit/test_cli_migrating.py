@@ -94,6 +94,58 @@ def test_a_move_to_another_cluster_is_a_file_and_shows_every_partition(api: Fake
     assert [word for word in ("in/3", "1,139", "77") if word not in done.output] == [], done.output
 
 
+def judged(path: str, op: str, old: Any, new: Any) -> dict[str, Any]:
+    change = {"path": path, "op": op, "old": old, "new": new}
+    return {"change": change, "consequence": "restart", "reason": "why"}
+
+
+def test_a_plan_shows_what_each_value_was_and_will_be(api: FakeApi) -> None:
+    changes = [
+        judged("sources.shop.topics", "change", ["a"], ["a", "b"]),
+        judged("sinks.out.ssl.password", "change", "[hidden]", "${secret:new}"),
+        judged("sinks.out.body", "add", None, "x" * 100),
+    ]
+    api.answers["POST", "migrations"] = 201, migration("PLANNED", plan={**PLAN, "changes": changes})
+    done = run("migrate", "plan", "orders", "--revision", "2", "--reason", "new")
+    rows = {line.split()[0]: " ".join(line.split()) for line in done.stdout.splitlines() if " restart " in line}
+    assert rows == {
+        "sources.shop.topics": 'sources.shop.topics change ["a"] ["a", "b"] restart why',
+        "sinks.out.ssl.password": 'sinks.out.ssl.password change "[hidden]" "${secret:new}" restart why',
+        "sinks.out.body": f'sinks.out.body add - "{"x" * 38}… restart why',
+    }
+
+
+def test_a_plan_of_positions_shows_where_each_partition_goes_on(api: FakeApi) -> None:
+    move = {
+        "source": "shop", "channel": "main", "topic": "in", "partition": 3, "old": 100, "new": 40, "skip": 0,
+        "replay": 60, "gone": 0,
+    }  # fmt: skip
+    plan = {**PLAN, "moves": [move], "replay": 60}
+    api.answers["POST", "migrations"] = 201, migration("PLANNED", kind="position", plan=plan)
+    done = run("migrate", "plan", "orders", "--to", "timestamp=-30m", "--reason", "again")
+    assert "shop.main in/3 100 40 0 0 60" in " ".join(done.stdout.split())
+
+
+FINDING = {"path": "host", "code": "HOST_SILENT", "message": "It is silent.", "suggestion": "Start it."}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"stage": "DRAFT", "plan": {**PLAN, "blockers": [FINDING]}},
+        {"stage": "DRAFT", "plan": None, "findings": [FINDING]},
+        {"stage": "NEEDS_ATTENTION", "findings": [FINDING]},
+        {"stage": "ROLLED_BACK", "findings": [FINDING]},
+    ],
+)
+def test_findings_are_shown_of_what_is_looked_at(api: FakeApi, more: dict[str, Any]) -> None:
+    api.answers["GET", ONE] = 200, migration(**more)
+    done = run("migrate", "watch", ID)
+    assert done.exit_code == 0, done.output
+    assert [word for word in FINDING.values() if word not in done.stdout] == [], done.stdout
+    assert json.loads(run("migrate", "watch", ID, "--json").stdout) == migration(**more)
+
+
 def test_a_blocked_migration_shows_every_finding_and_is_refused(api: FakeApi) -> None:
     blocker = {"path": "host", "code": "HOST_SILENT", "message": "silent", "suggestion": "start it"}
     api.answers["POST", "migrations"] = 201, migration("DRAFT", plan={**PLAN, "blockers": [blocker]})

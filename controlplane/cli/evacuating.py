@@ -80,12 +80,14 @@ def _show_evacuation(made: dict[str, Any]) -> None:
 
 
 def _require_empty(made: dict[str, Any], timeout: float) -> None:
+    from controlplane.cli import output
     from controlplane.cli.errors import CommandError, ExitCode
 
     if made["ended_at"] is None:
         words = f"{made['host']} is not empty after {timeout:g} s; it goes on without you"
         raise CommandError(words, code="timed_out", exit_code=ExitCode.TIMED_OUT)
     if made["left"]:
-        raise CommandError(f"{len(made['left'])} pipelines stay on {made['host']}", code="not_empty")
+        stay = output.counted(len(made["left"]), "pipeline stays", "pipelines stay")
+        raise CommandError(f"{stay} on {made['host']}", code="not_empty")
     if made["outcome"] != "done":
         raise CommandError(f"The evacuation of {made['host']} was {made['outcome']}", code="not_empty")

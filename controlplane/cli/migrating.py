@@ -234,7 +234,7 @@ def _carry_through(client: Any, made: dict[str, Any], *, wait: bool, timeout: fl
         waiting.ask_for(client, made, "approve", named)
         made = waiting.ask_for(client, made, "advance", named)
     else:
-        who = "1 person has" if made["approvers_needed"] == 1 else f"{made['approvers_needed']} people have"
+        who = output.counted(made["approvers_needed"], "person has", "people have")
         begun = "it begins by itself." if wait else f"begin it: headgate migrate advance {made['id']}"
         output.note(f"{who} to approve it: headgate migrate approve {made['id']}. Then {begun}")
     if wait:

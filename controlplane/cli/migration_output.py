@@ -78,9 +78,11 @@ def _show_plan(found: dict[str, Any]) -> None:
         show_moves(moves)
     _show_clusters(made)
     pause = made["pause"]
+    skipped = output.counted(made["skip"], "record is skipped", "records are skipped")
+    again = output.counted(made["replay"], "comes again", "come again")
     output.say(
         f"Consequence: {made['consequence']}. Expected pause: {pause['expected']:g} s (at most {pause['most']:g} s). "
-        f"{made['skip']} records are skipped, {made['replay']} come again. Plan {found['plan_hash']}"
+        f"{skipped}, {again}. Plan {found['plan_hash']}"
     )
     for warning in made["warnings"]:
         output.say(f"{warning['code']}: {warning['message']}")

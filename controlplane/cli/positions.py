@@ -91,8 +91,9 @@ def plan(
         output.write_json(made)
         return
     _tell_moves(made)
-    if made["possible_duplicates"]:
-        output.say(f"Batches that were not finished: up to {made['possible_duplicates']} records may be there already.")
+    if twice := made["possible_duplicates"]:
+        records = output.counted(twice, "record", "records")
+        output.say(f"Batches that were not finished: up to {records} may be there already.")
     output.say(f"Apply it: headgate positions apply {name} {made['hash']}")
 
 
@@ -119,7 +120,8 @@ def _tell_moves(made: dict[str, Any]) -> None:
     from controlplane.cli import output
 
     show_moves(made["partitions"])
-    output.say(f"{made['skip']} records would be skipped, {made['replay']} would come again.")
+    skipped = output.counted(made["skip"], "record", "records")
+    output.say(f"{skipped} would be skipped, {made['replay']} would come again.")
 
 
 def show_moves(moves: list[dict[str, Any]]) -> None:

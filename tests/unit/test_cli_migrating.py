@@ -126,6 +126,16 @@ def test_a_plan_of_positions_shows_where_each_partition_goes_on(api: FakeApi) ->
     assert "shop.main in/3 100 40 0 0 60" in " ".join(done.stdout.split())
 
 
+def test_one_record_is_no_plural(api: FakeApi) -> None:
+    plan = {**PLAN, "skip": 1, "replay": 1}
+    api.answers["POST", "migrations"] = 201, migration("PLANNED", plan=plan)
+    done = run("migrate", "plan", "orders", "--software", "--reason", "new")
+    assert "1 record is skipped, 1 comes again." in done.stdout
+    api.answers["POST", "migrations"] = 201, migration("PLANNED")
+    again = run("migrate", "plan", "orders", "--software", "--reason", "new")
+    assert "0 records are skipped, 0 come again." in again.stdout
+
+
 FINDING = {"path": "host", "code": "HOST_SILENT", "message": "It is silent.", "suggestion": "Start it."}
 
 
@@ -361,6 +371,7 @@ def test_what_stays_on_a_host_is_named_and_fails_the_evacuation(api: FakeApi) ->
     done = run("evacuate", "alpha", "--reason", "kernel", "--wait")
     assert done.exit_code == ExitCode.FAILED
     assert "tied" in done.output
+    assert "1 pipeline stays on alpha" in done.stderr
 
 
 WRONG = """

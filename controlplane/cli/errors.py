@@ -84,6 +84,8 @@ _HINTS = {
     "pipeline_not_stopped": "Stop it with `headgate stop NAME --wait`, then apply again.",
     "plan_stale": "Look at the present plan: `headgate migrate watch ID`. Where the pipeline has changed since, plan "
     "again: `headgate migrate replan ID`.",
+    "evacuation_open": "`headgate evacuations list` has its id. Follow it: `headgate evacuations watch ID --wait`. "
+    "Begin no more of its migrations: `headgate evacuations cancel ID`.",
     "not_authenticated": "Set HEADGATE_TOKEN; `manage.py create_token` makes a token.",
 }
 

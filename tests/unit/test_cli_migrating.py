@@ -374,6 +374,33 @@ def test_what_stays_on_a_host_is_named_and_fails_the_evacuation(api: FakeApi) ->
     assert "1 pipeline stays on alpha" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("more", "code", "words"),
+    [
+        ({"ended_at": AT, "outcome": "done", "waiting": []}, ExitCode.OK, "done"),
+        ({"ended_at": AT, "outcome": "stopped", "left": {"orders": "why"}}, ExitCode.FAILED, "1 pipeline stays"),
+        ({"ended_at": AT, "outcome": "cancelled"}, ExitCode.FAILED, "was cancelled"),
+        ({}, ExitCode.TIMED_OUT, f"headgate evacuations cancel {ID}"),
+    ],
+)
+def test_an_evacuation_is_followed_by_its_id(api: FakeApi, more: dict[str, Any], code: ExitCode, words: str) -> None:
+    made: dict[str, Any] = {
+        "id": ID, "host": "alpha", "ended_at": None, "outcome": "", "migrations": [], "left": {}, "waiting": ["orders"],
+    }  # fmt: skip
+    api.answers["GET", f"evacuations/{ID}"] = 200, {**made, **more}
+    done = run("evacuations", "watch", ID, "--wait", "--timeout", "0.1")
+    assert done.exit_code == code, done.output
+    assert words in done.output
+    assert run("evacuations", "watch", ID).exit_code == 0
+
+
+def test_an_evacuation_is_named_by_its_id_alone(api: FakeApi) -> None:
+    wrong = run("evacuations", "watch", "alpha")
+    assert wrong.exit_code == ExitCode.USAGE
+    assert "headgate evacuations list" in wrong.stderr
+    assert api.requests == []
+
+
 WRONG = """
 pipelin: orders
 kind: host

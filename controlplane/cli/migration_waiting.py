@@ -82,7 +82,7 @@ def _late(found: dict[str, Any], timeout: float) -> CommandError:
 
 
 def _stays_open(found: dict[str, Any]) -> str:
-    return f"It does not begin by itself, and stays open: until then {found['pipeline']} takes no other migration."
+    return f"It does not begin by itself. While it is open, {found['pipeline']} takes no other migration."
 
 
 def _choices(migration_id: str, stage: str) -> str:

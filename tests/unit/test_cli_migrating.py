@@ -277,6 +277,16 @@ def test_what_somebody_else_has_begun_is_followed(api: FakeApi) -> None:
     assert done.exit_code == 0, done.output
 
 
+def test_a_server_that_is_away_while_it_is_begun_is_waited_for(api: FakeApi) -> None:
+    api.answers["POST", "migrations"] = 201, migration("PLANNED", approvers_needed=1)
+    api.answers["GET", ONE] = 200, migration("APPROVED", approvers_needed=1)
+    api.answers["POST", f"{ONE}/advance"] = 503, {}
+    begun = {("POST", f"{ONE}/advance"): (202, migration("COMMITTED", approvers_needed=1))}
+    threading.Timer(2.5, api.answers.update, [begun]).start()
+    done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait")
+    assert done.exit_code == 0, done.output
+
+
 @pytest.mark.parametrize(("gate", "words"), [("APPLYING", "it is taken back"), ("COMMITTED", "works meanwhile")])
 def test_at_a_gate_it_says_what_becomes_of_it(api: FakeApi, gate: str, words: str) -> None:
     api.answers["GET", ONE] = 200, migration("SNAPSHOT", waits_for=gate)

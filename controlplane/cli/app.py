@@ -17,6 +17,7 @@ from controlplane.cli import (
     importing,
     lifecycle,
     migrating,
+    migration_rules,
     positions,
     records,
     rehearsing,
@@ -112,6 +113,9 @@ app.add_typer(positions.app, name="positions")
 app.add_typer(migrating.app, name="migrate")
 app.add_typer(migrating.files, name="migrations")
 app.command()(evacuating.evacuate)
+app.add_typer(evacuating.app, name="evacuations")
+app.add_typer(migration_rules.freezes, name="freezes")
+app.add_typer(migration_rules.policies, name="approval-policies")
 app.command()(quarantine)
 app.command()(reconcile)
 app.command()(rehearsing.rehearse)

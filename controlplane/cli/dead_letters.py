@@ -220,13 +220,11 @@ def _moment(since: str) -> str:
     """An RFC 3339 time out of one, or out of how long ago it was."""
     from datetime import UTC, datetime, timedelta
 
+    from controlplane.cli.inputs import moment
+
     if since[:-1].isdigit() and since[-1] in _UNITS and len(since) < 10:
         return (datetime.now(UTC) - timedelta(seconds=int(since[:-1]) * _UNITS[since[-1]])).isoformat()
-    try:
-        moment = datetime.fromisoformat(since)
-    except ValueError:
-        raise _usage(f"{since} is neither a time nor a duration such as 15m.") from None
-    return (moment if moment.tzinfo else moment.astimezone()).isoformat()
+    return moment(since, wrong="is neither a time nor a duration such as 15m")
 
 
 def _read(file: str) -> bytes:

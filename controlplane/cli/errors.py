@@ -27,7 +27,7 @@ MEANINGS = {
     ExitCode.USAGE: "the command line is wrong",
     ExitCode.NO_ACCESS: "no access: the server cannot be reached, or it does not accept the token or its role",
     ExitCode.REFUSED: "refused: the definition or the file has findings, or the pipeline's state does not allow it",
-    ExitCode.TIMED_OUT: "timed out waiting; the operation goes on",
+    ExitCode.TIMED_OUT: "timed out waiting; what was begun goes on",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C; the operation goes on",
 }
 
@@ -84,6 +84,8 @@ _HINTS = {
     "pipeline_not_stopped": "Stop it with `headgate stop NAME --wait`, then apply again.",
     "plan_stale": "Look at the present plan: `headgate migrate watch ID`. Where the pipeline has changed since, plan "
     "again: `headgate migrate replan ID`.",
+    "evacuation_open": "`headgate evacuations list` has its id. Follow it: `headgate evacuations watch ID --wait`. "
+    "Begin no more of its migrations: `headgate evacuations cancel ID`.",
     "not_authenticated": "Set HEADGATE_TOKEN; `manage.py create_token` makes a token.",
 }
 

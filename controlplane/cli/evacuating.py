@@ -7,9 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from controlplane.cli.migrating import DEFAULT_TIMEOUT_S, LOOK_S, Ask, Reason, Timeout, Wait, Window, rules
+from controlplane.cli.migrating import DEFAULT_TIMEOUT_S, Ask, Reason, Timeout, Wait, Window, rules
 from controlplane.cli.migration_output import Progress
-from controlplane.cli.session import AsJson, begin
+from controlplane.cli.migration_waiting import LOOK_S
+from controlplane.cli.session import AsJson, Limit, begin
+
+Id = Annotated[str, typer.Argument(help="The evacuation's id; `headgate evacuations list` has it.", metavar="ID")]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Hosts that are or were emptied: list them, follow one, cancel one. `headgate evacuate HOST` begins one.",
+)
 
 
 def evacuate(
@@ -26,24 +34,91 @@ def evacuate(
 ) -> None:
     """Move every running pipeline of a host elsewhere, by migrations. What cannot move stays, works, and is named.
 
-    With --wait 0: the host is empty; 1: pipelines stay; 5: not over in time.
+    With --wait 0: the host is empty; 1: pipelines stay; 5: not over in time. `headgate evacuations` follows it later.
     """
-    from controlplane.cli import output
-
     client = begin(ctx, as_json=as_json)
     body = {"host": host, "at_once": at_once, "go_on": keep_going, "reason": reason, **rules(observe, ask)}
     _, made = client.post("evacuations", body)
-    deadline, progress = time.monotonic() + timeout, Progress(quiet=as_json)
-    while wait and made["ended_at"] is None and time.monotonic() < deadline:
+    _tell(client, made, wait=wait, timeout=timeout, as_json=as_json)
+
+
+@app.command("list")
+def list_evacuations(ctx: typer.Context, limit: Limit = 50, as_json: AsJson = False) -> None:
+    """List evacuations, newest first."""
+    from controlplane.cli import output
+
+    found = begin(ctx, as_json=as_json).pages("evacuations", limit=limit)
+    if as_json:
+        output.write_json(found)
+        return
+    columns = ("id", "host", "state", "moved", "stay", "wait", "begun", "by", "reason")
+    output.table(columns, map(_row, found), empty="No host was emptied yet. `headgate evacuate HOST` empties one.")
+
+
+def _row(made: dict[str, Any]) -> tuple[object, ...]:
+    from controlplane.cli.output import ago
+
+    moved = sum(each["stage"] == "COMMITTED" for each in made["migrations"])
+    figures = (moved, len(made["left"]), len(made["waiting"]))
+    state = made["outcome"] if made["ended_at"] else "under way"
+    return made["id"], made["host"], state, *figures, ago(made["created_at"]), made["created_by"], made["reason"]
+
+
+@app.command()
+def watch(
+    ctx: typer.Context,
+    evacuation: Id,
+    wait: Wait = False,
+    timeout: Timeout = DEFAULT_TIMEOUT_S,
+    as_json: AsJson = False,
+) -> None:
+    """Show an evacuation: which pipelines have moved, which stay and why, which wait. With --wait until it has ended.
+
+    With --wait 0: the host is empty; 1: pipelines stay; 5: not over in time.
+    """
+    client = begin(ctx, as_json=as_json)
+    _tell(client, client.get(_address(evacuation)), wait=wait, timeout=timeout, as_json=as_json)
+
+
+@app.command()
+def cancel(ctx: typer.Context, evacuation: Id, as_json: AsJson = False) -> None:
+    """Begin no more migrations of an evacuation; those under way go on."""
+    client = begin(ctx, as_json=as_json)
+    address = _address(evacuation)
+    client.delete(address)
+    _show_evacuation(client.get(address), as_json=as_json)
+
+
+def _address(evacuation: str) -> str:
+    from uuid import UUID
+
+    from controlplane.cli.errors import CommandError, ExitCode
+
+    try:
+        return f"evacuations/{UUID(evacuation)}"
+    except ValueError:
+        raise CommandError(
+            title=f"{evacuation} is no id of an evacuation", hint="headgate evacuations list has the ids.",
+            code="usage", exit_code=ExitCode.USAGE,
+        ) from None  # fmt: skip
+
+
+def _tell(client: Any, made: dict[str, Any], *, wait: bool, timeout: float, as_json: bool) -> None:
+    if wait:
+        made = _waited_for(client, made, timeout=timeout, quiet=as_json)
+    _show_evacuation(made, as_json=as_json)
+    if wait:
+        _require_empty(made, timeout)
+
+
+def _waited_for(client: Any, made: dict[str, Any], *, timeout: float, quiet: bool) -> dict[str, Any]:
+    """The evacuation when it is over, or after `timeout` seconds."""
+    deadline, progress = time.monotonic() + timeout, Progress(quiet=quiet)
+    while made["ended_at"] is None and time.monotonic() < deadline:
         time.sleep(LOOK_S)
         made = _looked(client, made)
         progress.tell(_so_far(made))
-    if as_json:
-        output.write_json(made)
-    else:
-        _show_evacuation(made)
-    if wait:
-        _require_empty(made, timeout)
+    return made
 
 
 def _looked(client: Any, made: dict[str, Any]) -> dict[str, Any]:
@@ -66,12 +141,17 @@ def _so_far(made: dict[str, Any]) -> str:
     return f"{made['host']}: {', '.join(moves) or 'no pipeline runs there'}"
 
 
-def _show_evacuation(made: dict[str, Any]) -> None:
+def _show_evacuation(made: dict[str, Any], *, as_json: bool) -> None:
     from controlplane.cli import output
 
-    output.say(
-        f"{made['host']} is being emptied." if made["ended_at"] is None else f"{made['host']}: {made['outcome']}."
-    )
+    if as_json:
+        output.write_json(made)
+        return
+    if made["ended_at"] is None:
+        words = f"{made['host']} is being emptied. Follow it: headgate evacuations watch {made['id']} --wait"
+    else:
+        words = f"The evacuation of {made['host']} is over: {made['outcome']}."
+    output.say(f"{made['id']}: {words}")
     rows = [(each["pipeline"], each["stage"], each["new_host"], each["message"]) for each in made["migrations"]]
     rows += [(name, "stays", made["host"], why) for name, why in made["left"].items()]
     rows += [(name, "waits", None, "") for name in made["waiting"]]
@@ -79,12 +159,19 @@ def _show_evacuation(made: dict[str, Any]) -> None:
 
 
 def _require_empty(made: dict[str, Any], timeout: float) -> None:
+    from controlplane.cli import output
     from controlplane.cli.errors import CommandError, ExitCode
 
     if made["ended_at"] is None:
-        words = f"{made['host']} is not empty after {timeout:g} s; it goes on without you"
-        raise CommandError(words, code="timed_out", exit_code=ExitCode.TIMED_OUT)
+        named = f"headgate evacuations watch {made['id']} --wait"
+        raise CommandError(
+            title=f"{made['host']} is not empty after {timeout:g} s",
+            detail=f"It goes on without you: {named}",
+            hint=f"Begin no more of its migrations: headgate evacuations cancel {made['id']}",
+            code="timed_out", exit_code=ExitCode.TIMED_OUT,
+        )  # fmt: skip
     if made["left"]:
-        raise CommandError(f"{len(made['left'])} pipelines stay on {made['host']}", code="not_empty")
+        stay = output.counted(len(made["left"]), "pipeline stays", "pipelines stay")
+        raise CommandError(f"{stay} on {made['host']}", code="not_empty")
     if made["outcome"] != "done":
         raise CommandError(f"The evacuation of {made['host']} was {made['outcome']}", code="not_empty")

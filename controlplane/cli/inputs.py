@@ -1,8 +1,9 @@
-"""Files and standard input of commands."""
+"""Files, standard input and times of commands."""
 
 from __future__ import annotations
 
 import sys
+from datetime import datetime
 from pathlib import Path
 
 from controlplane.cli.errors import CommandError, ExitCode
@@ -21,6 +22,15 @@ def read_text(file: str, *, most: int, what: str, encoding: str = "utf-8") -> st
     except OSError as error:
         message = f"{file} cannot be read: {error.strerror}"
         raise CommandError(message, code="unreadable", exit_code=ExitCode.USAGE) from None
+
+
+def moment(text: str, *, wrong: str = "is not a time: write one such as 2026-03-01T18:00:00Z") -> str:
+    """An RFC 3339 time, in this machine's zone where it names none. CommandError with `wrong` for what is none."""
+    try:
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo else found.astimezone()).isoformat()
+    except (ValueError, OverflowError):
+        raise CommandError(f"{text} {wrong}.", code="usage", exit_code=ExitCode.USAGE) from None
 
 
 def _head(path: Path, size: int) -> bytes:

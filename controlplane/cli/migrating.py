@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 
-from controlplane.cli.migration_output import Progress, say_end, show
+from controlplane.cli import migration_waiting as waiting
+from controlplane.cli.migration_output import say_end, show, show_findings
 from controlplane.cli.session import AsJson, Name, begin
 
-FINAL = {"COMMITTED", "ROLLED_BACK", "ABORTED"}
-LOOK_S = 0.5
 DEFAULT_TIMEOUT_S = 3600.0
 LARGEST_FILE = 4 << 20
 COUNT_S = 60.0
+_OPEN_ELSE_ANY = ("open", None)
 
 Id = Annotated[
     str, typer.Argument(help="The migration's id, or the name of a pipeline with an open one.", metavar="ID")
+]
+AnyId = Annotated[
+    str,
+    typer.Argument(help="The migration's id, or a pipeline's name: its open one, else its latest.", metavar="ID"),
 ]
 Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept in the audit and the report.")]
 File = Annotated[
@@ -27,6 +32,9 @@ File = Annotated[
 Host = Annotated[str | None, typer.Option("--host", help="Move it to this host.")]
 Software = Annotated[bool, typer.Option("--software", help="Run it with the software that is installed now.")]
 To = Annotated[str | None, typer.Option("--to", help="Go on elsewhere; the forms of `headgate positions plan`.")]
+Source = Annotated[
+    str | None, typer.Option("--source", help="With --to: only the positions of this source; the others stay.")
+]
 Cluster = Annotated[
     str | None,
     typer.Option("--cluster", help="Move a source or a sink to another Kafka cluster, as this file says."),
@@ -43,8 +51,8 @@ Timeout = Annotated[float, typer.Option("--timeout", min=0.1, max=604_800, help=
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Change a running pipeline in stages: pause, prove, change, verify, go back. ID is a migration, or the name "
-    "of a pipeline with an open one; docs/migrations.md explains the stages.",
+    help="Change a running pipeline in stages: pause, prove, change, verify, go back. ID is a migration's "
+    "id, or its pipeline's name; docs/migrations.md explains the stages.",
 )
 files = typer.Typer(no_args_is_help=True, help="Reports of migrations that lie in files.")
 
@@ -59,6 +67,7 @@ def plan(
     host: Host = None,
     software: Software = False,
     to: To = None,
+    source: Source = None,
     cluster: Cluster = None,
     observe: Window = None,
     ask: Ask = False,
@@ -67,15 +76,24 @@ def plan(
 ) -> None:
     """Write a migration down and plan it; nothing is touched. Everything that stands in its way is shown at once."""
     client = begin(ctx, as_json=as_json)
-    kind, spec = _asked(file=file, revision=revision, host=host, software=software, to=to, cluster=cluster)
+    kind, spec = _asked(
+        file=file, revision=revision, host=host, software=software, to=to, source=source, cluster=cluster
+    )
     spec |= _options(observe, ask, gate)
     made = _create(client, {"pipeline": name, "kind": kind, "spec": spec, "reason": reason})
     show(made, as_json=as_json)
-    _require_unblocked(made)
+    waiting.require_unblocked(made)
 
 
 def _asked(
-    *, file: str | None, revision: int | None, host: str | None, software: bool, to: str | None, cluster: str | None
+    *,
+    file: str | None,
+    revision: int | None,
+    host: str | None,
+    software: bool,
+    to: str | None,
+    source: str | None,
+    cluster: str | None,
 ) -> tuple[str, dict[str, Any]]:
     from controlplane.cli.errors import CommandError, ExitCode
     from controlplane.cli.inputs import read_text
@@ -85,12 +103,15 @@ def _asked(
     if sum(given) != 1:
         words = "Say what changes: exactly one of --file, --revision, --host, --cluster, --to and --software."
         raise CommandError(words, code="usage", exit_code=ExitCode.USAGE)
+    if source is not None and to is None:
+        words = "--source goes with --to: say where that source goes on. The file of --cluster names its source itself."
+        raise CommandError(words, code="usage", exit_code=ExitCode.USAGE)
     if file is not None:
         return "revision", {"definition": read_text(file, most=LARGEST_FILE, what="a definition")}
     if revision is not None:
         return "revision", {"revision": revision}
     if to is not None:
-        return "position", {"to": to}
+        return "position", {"to": to, **({"source": source} if source is not None else {})}
     if cluster is not None:
         return "cluster", cluster_move_of(read_text(cluster, most=LARGEST_FILE, what="a migration"), cluster)
     return ("host", {"host": host}) if host is not None else ("software", {})
@@ -127,7 +148,7 @@ def _create(client: Any, body: dict[str, Any]) -> dict[str, Any]:
 def _counted(client: Any, found: dict[str, Any]) -> dict[str, Any]:
     deadline = time.monotonic() + COUNT_S
     while _counting(found) and time.monotonic() < deadline:
-        time.sleep(LOOK_S)
+        time.sleep(waiting.LOOK_S)
         found = _planned_again(client, found["id"])
     return found
 
@@ -152,6 +173,7 @@ def start(
     host: Host = None,
     software: Software = False,
     to: To = None,
+    source: Source = None,
     cluster: Cluster = None,
     observe: Window = None,
     ask: Ask = False,
@@ -162,7 +184,9 @@ def start(
 ) -> None:
     """Plan a migration, approve it and begin it, where nobody else has to approve."""
     client = begin(ctx, as_json=as_json)
-    kind, spec = _asked(file=file, revision=revision, host=host, software=software, to=to, cluster=cluster)
+    kind, spec = _asked(
+        file=file, revision=revision, host=host, software=software, to=to, source=source, cluster=cluster
+    )
     spec |= _options(observe, ask, gate)
     made = _create(client, {"pipeline": name, "kind": kind, "spec": spec, "reason": reason})
     _carry_through(client, made, wait=wait, timeout=timeout, as_json=as_json)
@@ -182,7 +206,8 @@ def run(
     that the next call can begin.
 
     0: committed. 1: rolled back, aborted, or it needs attention. 4: refused, blocked, or the file is wrong. 5: not over
-    in time, or it waits for a person at a gate.
+    in time, not approved in time, or it waits for a person at a gate. Without --wait 0: begun, or planned and waiting
+    for approvals.
     """
     from controlplane.cli.inputs import read_text
     from controlplane.cli.migration_files import migration_of
@@ -203,25 +228,32 @@ def _carry_through(client: Any, made: dict[str, Any], *, wait: bool, timeout: fl
     if made["stage"] == "DRAFT":
         with suppress(CommandError):
             client.post(f"migrations/{made['id']}/abort", {"reason": "It is blocked."})
-    _require_unblocked(made, given_up=True)
-    address, named = f"migrations/{made['id']}", {"hash": made["plan_hash"]}
+    waiting.require_unblocked(made, given_up=True)
+    named = {"hash": made["plan_hash"]}
     if made["approvers_needed"] == 0:
-        client.post(f"{address}/approve", named)
-        _, made = client.post(f"{address}/advance", named)
+        waiting.ask_for(client, made, "approve", named)
+        made = waiting.ask_for(client, made, "advance", named)
     else:
-        who = "1 person has" if made["approvers_needed"] == 1 else f"{made['approvers_needed']} people have"
+        who = output.counted(made["approvers_needed"], "person has", "people have")
         begun = "it begins by itself." if wait else f"begin it: headgate migrate advance {made['id']}"
         output.note(f"{who} to approve it: headgate migrate approve {made['id']}. Then {begun}")
     if wait:
-        made = _follow(client, made["id"], timeout=timeout, quiet=as_json, begin=named)
+        made = waiting.follow(client, made, timeout=timeout, quiet=as_json, begin=named)
     if as_json:
         show(made, as_json=True)
     elif wait:
         say_end(made)
     else:
-        output.say(f"{made['id']}: {made['stage']}. Watch it: headgate migrate watch {made['id']}")
+        output.say(_left_at(made))
     if wait:
-        require_committed(made)
+        waiting.require_committed(made)
+
+
+def _left_at(made: dict[str, Any]) -> str:
+    if waiting.is_begun(made):
+        return f"{made['id']}: {made['stage']}. It was begun. Watch it: headgate migrate watch {made['id']}"
+    words = "It was not begun: it waits for approvals, and stays open until somebody begins it or gives it up"
+    return f"{made['id']}: {made['stage']}. {words}: headgate migrate abort {made['id']}"
 
 
 @app.command()
@@ -230,7 +262,7 @@ def replan(ctx: typer.Context, migration: Id, as_json: AsJson = False) -> None:
     client = begin(ctx, as_json=as_json)
     made = _counted(client, _planned_again(client, _found(client, migration)["id"]))
     show(made, as_json=as_json)
-    _require_unblocked(made)
+    waiting.require_unblocked(made)
 
 
 @app.command()
@@ -282,11 +314,11 @@ def revert(
 ) -> None:
     """Plan the way back from a committed migration, as a migration of its own; nothing is touched."""
     client = begin(ctx, as_json=as_json)
-    found = _found(client, migration, state="COMMITTED")
+    found = _found(client, migration, states=("COMMITTED",))
     _, made = client.post(f"migrations/{found['id']}/revert", {"reason": reason})
     made = _counted(client, made)
     show(made, as_json=as_json)
-    _require_unblocked(made)
+    waiting.require_unblocked(made)
 
 
 def _ask_for(
@@ -298,31 +330,35 @@ def _ask_for(
     body = {"hash": named or found["plan_hash"]} if hashed else {"reason": reason}
     _, made = client.post(f"migrations/{found['id']}/{action}", body)
     show(made, as_json=as_json)
+    if not as_json:
+        show_findings(made)
 
 
-def _found(client: Any, migration: str, state: str = "open") -> dict[str, Any]:
-    """By its id, or the last one of a pipeline that is in a state. CommandError where there is none."""
+def _found(client: Any, migration: str, *, states: Sequence[str | None] = ("open",)) -> dict[str, Any]:
+    """By its id, or the last one of a pipeline in the first of these states that any is in; None is every state.
+    CommandError where there is none."""
     from uuid import UUID
 
     try:
         wanted = str(UUID(migration))
     except ValueError:
-        wanted = _last_of(client, migration, state)
+        wanted = _last_of(client, migration, states)
     found: dict[str, Any] = client.get(f"migrations/{wanted}")
     return found
 
 
-def _last_of(client: Any, pipeline: str, state: str) -> str:
+def _last_of(client: Any, pipeline: str, states: Sequence[str | None]) -> str:
     from controlplane.cli.errors import CommandError
 
-    rows = client.get("migrations", pipeline=pipeline, state=state)["results"]
-    if not rows:
-        raise CommandError(
-            f"{pipeline} has no {state.lower()} migration",
-            hint="headgate migrate list shows them all.",
-            code="no_migration",
-        )
-    return str(rows[0]["id"])
+    for state in states:
+        if rows := client.get("migrations", pipeline=pipeline, state=state)["results"]:
+            return str(rows[0]["id"])
+    sought = f"{states[-1].lower()} migration" if states[-1] else "migration"
+    raise CommandError(
+        f"{pipeline} has no {sought}",
+        hint="headgate migrate list shows them all.",
+        code="no_migration",
+    )
 
 
 @app.command("list")
@@ -350,25 +386,27 @@ def list_migrations(
 @app.command()
 def watch(
     ctx: typer.Context,
-    migration: Id,
+    migration: AnyId,
     wait: Wait = False,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     as_json: AsJson = False,
 ) -> None:
     """Show a migration: its steps, and what can be done next at what price. With --wait until it has ended."""
     client = begin(ctx, as_json=as_json)
-    found = _found(client, migration)
+    found = _found(client, migration, states=_OPEN_ELSE_ANY)
     if wait:
-        found = _follow(client, found["id"], timeout=timeout, quiet=as_json)
+        found = waiting.follow(client, found, timeout=timeout, quiet=as_json)
     show(found, as_json=as_json)
     if wait:
-        require_committed(found)
+        waiting.require_committed(found)
+    elif not as_json:
+        show_findings(found)
 
 
 @app.command("report")
 def write_report(
     ctx: typer.Context,
-    migration: Id,
+    migration: AnyId,
     html: Annotated[
         bool, typer.Option("--html", help="A page that prints well, instead of the JSON document.")
     ] = False,
@@ -382,7 +420,7 @@ def write_report(
     from pipelines.domain.migrating import evidence, report
 
     client = begin(ctx, as_json=as_json)
-    found = client.get(f"migrations/{_found(client, migration)['id']}/evidence")
+    found = client.get(f"migrations/{_found(client, migration, states=_OPEN_ELSE_ANY)['id']}/evidence")
     output.write_text(report.html(found) if html else evidence.text(found))
 
 
@@ -411,72 +449,3 @@ def verify(
         output.write_json({"verified": True, "sha256": found.sha256})
     else:
         output.say(f"Verified: {found.sha256}", style="green")
-
-
-def _follow(
-    client: Any, migration_id: str, *, timeout: float, quiet: bool, begin: dict[str, Any] | None = None
-) -> dict[str, Any]:
-    """Look until it has ended, waits for a person, or needs attention. CommandError after `timeout` seconds. `begin`:
-    the plan that is begun as soon as others have approved it."""
-    from controlplane.cli.errors import CommandError, ExitCode
-
-    deadline, progress = time.monotonic() + timeout, Progress(quiet=quiet)
-    while True:
-        try:
-            found: dict[str, Any] = client.get(f"migrations/{migration_id}")
-        except CommandError as error:
-            if not error.may_pass:
-                raise
-            found = {"stage": "", "message": error.title, "waits_for": None, "id": migration_id}
-        progress.tell(f"{found['stage']}: {found['message']}" if found["stage"] else found["message"])
-        if found["stage"] in FINAL | {"NEEDS_ATTENTION"} or found["waits_for"]:
-            return found
-        if begin is not None and found["stage"] == "APPROVED":
-            client.post(f"migrations/{migration_id}/advance", begin)
-            begin = None
-        if time.monotonic() > deadline:
-            raise CommandError(
-                title=f"The migration has not ended after {timeout:g} s",
-                detail=f"It goes on without you: headgate migrate watch {migration_id}",
-                code="timed_out", exit_code=ExitCode.TIMED_OUT,
-            )  # fmt: skip
-        time.sleep(LOOK_S)
-
-
-def require_committed(found: dict[str, Any]) -> None:
-    """CommandError unless it was committed."""
-    from controlplane.cli.errors import CommandError, ExitCode
-
-    if found["stage"] == "COMMITTED":
-        return
-    waits = found.get("waits_for")
-    raise CommandError(
-        title=f"The migration of {found['pipeline']} is {found['stage']}",
-        detail=f"It waits for a person before {waits}." if waits else found["message"],
-        hint=_what_next(found),
-        code="migration_waits" if waits else f"migration_{found['stage'].lower()}",
-        exit_code=ExitCode.TIMED_OUT if waits else ExitCode.FAILED,
-        findings=found.get("findings") or [],
-    )
-
-
-def _what_next(found: dict[str, Any]) -> str:
-    if found.get("waits_for"):
-        return f"headgate migrate advance {found['id']}"
-    shows = "watch" if found["stage"] == "NEEDS_ATTENTION" else "report"
-    return f"headgate migrate {shows} {found['id']}"
-
-
-def _require_unblocked(made: dict[str, Any], *, given_up: bool = False) -> None:
-    from controlplane.cli.errors import CommandError, ExitCode
-
-    if made["stage"] != "DRAFT":
-        return
-    again = f"headgate migrate replan {made['id']}"
-    hint = f"When the findings are gone: {again}. Or give it up: headgate migrate abort {made['id']}."
-    raise CommandError(
-        title="The migration is blocked",
-        detail="Nothing was touched.",
-        hint="It was given up; run it again when the findings are gone." if given_up else hint,
-        code="migration_blocked", exit_code=ExitCode.REFUSED, findings=(made["plan"] or {}).get("blockers", []),
-    )  # fmt: skip

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
 from controlplane.cli import output
+from controlplane.cli.positions import show_moves
 
 SAME_S = 10.0
+LONGEST_VALUE = 40
+_UNTOWARD = {"NEEDS_ATTENTION", "ROLLING_BACK", "ROLLED_BACK", "ABORTED"}
 
 
 class Progress:
@@ -55,22 +59,46 @@ def show(found: dict[str, Any], *, as_json: bool) -> None:
     output.table(("next", "possible", "what", "price"), rows, empty="Nothing is left to be done.")
 
 
+def show_findings(found: dict[str, Any]) -> None:
+    """What blocks the plan of a migration, or why it needs a person or was taken back."""
+    blockers = (found["plan"] or {}).get("blockers", []) if found["stage"] == "DRAFT" else []
+    if findings := blockers or (found["findings"] if found["stage"] in {"DRAFT", *_UNTOWARD} else []):
+        output.console().print(output.findings_grid(findings))
+
+
 def _show_plan(found: dict[str, Any]) -> None:
     made = found["plan"]
     if not made:
         return
-    rows = ((c["change"]["path"], c["change"]["op"], c["consequence"], c["reason"]) for c in made["changes"])
-    output.table(("path", "what", "consequence", "why"), rows, empty="No component changes.")
+    columns = ("path", "what", "before", "after", "consequence", "why")
+    output.table(columns, map(_change, made["changes"]), empty="No component changes.")
     steps = ((s["name"], s["stage"], f"{s['seconds']:g} s", s["sentence"]) for s in made["steps"])
     output.table(("step", "stage", "at most", "what"), steps, empty="")
+    if moves := made.get("moves"):
+        show_moves(moves)
     _show_clusters(made)
     pause = made["pause"]
+    skipped = output.counted(made["skip"], "record is skipped", "records are skipped")
+    again = output.counted(made["replay"], "comes again", "come again")
     output.say(
         f"Consequence: {made['consequence']}. Expected pause: {pause['expected']:g} s (at most {pause['most']:g} s). "
-        f"{made['skip']} records are skipped, {made['replay']} come again. Plan {found['plan_hash']}"
+        f"{skipped}, {again}. Plan {found['plan_hash']}"
     )
     for warning in made["warnings"]:
         output.say(f"{warning['code']}: {warning['message']}")
+
+
+def _change(judged: dict[str, Any]) -> tuple[object, ...]:
+    change = judged["change"]
+    values = (_short(change["old"]), _short(change["new"]))
+    return change["path"], change["op"], *values, judged["consequence"], judged["reason"]
+
+
+def _short(value: Any) -> str | None:
+    if value is None:
+        return None
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
 
 
 def _show_clusters(made: dict[str, Any]) -> None:

@@ -115,6 +115,11 @@ def cell(value: object) -> str:
     return safe(value)
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """A number with the words that belong to it: 1 record, 2 records."""
+    return f"{number} {one if number == 1 else many}"
+
+
 def ago(moment: str | None) -> str:
     """How long ago an RFC 3339 time was."""
     if not moment:

@@ -91,8 +91,9 @@ def plan(
         output.write_json(made)
         return
     _tell_moves(made)
-    if made["possible_duplicates"]:
-        output.say(f"Batches that were not finished: up to {made['possible_duplicates']} records may be there already.")
+    if twice := made["possible_duplicates"]:
+        records = output.counted(twice, "record", "records")
+        output.say(f"Batches that were not finished: up to {records} may be there already.")
     output.say(f"Apply it: headgate positions apply {name} {made['hash']}")
 
 
@@ -118,16 +119,24 @@ def _answered(client: Any, name: str, made: dict[str, Any]) -> dict[str, Any]:
 def _tell_moves(made: dict[str, Any]) -> None:
     from controlplane.cli import output
 
+    show_moves(made["partitions"])
+    skipped = output.counted(made["skip"], "record", "records")
+    output.say(f"{skipped} would be skipped, {made['replay']} would come again.")
+
+
+def show_moves(moves: list[dict[str, Any]]) -> None:
+    """Where each partition stands and goes on, and what that skips and replays."""
+    from controlplane.cli import output
+
     columns = ("source.channel", "partition", "stands at", "goes on at", "skips", "of these gone", "replays")
     rows = (
         (
             f"{move['source']}.{move['channel']}", f"{move['topic']}/{move['partition']}", move["old"], move["new"],
             move["skip"], move["gone"], move["replay"],
         )
-        for move in made["partitions"]
+        for move in moves
     )  # fmt: skip
     output.table(columns, rows, empty="No partition.")
-    output.say(f"{made['skip']} records would be skipped, {made['replay']} would come again.")
 
 
 @app.command()

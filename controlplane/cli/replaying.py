@@ -60,9 +60,11 @@ def _tell(plan: dict[str, Any]) -> None:
     from controlplane.cli import output
 
     where = f"{plan['topic']}/{plan['partition']}"
+    records = output.counted(plan["offsets"], "record", "records")
+    batches = output.counted(plan["batches"], "batch", "batches")
     output.say(
-        f"[{plan['start']}, {plan['end']}) of {where} into {plan['channel']}: up to {plan['offsets']} records again, "
-        f"in {plan['batches']} batches. {plan['source']}.{plan['channel']} stays at {plan['read_up_to']}."
+        f"[{plan['start']}, {plan['end']}) of {where} into {plan['channel']}: up to {records} again, "
+        f"in {batches}. {plan['source']}.{plan['channel']} stays at {plan['read_up_to']}."
     )
     rows = [(f"{each['sink']} ({each['type']})", each["effect"]) for each in plan["sinks"]]
     output.table(("sink", "what duplicates do"), rows, empty="")

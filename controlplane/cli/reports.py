@@ -72,7 +72,9 @@ def _query(query: Document) -> tuple[object, ...]:
         query["delivered"],
         sum(lags) if lags and None not in lags else None,
         output.ago(query["last_batch_at"]),
-        f"{holding['component']}: {holding['cause']} ({holding['attempts']} attempts)" if holding else None,
+        f"{holding['component']}: {holding['cause']} ({output.counted(holding['attempts'], 'attempt', 'attempts')})"
+        if holding
+        else None,
     )
 
 

@@ -117,8 +117,9 @@ def _show(secret: dict[str, Any], *, as_json: bool) -> None:
         output.write_json(secret)
         return
     output.say(f"{secret['name']}: version {secret['version']}")
-    if secret["used_by"]:
-        output.say(f"{', '.join(secret['used_by'])} take it at their next start.")
+    if users := secret["used_by"]:
+        take = "takes it at its" if len(users) == 1 else "take it at their"
+        output.say(f"{', '.join(users)} {take} next start.")
 
 
 def _path(name: str) -> str:

@@ -193,7 +193,9 @@ def _tell_plan(made: dict[str, Any]) -> None:
     if sinks:
         output.table(("pipeline", "channel", "sink", "duplicates, at most", "what they do"), sinks, empty="")
     output.say(f"To where {made['group']} was at {made['target_time']}, as seen {output.ago(made['as_of'])}:")
-    output.say(f"{made['replay']} records come again, {made['skip']} are skipped, {made['gone']} are gone.")
+    again = output.counted(made["replay"], "record comes again", "records come again")
+    skipped, gone = (output.counted(made[name], "is", "are") for name in ("skip", "gone"))
+    output.say(f"{again}, {skipped} skipped, {gone} gone.")
     for warning in made["warnings"]:
         output.note(warning)
 

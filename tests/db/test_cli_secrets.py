@@ -103,7 +103,7 @@ def test_the_list_shows_names_and_users(run: Run) -> None:
         assert word in shown
     (listed,) = json.loads(run("list", "--json").stdout)
     assert (listed["name"], listed["used_by"]) == ("shop", ["orders"])
-    assert "orders take it at their next start" in run("set", "shop", text=CANARY).stdout
+    assert "orders takes it at its next start" in run("set", "shop", text=CANARY).stdout
     refused = run("delete", "shop")
     assert refused.exit_code == ExitCode.REFUSED
     assert "orders" in refused.stderr

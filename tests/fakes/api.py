@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 AT = "2026-01-01T12:00:00Z"
 TOKEN = "a-token"
+FINAL = ("COMMITTED", "ROLLED_BACK", "ABORTED")
 
 
 def pipeline(name: str, *, phase: str = "STOPPED", revision: int = 1) -> dict[str, Any]:
@@ -56,6 +57,7 @@ class FakeApi:
     looks: list[dict[str, Any]] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
     books: dict[str, Any] = field(default_factory=dict)
+    migrations: list[dict[str, Any]] = field(default_factory=list)
     answers: dict[tuple[str, str], tuple[int, Any]] = field(default_factory=dict)
     failures: list[int] = field(default_factory=list)
     streams: list[list[str]] = field(default_factory=list)
@@ -78,6 +80,8 @@ class FakeApi:
             return 200, self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
         if parts[0] == "runs":
             return self._run(int(parts[1]), query, log=parts[-1] == "log")
+        if parts == ["migrations"] and method == "GET":
+            return 200, page([each for each in self.migrations if is_in(each, query.get("state"))])
         if parts[0] == "events":
             return 200, page(list(reversed(self.events)))
         return problem(404, "not_found")
@@ -109,6 +113,12 @@ class FakeApi:
         text = self.logs[run_id]
         start = int(query["offset"]) if "offset" in query else 0
         return 200, {"text": text[start:], "offset": len(text), "size": len(text), "rotated": False}
+
+
+def is_in(migration: dict[str, Any], state: str | None) -> bool:
+    """Whether a list that is asked for in this state has the migration."""
+    stage = migration["stage"]
+    return stage not in FINAL if state == "open" else state in (None, stage)
 
 
 def page(results: list[Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from controlplane.cli.app import app
 from controlplane.cli.errors import ExitCode
 from controlplane.cli.migration_output import Progress
 from pipelines.domain.migrating import evidence
-from tests.fakes.api import AT, TOKEN, FakeApi, page, serving
+from tests.fakes.api import AT, TOKEN, FakeApi, problem, serving
 
 ID = "0b6c2f4e-0000-4000-8000-00000000000a"
 ONE = f"migrations/{ID}"
@@ -44,8 +44,8 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApi]:
             ("POST", f"{ONE}/advance"): (202, migration("PREFLIGHT")),
             ("POST", f"{ONE}/rollback"): (202, migration("ROLLING_BACK")),
             ("GET", ONE): (200, migration("COMMITTED")),
-            ("GET", "migrations"): (200, page([migration("PLANNED")])),
         }
+        fake.migrations = [migration("PLANNED")]
         yield fake
 
 
@@ -66,6 +66,17 @@ def test_a_plan_is_asked_for_with_one_kind_of_change(api: FakeApi) -> None:
     assert wrong.exit_code == ExitCode.USAGE
 
 
+@pytest.mark.parametrize("command", ["plan", "start"])
+def test_positions_are_decided_of_one_source_alone(api: FakeApi, command: str) -> None:
+    asked = ("migrate", command, "orders", "--reason", "new")
+    done = run(*asked, "--to", "latest", "--source", "shop")
+    assert done.exit_code == 0, done.output
+    assert posted(api)[0][1]["spec"] == {"to": "latest", "source": "shop"}
+    wrong = run(*asked, "--host", "beta", "--source", "shop")
+    assert wrong.exit_code == ExitCode.USAGE
+    assert "--source goes with --to" in wrong.stderr
+
+
 def test_a_move_to_another_cluster_is_a_file_and_shows_every_partition(api: FakeApi, tmp_path: Path) -> None:
     file = tmp_path / "move.yaml"
     file.write_text("source: shop\nto: {bootstrap_servers: 'new:9092'}\npositions: {by: timestamp}\n")
@@ -81,6 +92,68 @@ def test_a_move_to_another_cluster_is_a_file_and_shows_every_partition(api: Fake
     spec = {"source": "shop", "to": {"bootstrap_servers": "new:9092"}, "positions": {"by": "timestamp"}}
     assert posted(api)[0][1] == {"pipeline": "orders", "kind": "cluster", "spec": spec, "reason": "a new cluster"}
     assert [word for word in ("in/3", "1,139", "77") if word not in done.output] == [], done.output
+
+
+def judged(path: str, op: str, old: Any, new: Any) -> dict[str, Any]:
+    change = {"path": path, "op": op, "old": old, "new": new}
+    return {"change": change, "consequence": "restart", "reason": "why"}
+
+
+def test_a_plan_shows_what_each_value_was_and_will_be(api: FakeApi) -> None:
+    changes = [
+        judged("sources.shop.topics", "change", ["a"], ["a", "b"]),
+        judged("sinks.out.ssl.password", "change", "[hidden]", "${secret:new}"),
+        judged("sinks.out.body", "add", None, "x" * 100),
+    ]
+    api.answers["POST", "migrations"] = 201, migration("PLANNED", plan={**PLAN, "changes": changes})
+    done = run("migrate", "plan", "orders", "--revision", "2", "--reason", "new")
+    rows = {line.split()[0]: " ".join(line.split()) for line in done.stdout.splitlines() if " restart " in line}
+    assert rows == {
+        "sources.shop.topics": 'sources.shop.topics change ["a"] ["a", "b"] restart why',
+        "sinks.out.ssl.password": 'sinks.out.ssl.password change "[hidden]" "${secret:new}" restart why',
+        "sinks.out.body": f'sinks.out.body add - "{"x" * 38}… restart why',
+    }
+
+
+def test_a_plan_of_positions_shows_where_each_partition_goes_on(api: FakeApi) -> None:
+    move = {
+        "source": "shop", "channel": "main", "topic": "in", "partition": 3, "old": 100, "new": 40, "skip": 0,
+        "replay": 60, "gone": 0,
+    }  # fmt: skip
+    plan = {**PLAN, "moves": [move], "replay": 60}
+    api.answers["POST", "migrations"] = 201, migration("PLANNED", kind="position", plan=plan)
+    done = run("migrate", "plan", "orders", "--to", "timestamp=-30m", "--reason", "again")
+    assert "shop.main in/3 100 40 0 0 60" in " ".join(done.stdout.split())
+
+
+def test_one_record_is_no_plural(api: FakeApi) -> None:
+    plan = {**PLAN, "skip": 1, "replay": 1}
+    api.answers["POST", "migrations"] = 201, migration("PLANNED", plan=plan)
+    done = run("migrate", "plan", "orders", "--software", "--reason", "new")
+    assert "1 record is skipped, 1 comes again." in done.stdout
+    api.answers["POST", "migrations"] = 201, migration("PLANNED")
+    again = run("migrate", "plan", "orders", "--software", "--reason", "new")
+    assert "0 records are skipped, 0 come again." in again.stdout
+
+
+FINDING = {"path": "host", "code": "HOST_SILENT", "message": "It is silent.", "suggestion": "Start it."}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"stage": "DRAFT", "plan": {**PLAN, "blockers": [FINDING]}},
+        {"stage": "DRAFT", "plan": None, "findings": [FINDING]},
+        {"stage": "NEEDS_ATTENTION", "findings": [FINDING]},
+        {"stage": "ROLLED_BACK", "findings": [FINDING]},
+    ],
+)
+def test_findings_are_shown_of_what_is_looked_at(api: FakeApi, more: dict[str, Any]) -> None:
+    api.answers["GET", ONE] = 200, migration(**more)
+    done = run("migrate", "watch", ID)
+    assert done.exit_code == 0, done.output
+    assert [word for word in FINDING.values() if word not in done.stdout] == [], done.stdout
+    assert json.loads(run("migrate", "watch", ID, "--json").stdout) == migration(**more)
 
 
 def test_a_blocked_migration_shows_every_finding_and_is_refused(api: FakeApi) -> None:
@@ -151,12 +224,110 @@ def test_where_others_have_to_approve_nothing_is_begun(api: FakeApi) -> None:
     assert done.exit_code == 0
     assert [path for path, _ in posted(api)] == ["migrations"]
     assert "2 people" in done.output
+    assert f"{ID}: PLANNED. It was not begun: it waits for approvals" in done.stdout
+
+
+def test_where_nobody_has_to_approve_it_says_that_it_was_begun(api: FakeApi) -> None:
+    done = run("migrate", "start", "orders", "--software", "--reason", "new")
+    assert f"{ID}: PREFLIGHT. It was begun." in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("stage", "words"),
+    [
+        ("DRAFT", ("blocked", "replan", "abort")),
+        ("PLANNED", ("not approved yet", "approve", "advance", "abort")),
+        ("APPROVED", ("was not begun", "advance", "abort")),
+    ],
+)
+def test_what_nobody_has_begun_does_not_go_on_by_itself(api: FakeApi, stage: str, words: tuple[str, ...]) -> None:
+    api.answers["GET", ONE] = 200, migration(stage, approvers_needed=2)
+    done = run("migrate", "watch", ID, "--wait", "--timeout", "0.1")
+    assert done.exit_code == ExitCode.TIMED_OUT
+    assert "goes on without you" not in done.output
+    assert [word for word in words if word not in done.stderr] == [], done.stderr
+
+
+def test_what_was_begun_goes_on_after_the_time_to_wait(api: FakeApi) -> None:
+    api.answers["GET", ONE] = 200, migration("PREFLIGHT")
+    done = run("migrate", "watch", ID, "--wait", "--timeout", "0.1")
+    assert done.exit_code == ExitCode.TIMED_OUT
+    assert "It goes on without you" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "way_on"), [("out_of_order", "Begin it: headgate migrate advance"), ("plan_stale", "Plan it again")]
+)
+def test_what_cannot_be_begun_after_its_approval_can_be_begun_later_or_given_up(
+    api: FakeApi, code: str, way_on: str
+) -> None:
+    api.answers["POST", "migrations"] = 201, migration("PLANNED", approvers_needed=1)
+    api.answers["GET", ONE] = 200, migration("APPROVED", approvers_needed=1)
+    api.answers["POST", f"{ONE}/advance"] = problem(409, code)
+    done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait")
+    assert done.exit_code == ExitCode.REFUSED
+    assert f"{code}!" in done.stderr
+    assert way_on in done.stderr
+    assert f"Or give it up: headgate migrate abort {ID}." in done.stderr
+
+
+def test_what_somebody_else_has_begun_is_followed(api: FakeApi) -> None:
+    api.answers["POST", f"{ONE}/advance"] = problem(409, "out_of_order")
+    done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait")
+    assert done.exit_code == 0, done.output
+
+
+def test_a_server_that_is_away_while_it_is_begun_is_waited_for(api: FakeApi) -> None:
+    api.answers["POST", "migrations"] = 201, migration("PLANNED", approvers_needed=1)
+    api.answers["GET", ONE] = 200, migration("APPROVED", approvers_needed=1)
+    api.answers["POST", f"{ONE}/advance"] = 503, {}
+    begun = {("POST", f"{ONE}/advance"): (202, migration("COMMITTED", approvers_needed=1))}
+    threading.Timer(2.5, api.answers.update, [begun]).start()
+    done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait")
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(("gate", "words"), [("APPLYING", "it is taken back"), ("COMMITTED", "works meanwhile")])
+def test_at_a_gate_it_says_what_becomes_of_it(api: FakeApi, gate: str, words: str) -> None:
+    api.answers["GET", ONE] = 200, migration("SNAPSHOT", waits_for=gate)
+    done = run("migrate", "watch", ID, "--wait")
+    assert done.exit_code == ExitCode.TIMED_OUT
+    assert f"It waits for a person before {gate}" in done.stderr
+    assert words in done.stderr
+    assert f"headgate migrate advance {ID}" in done.stderr
 
 
 def test_an_open_migration_is_found_by_its_pipeline(api: FakeApi) -> None:
     done = run("migrate", "rollback", "orders", "--reason", "no")
     assert done.exit_code == 0, done.output
     assert posted(api) == [(f"{ONE}/rollback", {"reason": "no"})]
+
+
+@pytest.mark.parametrize("command", ["watch", "report"])
+def test_what_is_over_is_found_by_its_pipeline_to_look_at(api: FakeApi, command: str) -> None:
+    api.migrations = [migration("COMMITTED")]
+    api.answers["GET", f"{ONE}/evidence"] = 200, evidence.sealed({"pipeline": "orders"})
+    done = run("migrate", command, "orders")
+    assert done.exit_code == 0, done.output
+    assert [request["query"] for request in api.asked("GET")][:2] == [
+        {"pipeline": "orders", "state": "open"}, {"pipeline": "orders"},
+    ]  # fmt: skip
+
+
+def test_the_open_migration_of_a_pipeline_comes_before_a_later_one(api: FakeApi) -> None:
+    other = ID.replace("a", "b")
+    api.migrations = [{**migration("COMMITTED"), "id": other}, migration("VERIFYING")]
+    done = run("migrate", "watch", "orders")
+    assert done.exit_code == 0, done.output
+    assert [request["path"] for request in api.asked("GET")] == ["migrations", ONE]
+
+
+@pytest.mark.parametrize(("command", "words"), [("watch", "no migration"), ("rollback", "no open migration")])
+def test_a_pipeline_without_such_a_migration_is_told(api: FakeApi, command: str, words: str) -> None:
+    api.migrations = [migration("COMMITTED")] if command == "rollback" else []
+    done = run("migrate", command, "orders")
+    assert done.exit_code == ExitCode.FAILED
+    assert f"orders has {words}" in done.stderr
 
 
 def test_evidence_is_verified_without_a_server(tmp_path: Path) -> None:
@@ -210,6 +381,34 @@ def test_what_stays_on_a_host_is_named_and_fails_the_evacuation(api: FakeApi) ->
     done = run("evacuate", "alpha", "--reason", "kernel", "--wait")
     assert done.exit_code == ExitCode.FAILED
     assert "tied" in done.output
+    assert "1 pipeline stays on alpha" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "words"),
+    [
+        ({"ended_at": AT, "outcome": "done", "waiting": []}, ExitCode.OK, "done"),
+        ({"ended_at": AT, "outcome": "stopped", "left": {"orders": "why"}}, ExitCode.FAILED, "1 pipeline stays"),
+        ({"ended_at": AT, "outcome": "cancelled"}, ExitCode.FAILED, "was cancelled"),
+        ({}, ExitCode.TIMED_OUT, f"headgate evacuations cancel {ID}"),
+    ],
+)
+def test_an_evacuation_is_followed_by_its_id(api: FakeApi, more: dict[str, Any], code: ExitCode, words: str) -> None:
+    made: dict[str, Any] = {
+        "id": ID, "host": "alpha", "ended_at": None, "outcome": "", "migrations": [], "left": {}, "waiting": ["orders"],
+    }  # fmt: skip
+    api.answers["GET", f"evacuations/{ID}"] = 200, {**made, **more}
+    done = run("evacuations", "watch", ID, "--wait", "--timeout", "0.1")
+    assert done.exit_code == code, done.output
+    assert words in done.output
+    assert run("evacuations", "watch", ID).exit_code == 0
+
+
+def test_an_evacuation_is_named_by_its_id_alone(api: FakeApi) -> None:
+    wrong = run("evacuations", "watch", "alpha")
+    assert wrong.exit_code == ExitCode.USAGE
+    assert "headgate evacuations list" in wrong.stderr
+    assert api.requests == []
 
 
 WRONG = """
@@ -320,7 +519,7 @@ def test_waiting_for_others_says_whom_it_waits_for(api: FakeApi) -> None:
 
 
 def test_the_way_back_of_the_last_committed_migration_of_a_pipeline_is_planned(api: FakeApi) -> None:
-    api.answers["GET", "migrations"] = 200, {"results": [migration("COMMITTED")], "next": None}
+    api.migrations = [migration("COMMITTED")]
     api.answers["POST", f"{ONE}/revert"] = 201, {**migration("PLANNED"), "reverts": ID}
     done = run("migrate", "revert", "orders", "--reason", "too slow")
     assert done.exit_code == 0, done.output

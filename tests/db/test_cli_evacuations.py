@@ -1,0 +1,62 @@
+"""`headgate evacuate` and `headgate evacuations` against the real API, over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from controlplane.cli.app import app
+from controlplane.cli.errors import ExitCode
+from pipelines.domain.roles import Role
+from pipelines.domain.states import DesiredState, Phase
+from pipelines.models import Evacuation
+from pipelines.services import access
+from tests.db.conftest import Server
+from tests.factories import HostFactory, PipelineFactory, RunFactory, UserFactory
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(server: Server, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A command line of an admin; one pipeline runs on alpha, and nobody carries an evacuation out."""
+    HostFactory.create(name="beta")
+    row = PipelineFactory.create(name="orders", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
+    RunFactory.create(pipeline=row)
+    admin = UserFactory.create(username="admin", role=Role.ADMIN)
+    monkeypatch.setenv("HEADGATE_URL", server.url)
+    monkeypatch.setenv("HEADGATE_TOKEN", access.create_token(user=admin, name="test", expires=None))
+
+    def invoke(*arguments: str) -> Result:
+        return CliRunner().invoke(app, list(arguments))
+
+    return invoke
+
+
+def test_an_evacuation_is_listed_followed_and_cancelled(run: Run) -> None:
+    assert "No host was emptied yet" in run("evacuations", "list").stdout
+    begun = run("evacuate", "alpha", "--reason", "kernel")
+    assert begun.exit_code == 0, begun.output
+    named = str(Evacuation.objects.get().pk)
+    assert f"{named}: alpha is being emptied. Follow it: headgate evacuations watch {named}" in begun.stdout
+    listed = run("evacuations", "list").stdout
+    assert all(word in listed for word in (named, "alpha", "under way", "kernel"))
+    late = run("evacuations", "watch", named, "--wait", "--timeout", "0.1")
+    assert late.exit_code == ExitCode.TIMED_OUT
+    assert f"headgate evacuations watch {named} --wait" in late.stderr
+    cancelled = run("evacuations", "cancel", named)
+    assert cancelled.exit_code == 0, cancelled.output
+    assert "cancelled" in cancelled.stdout
+    assert json.loads(run("evacuations", "watch", named, "--json").stdout)["outcome"] == "cancelled"
+    assert run("evacuations", "cancel", named).exit_code == ExitCode.REFUSED
+    assert run("evacuations", "watch", named, "--wait").exit_code == ExitCode.FAILED
+
+
+def test_a_host_that_is_being_emptied_says_how_to_follow_it_or_cancel_it(run: Run) -> None:
+    run("evacuate", "alpha", "--reason", "kernel")
+    again = run("evacuate", "alpha", "--reason", "kernel")
+    assert again.exit_code == ExitCode.REFUSED
+    assert all(f"headgate evacuations {word}" in again.stderr for word in ("list", "watch ID --wait", "cancel ID"))

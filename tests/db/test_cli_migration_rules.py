@@ -1,0 +1,77 @@
+"""`headgate freezes` and `headgate approval-policies` against the real API, over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from controlplane.cli.app import app
+from controlplane.cli.errors import ExitCode
+from pipelines.domain.roles import Role
+from pipelines.models import ApprovalPolicy, FreezeWindow
+from pipelines.services import access
+from tests.db.conftest import Server
+from tests.factories import UserFactory, now
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(server: Server, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A command line of an admin."""
+    admin = UserFactory.create(username="admin", role=Role.ADMIN)
+    monkeypatch.setenv("HEADGATE_URL", server.url)
+    monkeypatch.setenv("HEADGATE_TOKEN", access.create_token(user=admin, name="test", expires=None))
+
+    def invoke(*arguments: str) -> Result:
+        return CliRunner().invoke(app, list(arguments))
+
+    return invoke
+
+
+def test_the_life_of_a_freeze(run: Run) -> None:
+    assert "No freezes" in run("freezes", "list").stdout
+    later = (now() + timedelta(days=1)).isoformat()
+    made = run("freezes", "add", "--ends-at", later, "--reason", "holidays", "--label", "tier:1")
+    assert made.exit_code == 0, made.output
+    row = FreezeWindow.objects.get()
+    assert (row.label, row.pipeline_name, row.reason, row.ends_at.isoformat()) == ("tier:1", "", "holidays", later)
+    assert f"Freeze {row.pk}: no migration of the label tier:1 begins from " in made.stdout
+    run("freezes", "add", "--starts-at", later, "--ends-at", "9999-01-01", "--reason", "for ever", "--pipeline", "p")
+    listed = run("freezes", "list").stdout
+    assert [word for word in ("to come", "now", "the pipeline p", "for ever") if word not in listed] == []
+    assert run("freezes", "remove", str(row.pk)).stdout == f"Freeze {row.pk}: removed\n"
+    assert [each["reason"] for each in json.loads(run("freezes", "list", "--json").stdout)] == ["for ever"]
+    assert run("freezes", "remove", str(row.pk)).exit_code == ExitCode.FAILED
+
+
+def test_a_freeze_that_cannot_be_meant_is_refused(run: Run) -> None:
+    wrong = run("freezes", "add", "--ends-at", "friday", "--reason", "why")
+    assert wrong.exit_code == ExitCode.USAGE
+    assert "friday is not a time: write one such as" in wrong.stderr
+    over = run("freezes", "add", "--starts-at", "2026-03-02", "--ends-at", "2026-03-01", "--reason", "why")
+    assert over.exit_code == ExitCode.REFUSED
+    assert "ends_at is after starts_at" in over.stderr
+    both = ("--label", "tier", "--pipeline", "orders")
+    assert run("freezes", "add", "--ends-at", "2099-01-01", "--reason", "why", *both).exit_code == ExitCode.REFUSED
+    assert not FreezeWindow.objects.exists()
+
+
+def test_the_life_of_an_approval_policy(run: Run) -> None:
+    assert "the author's own approval is enough" in run("approval-policies", "list").stdout
+    made = run("approval-policies", "add", "--approvers", "2", "--expiry-seconds", "3600")
+    assert made.exit_code == 0, made.output
+    assert "2 people other than the author have to approve a migration of everything" in made.stdout
+    again = run("approval-policies", "add", "--approvers", "1", "--json")
+    row = ApprovalPolicy.objects.get()
+    assert json.loads(again.stdout)["id"] == row.pk
+    assert (row.approvers, row.expiry_seconds) == (1, 86_400)
+    assert "everything" in run("approval-policies", "list").stdout
+    removed = run("approval-policies", "remove", str(row.pk), "--json")
+    assert json.loads(removed.stdout) == {"id": row.pk, "result": "removed"}
+    assert json.loads(run("approval-policies", "list", "--json").stdout) == []
+    assert run("approval-policies", "add", "--approvers", "0").exit_code == ExitCode.USAGE

@@ -40,6 +40,7 @@ class AlertRule(StrEnum):
     GROUP_LOST = "group_lost"
     EXPIRING = "expiring"
     HOST_SILENT = "host_silent"
+    MIGRATION_WAITS = "migration_waits"
 
 
 RULE_DESCRIPTIONS: dict[AlertRule, str] = {
@@ -52,6 +53,7 @@ RULE_DESCRIPTIONS: dict[AlertRule, str] = {
     AlertRule.GROUP_LOST: "Commits of a consumer group are gone.",
     AlertRule.EXPIRING: "Retention or the expiry of the group will pass a position.",
     AlertRule.HOST_SILENT: "Nothing is heard of a host for 30 s, or for `for_seconds` where that is longer.",
+    AlertRule.MIGRATION_WAITS: "A migration waits for a person at a gate, or cannot go on by itself.",
 }
 
 

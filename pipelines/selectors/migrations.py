@@ -164,6 +164,14 @@ def waits(migration: Migration) -> MigrationStage | None:
     return MigrationStage(row["stage"]) if due else None
 
 
+def needs_person(migration: Migration) -> bool:
+    """Whether it goes on only when somebody has chosen."""
+    if waits(migration) is None:
+        return migration.stage == MigrationStage.NEEDS_ATTENTION
+    index = progress.current(migration.steps)
+    return index is None or progress.is_held(migration.steps[index])
+
+
 def planned_by(run: Run | None) -> bool:
     """Whether a run has begun to deliver: from then on going back is not exact any more."""
     return run is not None and LedgerBatch.objects.filter(run=run).exists()

@@ -10,13 +10,14 @@ from typing import Any
 
 from controlplane.shared import clock
 from controlplane.shared.errors import Conflict
+from pipelines.domain.alert_rules import AlertRule
 from pipelines.domain.migrating import progress
 from pipelines.domain.migrating.progress import Instant, MigrationStepState
 from pipelines.domain.migrating.steps import GATE_SECONDS, ChangeBeforeProof, StepName, back
 from pipelines.domain.states import FINAL_STAGES, FORWARD_STAGES, MigrationStage, RunState, may_follow
 from pipelines.models import Migration
 from pipelines.selectors import migrations as selecting
-from pipelines.services import events
+from pipelines.services import alerts, events
 from pipelines.services.audit import Actor
 from pipelines.services.fencing import epoch, fenced
 
@@ -48,7 +49,7 @@ def change(
     **fields: Any,
 ) -> None:
     """Write fields, and the stage where it changes, with one event. Raises Overtaken, or ForbiddenStage."""
-    old = MigrationStage(migration.stage)
+    old, needed_person = MigrationStage(migration.stage), selecting.needs_person(migration)
     if stage is not None:
         if not may_follow(old, stage):
             raise ForbiddenStage(f"{old} -> {stage}")
@@ -62,6 +63,20 @@ def change(
         setattr(migration, name, value)
     if event:
         tell(migration, message or migration.message, actor=actor, old=old)
+    if needed_person or selecting.needs_person(migration):
+        _alert(migration)
+
+
+def _alert(migration: Migration) -> None:
+    """Somebody is called as long as it waits for a person."""
+    rule, pipeline = AlertRule.MIGRATION_WAITS, migration.pipeline
+    if not selecting.needs_person(migration):
+        alerts.clear_alert(rule=rule, key=pipeline.name)
+        return
+    alerts.raise_alert(
+        rule=rule, key=pipeline.name, message=migration.message, pipeline=pipeline,
+        data={"migration": str(migration.pk), "stage": migration.stage},
+    )  # fmt: skip
 
 
 def tell(migration: Migration, message: str, *, actor: str = "system", old: MigrationStage | None = None) -> None:

@@ -17,6 +17,7 @@ from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 from controlplane.shared import clock
 from controlplane.shared.errors import HeadgateError
 from pipelines.domain import protocol
+from pipelines.domain.alert_rules import AlertRule
 from pipelines.domain.position_plan import Answer, PartitionSurvey, Question, Survey
 from pipelines.domain.positions import SourceIdentity
 from pipelines.domain.protocol import Exit, Launch, SparkSettings
@@ -31,7 +32,7 @@ from pipelines.domain.states import (
     RunRole,
     RunState,
 )
-from pipelines.models import Event, Host, LedgerBatch, Migration, Position, PositionLook, Run
+from pipelines.models import Alert, Event, Host, LedgerBatch, Migration, Position, PositionLook, Run
 from pipelines.selectors import migration_evidence
 from pipelines.selectors import migrations as selecting
 from pipelines.services import migration_plans, migrations, positions, standby
@@ -316,9 +317,17 @@ def test_it_waits_at_a_gate_until_a_person_lets_it_go_on(world: World, gate: str
         world.pass_time()
     found = present(world)
     assert found.stage not in ENDS
+    assert _called() == [("OPEN", str(found.pk))]
     migrations.advance(migration=found, named=found.plan_hash, actor=ANA)
+    assert _called() == [("RESOLVED", str(found.pk))]
     world.run_until(lambda: over(world), within=60)
     assert present(world).stage == MigrationStage.COMMITTED, world.story()
+
+
+def _called() -> list[tuple[str, str]]:
+    """What people were told of migrations that wait for them."""
+    found = Alert.objects.filter(rule=AlertRule.MIGRATION_WAITS).order_by("pk")
+    return [(each.state, each.data["migration"]) for each in found]
 
 
 def test_a_person_commits_before_the_window_is_over(world: World) -> None:
@@ -428,6 +437,7 @@ def _start_of_the_old_one_fails(world: World) -> None:
     next(agent for agent in world.agents.living if not agent.is_standby).fate = Exit.INIT_FAILED
     world.run_until(lambda: over(world), within=120)
     assert present(world).stage == MigrationStage.NEEDS_ATTENTION, world.story()
+    assert _called()[-1][0] == "OPEN"
     world.ask(OperationKind.START)
     world.run_until(world.settled)
     assert world.phase is Phase.RUNNING

@@ -11,6 +11,7 @@ the supervisors make it so. The runner itself touches no process.
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -182,7 +183,8 @@ def _waits(migration: Migration, now: Instant) -> bool:
         return True
     row = migration.steps[index]
     if not progress.is_held(row):
-        words = f"It waits for a person to let it go on to {gate}."
+        until = now.wall + timedelta(seconds=GATE_SECONDS)
+        words = f"It waits for a person to let it go on to {gate}, until {until:%H:%M} UTC; then it is taken back."
         migration_steps.hold(migration=migration, index=index, now=now, message=words)
     elif progress.left(row, now) <= 0:
         turn_back(migration, f"Nobody let it go on to {gate} within {GATE_SECONDS / 3600:g} h.")

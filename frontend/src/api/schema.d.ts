@@ -1487,7 +1487,7 @@ export interface components {
          * @description The rules that people can set; services may raise alerts of further names.
          * @enum {string}
          */
-        AlertRule: "lag" | "stalled" | "blocked" | "failed" | "unbalanced" | "group_moved" | "group_lost" | "expiring" | "host_silent";
+        AlertRule: "lag" | "stalled" | "blocked" | "failed" | "unbalanced" | "group_moved" | "group_lost" | "expiring" | "host_silent" | "migration_waits";
         /**
          * AlertState
          * @description OPEN: nobody has seen it. ACKNOWLEDGED: somebody has, and it is still so. RESOLVED: it is over.
@@ -3385,8 +3385,8 @@ export interface components {
          * @description `window`: seconds of observation. `then`: what follows when all is well at its end, `otherwise`: when something
          *     is not. `band`: the least share of the rate of before, while it lags further behind than before; else the source
          *     gives no more. `dead_letters`: so many more than in the same time before are no fault. `lag_slack`: records by which
-         *     the lag may be larger than before at the end, unless it falls. `crashes`: so many restarts of the new run are no
-         *     fault.
+         *     the lag may be larger at the end than before and what comes between two batches, unless it falls. `crashes`: so many
+         *     restarts of the new run are no fault.
          */
         ObservationRules: {
             /**

@@ -386,6 +386,7 @@ export function migrationStep(
     seconds: 60,
     tried: 0,
     intent_at: null,
+    held_until: null,
     done_at: null,
     message: '',
     evidence: null,

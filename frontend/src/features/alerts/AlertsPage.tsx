@@ -122,8 +122,15 @@ function AlertTable({ alerts }: { alerts: Alert[] }) {
   )
 }
 
-/** A pipeline, a host, a webhook, a consumer group, or what its key names. */
+/** A migration, a pipeline, a host, a webhook, a consumer group, or what its key names. */
 function About({ alert }: { alert: Alert }) {
+  if (typeof alert.data.migration === 'string') {
+    return (
+      <Link to="/migrations/$id" params={{ id: alert.data.migration }}>
+        Migration of {alert.key}
+      </Link>
+    )
+  }
   if (alert.pipeline) {
     return (
       <Link to="/pipelines/$name" params={{ name: alert.pipeline }}>

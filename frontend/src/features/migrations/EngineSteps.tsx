@@ -115,10 +115,26 @@ export function Gate({ migration, readOnly, page }: StepProps & { page: WizardSt
   const words = GATE_WORDS[waits_for as keyof typeof GATE_WORDS]
   return (
     <Panel title="It waits for a person" note={words}>
+      <HeldUntil migration={migration} />
       <DeedButton migration={migration} deed="advance" reason={readOnly ?? refusalOf(migration, 'advance')}>
         {waits_for === 'COMMITTED' ? 'Commit' : 'Let it go on'}
       </DeedButton>
     </Panel>
+  )
+}
+
+const DELIVERS_NOTHING = ['APPLYING', 'READY_TO_CUT_OVER']
+
+function HeldUntil({ migration }: { migration: MigrationDetail }) {
+  const now = useNow()
+  const held = migration.steps.find(({ held_until }) => held_until !== null)
+  if (!held?.held_until) return null
+  const left = Math.max(0, Date.parse(held.held_until) - now)
+  return (
+    <p className="dim">
+      {DELIVERS_NOTHING.includes(held.stage) && 'Nothing is delivered meanwhile. '}
+      It is taken back in {duration(left)} unless somebody lets it go on.
+    </p>
   )
 }
 

@@ -172,14 +172,16 @@ it('lets it go on at a gate, by the hash of the plan', async () => {
     sent(await request.json())
     return migration({ stage: 'READY_TO_CUT_OVER' })
   })
+  const held_until = new Date(Date.now() + 3_590_000).toISOString()
   const waiting = migration({
     stage: 'APPLYING',
     waits_for: 'READY_TO_CUT_OVER',
-    steps: [migrationStep('check_standby', 'READY_TO_CUT_OVER', { gate: true })],
+    steps: [migrationStep('check_standby', 'READY_TO_CUT_OVER', { gate: true, held_until })],
     choices: [migrationChoice('advance')],
   })
   showRouted(<CutOverPage migration={waiting} readOnly={null} />)
   expect(await screen.findByText('Before the new agent takes over')).toBeInTheDocument()
+  expect(screen.getByText(/^Nothing is delivered meanwhile. It is taken back in 59 min/)).toBeInTheDocument()
   await userEvent.click(await pressable('Let it go on'))
   await waitFor(() => expect(sent).toHaveBeenCalledWith({ hash: 'abc123' }))
 })

@@ -80,11 +80,12 @@ function Approvals({ migration }: { migration: MigrationDetail }) {
           <th>Who</th>
           <th>When</th>
           <th>Plan</th>
+          <th>Until</th>
           <th>Counts</th>
         </>
       }
     >
-      {migration.approvals.map(({ by, at, hash, counts }) => (
+      {migration.approvals.map(({ by, at, expires_at, hash, counts }) => (
         <tr key={`${by} ${hash}`}>
           <th scope="row">{by}</th>
           <td>
@@ -94,13 +95,16 @@ function Approvals({ migration }: { migration: MigrationDetail }) {
             {hash.slice(0, 12)}
           </td>
           <td>
+            <Moment at={expires_at} />
+          </td>
+          <td>
             {counts ? (
               <ToneBadge tone="ok" icon={IconCheck} plain>
                 for this plan
               </ToneBadge>
             ) : (
               <ToneBadge tone="idle" icon={IconHistory} plain>
-                for an earlier plan
+                {hash === migration.plan_hash ? 'not for this plan now' : 'for an earlier plan'}
               </ToneBadge>
             )}
           </td>

@@ -1,6 +1,6 @@
-import { migration } from '@/testing/factories'
+import { migration, migrationPlan } from '@/testing/factories'
 import { createMigrationCall, deedCall, evacuateCall, watchCall } from './migrationCalls'
-import { durationOf, movement } from './migrations'
+import { asksToCommit, durationOf, movement } from './migrations'
 import { DEFAULT_RULES } from './observationRules'
 
 const T = '2026-11-21T12:00:00Z'
@@ -19,6 +19,13 @@ it('says from where to where', () => {
   expect(movement(migration(moved))).toBe('alpha to beta')
   expect(movement(migration({ ...moved, new_revision: 4 }))).toBe('alpha to beta, revision 3 to 4')
   expect(movement(migration())).toBe('')
+})
+
+it('knows that a person commits where a rule or a gate says so', () => {
+  const { rules } = migrationPlan()
+  expect(asksToCommit({ rules, gates: ['PAUSING'] })).toBe(false)
+  expect(asksToCommit({ rules, gates: ['COMMITTED'] })).toBe(true)
+  expect(asksToCommit({ rules: { ...rules, then: 'ask' }, gates: [] })).toBe(true)
 })
 
 describe('the calls behind the wizard', () => {

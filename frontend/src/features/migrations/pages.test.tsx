@@ -16,6 +16,8 @@ import { given, problem } from '@/testing/server'
 import { Footer } from './Footer'
 import { ApprovePage } from './pages/ApprovePage'
 import { BackPage } from './pages/BackPage'
+import { ChangePage } from './pages/ChangePage'
+import { CommitPage } from './pages/CommitPage'
 import { CutOverPage } from './pages/CutOverPage'
 import { PausePage } from './pages/PausePage'
 import { PlanPage } from './pages/PlanPage'
@@ -198,6 +200,19 @@ it('compares before and after, and names the rule that would roll back', async (
   expect(screen.getByText(/observed for 29 s, 31 s left/)).toBeInTheDocument()
   expect(screen.getByText(/otherwise it is rolled back by itself/)).toBeInTheDocument()
   expect(await pressable('Commit now')).toBeInTheDocument()
+})
+
+it('says on every page that a person commits where a gate stands before that', async () => {
+  const plan = migrationPlan({ gates: ['COMMITTED'] })
+  const found = migration({ stage: 'VERIFYING', plan, choices: [migrationChoice('advance')] })
+  const { unmount } = showRouted(<VerifyPage migration={found} readOnly={null} />)
+  expect(await screen.findByText(/a person is asked to commit; otherwise/)).toBeInTheDocument()
+  unmount()
+  const { unmount: leave } = showRouted(<CommitPage migration={found} readOnly={null} />)
+  expect(await screen.findByText(/a person is asked to commit; otherwise/)).toBeInTheDocument()
+  leave()
+  showRouted(<ChangePage migration={found} readOnly={null} />)
+  expect((await screen.findByText('When all is well')).nextSibling).toHaveTextContent('a person is asked')
 })
 
 it('offers another try where the way back is stuck', async () => {

@@ -5,7 +5,7 @@ import { ShowCall } from '@/components/actions/ShowCall'
 import { CodeBlock } from '@/components/ui/CodeBlock'
 import { Panel } from '@/components/ui/Panel'
 import { createMigrationCall } from '@/domain/migrationCalls'
-import { GATE_WORDS, KINDS } from '@/domain/migrations'
+import { asksToCommit, GATE_WORDS, KINDS } from '@/domain/migrations'
 import { duration } from '@/lib/format'
 import { asSent } from '../create/draft'
 import classes from '../migrations.module.css'
@@ -47,7 +47,7 @@ export function ChangePage({ migration }: StepProps) {
             <Fact name="Observed for" value={duration(plan.rules.window * 1_000)} />
             <Fact
               name="When all is well"
-              value={plan.rules.then === 'ask' ? 'a person is asked' : 'it commits by itself'}
+              value={asksToCommit(plan) ? 'a person is asked' : 'it commits by itself'}
             />
             <Fact
               name="When something is not"

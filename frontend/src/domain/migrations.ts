@@ -65,7 +65,7 @@ export const STAGES: Record<MigrationStage, StageWords> = {
   ROLLED_BACK: {
     word: 'Rolled back',
     tone: 'warn',
-    meaning: 'It was taken back after something had changed; the pipeline is as before.',
+    meaning: 'It was taken back after something had changed.',
   },
   NEEDS_ATTENTION: {
     word: 'Needs a person',

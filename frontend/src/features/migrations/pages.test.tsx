@@ -1,6 +1,7 @@
 import { screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
+import type { MigrationDetail } from '@/api/types'
 import {
   finding,
   migration,
@@ -277,6 +278,17 @@ describe('the way back', () => {
     expect(await screen.findByRole('button', { name: 'Give it up' })).toHaveAccessibleDescription(
       'Something has changed already.',
     )
+  })
+
+  it('of one that was closed does not say where the pipeline is', async () => {
+    const closed = { stage: 'ROLLED_BACK', open: false, choices: [] } satisfies Partial<MigrationDetail>
+    const steps = [migrationStep('start_old', 'ROLLING_BACK', { state: 'failed' })]
+    const { unmount } = showRouted(<WayBack migration={migration({ ...closed, steps })} readOnly={null} />)
+    expect(await screen.findByText('It is over.')).toBeInTheDocument()
+    unmount()
+    const gone = [migrationStep('start_old', 'ROLLING_BACK', { state: 'done' })]
+    showRouted(<WayBack migration={migration({ ...closed, steps: gone })} readOnly={null} />)
+    expect(await screen.findByText('It is over; the pipeline is as it was before.')).toBeInTheDocument()
   })
 
   it('after the commit plans a migration of its own, and goes there', async () => {

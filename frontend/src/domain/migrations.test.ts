@@ -46,6 +46,21 @@ describe('the calls behind the wizard', () => {
     expect(watchCall({ id }).curl).toContain(`curl -X GET`)
   })
 
+  it('plan again under the name that the command line has for it', () => {
+    const { cli, curl } = deedCall(migration(), 'plan')
+    expect(cli).toMatch(new RegExp(`migrate replan ${id}$`))
+    expect(curl).toContain(`/migrations/${id}/plan`)
+  })
+
+  it('go on elsewhere with one source, where one was chosen', () => {
+    const body = { pipeline: 'orders', kind: 'position', reason: '' } as const
+    const spec = { to: 'latest' }
+    expect(createMigrationCall({ ...body, spec }).cli).toMatch(/plan orders --to 'latest'$/)
+    expect(createMigrationCall({ ...body, spec: { ...spec, source: 'shop' } }).cli).toMatch(
+      /plan orders --to 'latest' --source shop$/,
+    )
+  })
+
   it('empty a host', () => {
     const body = { host: 'alpha', at_once: 2, go_on: true, rules: DEFAULT_RULES, reason: 'kernel' }
     expect(evacuateCall(body).cli).toMatch(/evacuate alpha --at-once 2 --keep-going --reason 'kernel'$/)

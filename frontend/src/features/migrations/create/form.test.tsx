@@ -29,6 +29,7 @@ it('asks for another position, with a reason', async () => {
   showRouted(<MigrationForm pipeline={detail()} kind="position" given={{}} />)
   const button = await screen.findByRole('button', { name: 'Next: Plan it' })
   expect(button).toHaveAccessibleDescription('Write where to go on first.')
+  expect(screen.getByLabelText('Go on at')).toHaveAccessibleDescription(/ledger, checkpoint, group/)
   await userEvent.type(screen.getByLabelText('Go on at'), 'latest')
   await waitFor(() =>
     expect(screen.getByRole('button', { name: 'Next: Plan it' })).toHaveAccessibleDescription(

@@ -97,6 +97,14 @@ export function freezeCall(body: FreezeRequest): Call {
   return { ...requestCall({ method: 'POST', path: '/freezes', body: jsonBody(body) }), cli: null }
 }
 
+export function endFreezeCall(id: number): Call {
+  return { ...requestCall({ method: 'DELETE', path: `/freezes/${id}` }), cli: null }
+}
+
 export function approvalPolicyCall(body: ApprovalPolicyRequest): Call {
   return { ...requestCall({ method: 'POST', path: '/approval-policies', body: jsonBody(body) }), cli: null }
+}
+
+export function removeApprovalPolicyCall(id: number): Call {
+  return { ...requestCall({ method: 'DELETE', path: `/approval-policies/${id}` }), cli: null }
 }

@@ -80,7 +80,7 @@ it('shows what the server finds at the field that it means', async () => {
   expect(screen.getByLabelText('Value of option 1')).toHaveAccessibleDescription('A secret.')
   expect(screen.getByText('Elsewhere.')).toBeInTheDocument()
   expect(screen.getAllByText(/A secret/)).toHaveLength(1)
-  expect(next()).toHaveAccessibleDescription('3 findings have to be repaired first.')
+  await waitFor(() => expect(next()).toHaveAccessibleDescription('3 findings have to be repaired first.'))
 
   faults.mockReturnValue([])
   const path = 'spec.positions.topic'

@@ -1,7 +1,7 @@
 import { SegmentedControl, TextInput } from '@mantine/core'
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { type ComponentType, type ReactNode, useState } from 'react'
+import { type ComponentType, type ReactNode, useEffect, useState } from 'react'
 import { keys } from '@/api/keys'
 import { createMigration, migrationsQuery } from '@/api/migrations'
 import { sessionQuery } from '@/api/session'
@@ -18,11 +18,12 @@ import { DefinitionEditor } from '@/components/editor/DefinitionEditor'
 import { keepDraft, readDraft } from '@/components/editor/draft'
 import { notReady, useValidation } from '@/components/editor/useValidation'
 import { type Draft, EMPTY, missing, specOf } from './draft'
-import { asDefinition } from './cluster/draft'
+import { asDefinition, componentAt } from './cluster/draft'
 import { ClusterFields } from './cluster/ClusterFields'
 import { clusterPaths } from './cluster/paths'
 import { type FieldsProps, HostFields, PATHS, PositionFields, SoftwareFields, StoredFields } from './fields'
 import { findingsOf, unplaced } from './findings'
+import { dropForm, keepForm, type Kept, readForm } from './kept'
 import { RuleFields } from './RuleFields'
 import classes from '../migrations.module.css'
 
@@ -47,10 +48,11 @@ const FIELDS: Record<Exclude<MigrationKind, 'revision' | 'cluster'>, ComponentTy
 
 /** What is asked for, with a reason; planning it touches nothing. */
 export function MigrationForm({ pipeline, kind, given }: FormProps) {
-  const [draft, setDraft] = useState<Draft>(() => begin(pipeline, given))
-  const [reason, setReason] = useState('')
-  const change = (next: Partial<Draft>) => setDraft((old) => ({ ...old, ...next }))
-  const create = useCreate()
+  const [form, setForm] = useState(() => begin(pipeline, kind, given))
+  useEffect(() => keepForm(pipeline.name, kind, form), [pipeline.name, kind, form])
+  const { draft, reason } = form
+  const change = (next: Partial<Draft>) => setForm((old) => ({ ...old, draft: { ...old.draft, ...next } }))
+  const create = useCreate(() => dropForm(pipeline.name, kind))
   const found = findingsOf(create.error)
   const props = { pipeline, draft, onChange: change, findings: found }
   const send = (notYet: string | null, unseen: Finding[]) => (
@@ -59,7 +61,7 @@ export function MigrationForm({ pipeline, kind, given }: FormProps) {
       kind={kind}
       draft={draft}
       reason={reason}
-      onReason={setReason}
+      onReason={(said) => setForm((old) => ({ ...old, reason: said }))}
       onChange={change}
       refused={missing(kind, draft) ?? notYet}
       create={create}
@@ -77,12 +79,13 @@ export function MigrationForm({ pipeline, kind, given }: FormProps) {
   )
 }
 
-function useCreate() {
+function useCreate(onCreated: () => void) {
   const client = useQueryClient()
   const navigate = useNavigate()
   return useMutation({
     mutationFn: createMigration,
     onSuccess: (made) => {
+      onCreated()
       client.setQueryData(keys.migration(made.id), made)
       void client.invalidateQueries({ queryKey: keys.anyMigration })
       announce(`${STAGES[made.stage].word}: ${made.message}`)
@@ -91,11 +94,24 @@ function useCreate() {
   })
 }
 
-function begin(pipeline: PipelineDetail, { revision, host, to }: Given): Draft {
+/** The form as it was kept in this tab, unless a link fills in something else. */
+function begin(pipeline: PipelineDetail, kind: MigrationKind, given: Given): Kept {
+  const link = linkOf(given)
+  const kept = readForm(pipeline.name, kind)
+  const text = readDraft(pipeline.name) ?? pipeline.definition_yaml
+  if (kept === null || ![NO_LINK, kept.link].includes(link))
+    return { link, draft: { ...EMPTY, ...filledIn(given), text }, reason: '' }
+  const { cluster } = kept.draft
+  const present = cluster.path === null ? {} : componentAt(pipeline.definition, cluster.path)
+  return { ...kept, draft: { ...kept.draft, text, cluster: { ...cluster, present } } }
+}
+
+const linkOf = ({ revision, host, to }: Given) => JSON.stringify({ revision, host, to })
+const NO_LINK = linkOf({})
+
+function filledIn({ revision, host, to }: Given): Partial<Draft> {
   return {
-    ...EMPTY,
     from: revision === undefined ? 'text' : 'stored',
-    text: readDraft(pipeline.name) ?? pipeline.definition_yaml,
     revision: revision ?? null,
     host: host ?? null,
     to: to ?? '',

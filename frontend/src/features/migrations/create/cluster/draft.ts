@@ -81,13 +81,22 @@ export const isSink = ({ path }: Pick<ClusterDraft, 'path'>) => path?.startsWith
 
 export const pair = (name = '', value = ''): Pair => ({ id: randomKey(), name, value })
 
+export const offsetRow = (topic = '', partition = '', offset = ''): OffsetRow => ({
+  ...{ id: randomKey(), topic, partition, offset },
+})
+
 const listOf = (value: unknown) => (Array.isArray(value) ? value.map(String) : [])
 const textOf = (value: unknown) => (typeof value === 'string' ? value : '')
 
+/** The component as the definition has it now; empty where it has none. */
+export function componentAt(definition: Definition, path: string): Record<string, unknown> {
+  const [group, name] = split(path)
+  return groupOf(definition, group)[name] ?? {}
+}
+
 /** The form as it begins for a component: with its present settings, but for the address, which has to be another. */
 export function choose(definition: Definition, path: string): ClusterDraft {
-  const [group, name] = split(path)
-  const present = groupOf(definition, group)[name] ?? {}
+  const present = componentAt(definition, path)
   return {
     ...EMPTY_CLUSTER,
     path,

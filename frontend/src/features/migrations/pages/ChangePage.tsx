@@ -13,7 +13,8 @@ import type { StepProps } from './props'
 
 /** What was asked for, and under which rules. It does not change any more; another one is asked for anew. */
 export function ChangePage({ migration }: StepProps) {
-  const { kind, pipeline, spec, plan, open, steps, reason } = migration
+  const { id, kind, pipeline, spec, plan, open, steps, reason } = migration
+  const again = { pipeline, kind, from: id }
   return (
     <>
       <Panel title="What was asked for" note={KINDS[kind].meaning}>
@@ -22,17 +23,17 @@ export function ChangePage({ migration }: StepProps) {
           {open && steps.length === 0 && (
             <p className={classes.note}>
               To change this, give this migration up and{' '}
-              <Link to="/migrations/new" search={{ pipeline, kind }}>
+              <Link to="/migrations/new" search={again}>
                 ask for another one
               </Link>
-              ; a definition that you wrote in this tab is kept.
+              ; the form begins with what this one asked for.
             </p>
           )}
           {!open && (
             <div>
               <Button
                 variant="default"
-                renderRoot={(props) => <Link to="/migrations/new" search={{ pipeline, kind }} {...props} />}
+                renderRoot={(props) => <Link to="/migrations/new" search={again} {...props} />}
               >
                 Ask for another one
               </Button>

@@ -56,7 +56,7 @@ export const EMPTY_CLUSTER: ClusterDraft = {
 }
 
 /** What the server shows in place of a secret that stands in the definition itself. */
-const HIDDEN = '[hidden]'
+export const HIDDEN = '[hidden]'
 
 type Definition = Record<string, unknown>
 type Components = Record<string, Record<string, unknown>>
@@ -86,6 +86,7 @@ export const offsetRow = (topic = '', partition = '', offset = ''): OffsetRow =>
 })
 
 const listOf = (value: unknown) => (Array.isArray(value) ? value.map(String) : [])
+const recordOf = (value: unknown) => (value ?? {}) as Record<string, unknown>
 const textOf = (value: unknown) => (typeof value === 'string' ? value : '')
 
 /** The component as the definition has it now; empty where it has none. */
@@ -108,6 +109,48 @@ export function choose(definition: Definition, path: string): ClusterDraft {
     topic: textOf(present.topic),
     allowed: listOf(present.allowed_topics).join(', '),
     prefix: textOf(present.allowed_topic_prefix),
+  }
+}
+
+/** The form filled with what was asked for before. */
+export function chooseAgain(definition: Definition, spec: MigrationSpec): ClusterDraft {
+  const path = spec.source ? `sources.${String(spec.source)}` : `sinks.${String(spec.sink)}`
+  const [group, name] = split(path)
+  const to = recordOf(spec.to)
+  const present = componentAt(definition, path)
+  const there = choose({ [group]: { [name]: { ...present, ...to } } }, path)
+  const renames = recordOf(spec.topics)
+  const names = new Set([...listOf(present.topics), ...Object.keys(renames)])
+  return {
+    ...there,
+    present,
+    servers: textOf(to.bootstrap_servers),
+    options:
+      'options' in to
+        ? there.options.map((row) => unmistakable(row, recordOf(present.options)))
+        : there.options,
+    topics: [...names].map((topic) => pair(topic, textOf(renames[topic]))),
+    ...translationOf(recordOf(spec.positions)),
+  }
+}
+
+/** The same mask hides another value here than there, so it must not pass for one that was left alone. */
+function unmistakable(row: Pair, present: Record<string, unknown>): Pair {
+  return row.value === HIDDEN && present[row.name] === HIDDEN ? { ...row, value: '' } : row
+}
+
+const WAYS: By[] = ['mapping', 'timestamp', 'given']
+
+function translationOf({ by, topic, on, offsets }: Record<string, unknown>) {
+  return {
+    by: WAYS.find((way) => way === by) ?? EMPTY_CLUSTER.by,
+    syncs: textOf(topic),
+    on: on === 'new' ? ('new' as const) : ('old' as const),
+    offsets: Object.entries(recordOf(offsets)).flatMap(([name, places]) =>
+      Object.entries(recordOf(places)).map(([partition, offset]) =>
+        offsetRow(name, partition, String(offset)),
+      ),
+    ),
   }
 }
 

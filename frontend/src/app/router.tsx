@@ -174,6 +174,7 @@ interface NewMigrationSearch {
   revision?: number
   host?: string
   to?: string
+  from?: string
 }
 
 const newMigration = createRoute({
@@ -189,6 +190,7 @@ const newMigration = createRoute({
     revision: whole(search.revision),
     host: text(search.host),
     to: text(search.to),
+    from: text(search.from),
   }),
 })
 

@@ -16,7 +16,8 @@ const FLAGS: Record<string, (spec: Record<string, unknown>) => string | null> = 
   host: ({ host }) => `--host ${String(host)}`,
   software: () => '--software',
   cluster: () => '--cluster FILE',
-  position: ({ to }) => `--to ${shellQuote(String(to))}`,
+  position: ({ to, source }) =>
+    `--to ${shellQuote(String(to))}${source ? ` --source ${String(source)}` : ''}`,
 }
 
 /** Rules and gates as flags; null where the command line has none for one of them. */
@@ -66,9 +67,10 @@ export function deedCall({ id, plan_hash }: Named, deed: Deed, reason = ''): Cal
   const body =
     deed === 'approve' || deed === 'advance' ? { hash: plan_hash } : deed === 'plan' ? {} : { reason }
   const flags = 'hash' in body ? [`--hash ${plan_hash}`] : reasonFlag(reason)
+  const verb = deed === 'plan' ? 'replan' : name
   return {
     ...requestCall({ method: 'POST', path: `/migrations/${id}/${name}`, body: jsonBody(body) }),
-    cli: deed === 'plan' ? null : command(['migrate', name, id, ...flags].join(' ')),
+    cli: command(['migrate', verb, id, ...flags].join(' ')),
   }
 }
 
@@ -95,6 +97,14 @@ export function freezeCall(body: FreezeRequest): Call {
   return { ...requestCall({ method: 'POST', path: '/freezes', body: jsonBody(body) }), cli: null }
 }
 
+export function endFreezeCall(id: number): Call {
+  return { ...requestCall({ method: 'DELETE', path: `/freezes/${id}` }), cli: null }
+}
+
 export function approvalPolicyCall(body: ApprovalPolicyRequest): Call {
   return { ...requestCall({ method: 'POST', path: '/approval-policies', body: jsonBody(body) }), cli: null }
+}
+
+export function removeApprovalPolicyCall(id: number): Call {
+  return { ...requestCall({ method: 'DELETE', path: `/approval-policies/${id}` }), cli: null }
 }

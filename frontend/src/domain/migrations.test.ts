@@ -1,6 +1,6 @@
-import { migration } from '@/testing/factories'
+import { migration, migrationPlan } from '@/testing/factories'
 import { createMigrationCall, deedCall, evacuateCall, watchCall } from './migrationCalls'
-import { durationOf, movement } from './migrations'
+import { asksToCommit, durationOf, movement } from './migrations'
 import { DEFAULT_RULES } from './observationRules'
 
 const T = '2026-11-21T12:00:00Z'
@@ -21,6 +21,13 @@ it('says from where to where', () => {
   expect(movement(migration())).toBe('')
 })
 
+it('knows that a person commits where a rule or a gate says so', () => {
+  const { rules } = migrationPlan()
+  expect(asksToCommit({ rules, gates: ['PAUSING'] })).toBe(false)
+  expect(asksToCommit({ rules, gates: ['COMMITTED'] })).toBe(true)
+  expect(asksToCommit({ rules: { ...rules, then: 'ask' }, gates: [] })).toBe(true)
+})
+
 describe('the calls behind the wizard', () => {
   const { id } = migration()
 
@@ -37,6 +44,21 @@ describe('the calls behind the wizard', () => {
     expect(deedCall(migration(), 'close', 'done by hand').curl).toContain(`/migrations/${id}/abort`)
     expect(deedCall(migration(), 'rollback', 'slow').cli).toContain("--reason 'slow'")
     expect(watchCall({ id }).curl).toContain(`curl -X GET`)
+  })
+
+  it('plan again under the name that the command line has for it', () => {
+    const { cli, curl } = deedCall(migration(), 'plan')
+    expect(cli).toMatch(new RegExp(`migrate replan ${id}$`))
+    expect(curl).toContain(`/migrations/${id}/plan`)
+  })
+
+  it('go on elsewhere with one source, where one was chosen', () => {
+    const body = { pipeline: 'orders', kind: 'position', reason: '' } as const
+    const spec = { to: 'latest' }
+    expect(createMigrationCall({ ...body, spec }).cli).toMatch(/plan orders --to 'latest'$/)
+    expect(createMigrationCall({ ...body, spec: { ...spec, source: 'shop' } }).cli).toMatch(
+      /plan orders --to 'latest' --source shop$/,
+    )
   })
 
   it('empty a host', () => {

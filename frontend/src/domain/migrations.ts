@@ -1,4 +1,4 @@
-import type { Consequence, Migration, MigrationKind, MigrationStage } from '@/api/types'
+import type { Consequence, Migration, MigrationKind, MigrationPlan, MigrationStage } from '@/api/types'
 import { duration } from '@/lib/format'
 import type { Tone } from './phases'
 
@@ -65,7 +65,7 @@ export const STAGES: Record<MigrationStage, StageWords> = {
   ROLLED_BACK: {
     word: 'Rolled back',
     tone: 'warn',
-    meaning: 'It was taken back after something had changed; the pipeline is as before.',
+    meaning: 'It was taken back after something had changed.',
   },
   NEEDS_ATTENTION: {
     word: 'Needs a person',
@@ -104,6 +104,11 @@ export const GATE_WORDS: Record<(typeof GATES)[number], string> = {
   APPLYING: 'Before the old run is ended',
   READY_TO_CUT_OVER: 'Before the new agent takes over',
   COMMITTED: 'Before it is committed',
+}
+
+/** Whether a person is asked at the end when all is well: by the rules of the observation, or at a gate. */
+export function asksToCommit({ rules, gates }: Pick<MigrationPlan, 'rules' | 'gates'>): boolean {
+  return rules.then === 'ask' || gates.includes('COMMITTED')
 }
 
 /** Stages in which the engine is at work, so that what is shown changes without an event. */

@@ -8,6 +8,7 @@ import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { deedCall } from '@/domain/migrationCalls'
 import { priceInWords } from './choices'
+import { isTakenBack } from './steps'
 import { useDeed } from './useMigration'
 import classes from './migrations.module.css'
 
@@ -29,7 +30,11 @@ export function WayBack({ migration, readOnly }: { migration: MigrationDetail; r
   const choices = migration.choices.filter(isBack)
   return (
     <Panel title="The way back" note={migration.open ? 'and what it costs now' : undefined}>
-      {choices.length === 0 && <p className={classes.note}>It is over; the pipeline is as it was before.</p>}
+      {choices.length === 0 && (
+        <p className={classes.note}>
+          {isTakenBack(migration) ? 'It is over; the pipeline is as it was before.' : 'It is over.'}
+        </p>
+      )}
       <ul className={classes.choices}>
         {choices.map((choice) => (
           <li key={choice.choice} className={classes.choice}>

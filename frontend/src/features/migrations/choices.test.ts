@@ -20,4 +20,15 @@ describe('a price', () => {
     const given = price({ exact: false, pause: 20, duplicates_max: 1_200, words: 'They stay.' })
     expect(priceInWords(given)).toBe('It costs a pause of about 20 s, up to 1,200 records twice. They stay.')
   })
+
+  it('counts one record as one', () => {
+    const given = price({ exact: false, skip: 1, replay: 1, duplicates_max: 1, words: 'They stay.' })
+    expect(priceInWords(given)).toBe(
+      'It costs 1 record skipped, 1 record read again, up to 1 record twice. They stay.',
+    )
+  })
+
+  it('that nobody has counted promises nothing', () => {
+    expect(priceInWords(price({ exact: false, words: 'Nothing is done.' }))).toBe('Nothing is done.')
+  })
 })

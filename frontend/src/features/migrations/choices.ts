@@ -1,5 +1,5 @@
 import type { MigrationAction, MigrationChoice, MigrationDetail } from '@/api/types'
-import { count, duration } from '@/lib/format'
+import { duration, plural } from '@/lib/format'
 
 /** The choice as the server offers it; undefined where it means nothing at this stage. */
 export function choiceOf(
@@ -21,14 +21,14 @@ export function refusalOf(
 
 type Price = NonNullable<MigrationChoice['price']>
 
-/** What a choice costs, in figures and words. */
+/** What a choice costs, in figures and words; only in words where the server promises no figures. */
 export function priceInWords({ exact, skip, replay, duplicates_max, pause, words }: Price): string {
   const figures = [
     pause > 0 && `a pause of about ${duration(pause * 1_000)}`,
-    skip > 0 && `${count(skip)} records skipped`,
-    replay > 0 && `${count(replay)} records read again`,
-    duplicates_max > 0 && `up to ${count(duplicates_max)} records twice`,
+    skip > 0 && `${plural(skip, 'record')} skipped`,
+    replay > 0 && `${plural(replay, 'record')} read again`,
+    duplicates_max > 0 && `up to ${plural(duplicates_max, 'record')} twice`,
   ].filter(Boolean)
-  const cost = figures.length > 0 ? figures.join(', ') : exact ? 'nothing' : 'no records'
-  return `It costs ${cost}. ${words}`
+  if (figures.length > 0) return `It costs ${figures.join(', ')}. ${words}`
+  return exact ? `It costs nothing. ${words}` : words
 }

@@ -1,6 +1,7 @@
 import { screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
+import type { MigrationDetail } from '@/api/types'
 import {
   finding,
   migration,
@@ -16,6 +17,8 @@ import { given, problem } from '@/testing/server'
 import { Footer } from './Footer'
 import { ApprovePage } from './pages/ApprovePage'
 import { BackPage } from './pages/BackPage'
+import { ChangePage } from './pages/ChangePage'
+import { CommitPage } from './pages/CommitPage'
 import { CutOverPage } from './pages/CutOverPage'
 import { PausePage } from './pages/PausePage'
 import { PlanPage } from './pages/PlanPage'
@@ -202,6 +205,19 @@ it('compares before and after, and names the rule that would roll back', async (
   expect(await pressable('Commit now')).toBeInTheDocument()
 })
 
+it('says on every page that a person commits where a gate stands before that', async () => {
+  const plan = migrationPlan({ gates: ['COMMITTED'] })
+  const found = migration({ stage: 'VERIFYING', plan, choices: [migrationChoice('advance')] })
+  const { unmount } = showRouted(<VerifyPage migration={found} readOnly={null} />)
+  expect(await screen.findByText(/a person is asked to commit; otherwise/)).toBeInTheDocument()
+  unmount()
+  const { unmount: leave } = showRouted(<CommitPage migration={found} readOnly={null} />)
+  expect(await screen.findByText(/a person is asked to commit; otherwise/)).toBeInTheDocument()
+  leave()
+  showRouted(<ChangePage migration={found} readOnly={null} />)
+  expect((await screen.findByText('When all is well')).nextSibling).toHaveTextContent('a person is asked')
+})
+
 it('offers another try where the way back is stuck', async () => {
   const steps = [
     migrationStep('start_old', 'ROLLING_BACK', { state: 'failed', message: 'Its host is silent.' }),
@@ -264,6 +280,17 @@ describe('the way back', () => {
     expect(await screen.findByRole('button', { name: 'Give it up' })).toHaveAccessibleDescription(
       'Something has changed already.',
     )
+  })
+
+  it('of one that was closed does not say where the pipeline is', async () => {
+    const closed = { stage: 'ROLLED_BACK', open: false, choices: [] } satisfies Partial<MigrationDetail>
+    const steps = [migrationStep('start_old', 'ROLLING_BACK', { state: 'failed' })]
+    const { unmount } = showRouted(<WayBack migration={migration({ ...closed, steps })} readOnly={null} />)
+    expect(await screen.findByText('It is over.')).toBeInTheDocument()
+    unmount()
+    const gone = [migrationStep('start_old', 'ROLLING_BACK', { state: 'done' })]
+    showRouted(<WayBack migration={migration({ ...closed, steps: gone })} readOnly={null} />)
+    expect(await screen.findByText('It is over; the pipeline is as it was before.')).toBeInTheDocument()
   })
 
   it('after the commit plans a migration of its own, and goes there', async () => {

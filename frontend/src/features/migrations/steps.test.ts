@@ -1,6 +1,6 @@
-import type { MigrationDetail, MigrationStage } from '@/api/types'
+import type { MigrationDetail, MigrationStage, MigrationStep } from '@/api/types'
 import { finding, migration, migrationPlan, migrationStep, T0 } from '@/testing/factories'
-import { currentStep, neighbours, pagesOf, pageState, secondsLeft, whyNotNext } from './steps'
+import { currentStep, isTakenBack, neighbours, pagesOf, pageState, secondsLeft, whyNotNext } from './steps'
 
 const begun = (stage: MigrationStage, fields: Partial<MigrationDetail> = {}) =>
   migration({
@@ -104,4 +104,33 @@ it('knows how long a step that is under way may still take', () => {
   expect(secondsLeft(step, Date.parse(T0) + 20_000)).toBe(40)
   expect(secondsLeft(step, Date.parse(T0) + 90_000)).toBe(0)
   expect(secondsLeft({ ...step, state: 'done' }, 0)).toBeNull()
+})
+
+describe('whether nothing is left of a migration that is over', () => {
+  const failed = migrationStep('promote', 'RESUMING', { state: 'failed' })
+  const skipped = migrationStep('observe', 'VERIFYING', { state: 'skipped' })
+  const back = (name: MigrationStep['name'], state: MigrationStep['state']) =>
+    migrationStep(name, 'ROLLING_BACK', { state })
+
+  it('is so where nothing was begun, or nothing had to be taken back', () => {
+    expect(isTakenBack({ stage: 'ABORTED', steps: [] })).toBe(true)
+    expect(isTakenBack({ stage: 'ABORTED', steps: [failed, skipped] })).toBe(true)
+  })
+
+  it('is so where the way back was gone to its end, at the second try too', () => {
+    const gone = [back('restore', 'done'), back('start_old', 'done')]
+    expect(isTakenBack({ stage: 'ROLLED_BACK', steps: [failed, skipped, ...gone] })).toBe(true)
+    const first = [back('restore', 'failed'), back('start_old', 'skipped')]
+    expect(isTakenBack({ stage: 'ROLLED_BACK', steps: [failed, skipped, ...first, ...gone] })).toBe(true)
+  })
+
+  it('is unknown where it was closed', () => {
+    const stuck = [failed, skipped, back('restore', 'done'), back('start_old', 'failed')]
+    expect(isTakenBack({ stage: 'ROLLED_BACK', steps: stuck })).toBe(false)
+    const halfway = [failed, skipped, back('resume_old', 'failed'), back('discard_standby', 'pending')]
+    expect(isTakenBack({ stage: 'ABORTED', steps: halfway })).toBe(false)
+    const forward = [failed, migrationStep('observe', 'VERIFYING')]
+    expect(isTakenBack({ stage: 'ABORTED', steps: forward })).toBe(false)
+    expect(isTakenBack({ stage: 'COMMITTED', steps: [failed] })).toBe(false)
+  })
 })

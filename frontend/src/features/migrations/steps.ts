@@ -79,6 +79,14 @@ export function rowsOf({ steps }: Pick<MigrationDetail, 'steps'>, page: WizardSt
   return steps.filter(({ stage }) => PAGE_OF[stage] === page)
 }
 
+/** Whether a migration that is over has left nothing: it was taken back to the end, or had nothing to take back. One
+ * that was closed leaves the pipeline wherever it stood. */
+export function isTakenBack({ stage, steps }: Pick<MigrationDetail, 'stage' | 'steps'>): boolean {
+  const last = rowsOf({ steps }, 'back').at(-1)
+  const unfinished = steps.some(({ state }) => state === 'pending' || state === 'running')
+  return stage !== 'COMMITTED' && !unfinished && (last === undefined || last.state === 'done')
+}
+
 /** The pages that mean something for a migration: the way back only where there is one. */
 export function pagesOf(migration: MigrationDetail): WizardStep[] {
   const back = rowsOf(migration, 'back').length > 0

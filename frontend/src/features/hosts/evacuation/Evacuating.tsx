@@ -71,7 +71,7 @@ function EvacuateDialog({ host, onClose }: { host: Host; onClose: () => void }) 
           Each of its running pipelines is migrated to another host: a new agent is made ready there first,
           then it is handed over within seconds. What is tied to the host, finds no room or fails before
           anything has changed stays and works.
-          {host.drained_at === null && ' Drain the host as well, so that nothing new is placed there.'}
+          {host.drained_at === null && ' Drain the host afterwards, so that nothing new is placed there.'}
         </Text>
         <NumberInput
           size="xs"

@@ -58,7 +58,7 @@ it('is asked for with a reason and how many at once', async () => {
   )
   await userEvent.click(screen.getByRole('button', { name: 'Evacuate alpha' }))
   expect(await screen.findByRole('dialog', { name: 'Evacuate alpha?' })).toHaveTextContent(
-    'Drain the host as well',
+    'Drain the host afterwards',
   )
   await userEvent.click(screen.getByRole('button', { name: /^Rules by which/ }))
   const window = screen.getByLabelText('Observed for, seconds')

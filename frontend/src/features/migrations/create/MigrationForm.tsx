@@ -1,7 +1,7 @@
-import { SegmentedControl, TextInput } from '@mantine/core'
+import { Button, SegmentedControl, TextInput } from '@mantine/core'
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { type ComponentType, type ReactNode, useState } from 'react'
+import { type ComponentType, type ReactNode, useEffect, useState } from 'react'
 import { keys } from '@/api/keys'
 import { createMigration, migrationsQuery } from '@/api/migrations'
 import { sessionQuery } from '@/api/session'
@@ -15,29 +15,18 @@ import { createMigrationCall } from '@/domain/migrationCalls'
 import { STAGES } from '@/domain/migrations'
 import { cannotWrite } from '@/domain/roles'
 import { DefinitionEditor } from '@/components/editor/DefinitionEditor'
-import { keepDraft, readDraft } from '@/components/editor/draft'
+import { keepDraft } from '@/components/editor/draft'
 import { notReady, useValidation } from '@/components/editor/useValidation'
-import { type Draft, EMPTY, missing, specOf } from './draft'
+import { askedBefore, begin, type Beginning } from './begin'
+import { type Draft, missing, specOf } from './draft'
 import { asDefinition } from './cluster/draft'
 import { ClusterFields } from './cluster/ClusterFields'
 import { clusterPaths } from './cluster/paths'
 import { type FieldsProps, HostFields, PATHS, PositionFields, SoftwareFields, StoredFields } from './fields'
 import { findingsOf, unplaced } from './findings'
+import { dropForm, keepForm } from './kept'
 import { RuleFields } from './RuleFields'
 import classes from '../migrations.module.css'
-
-/** What a link to the form may fill in. */
-export interface Given {
-  revision?: number
-  host?: string
-  to?: string
-}
-
-interface FormProps {
-  pipeline: PipelineDetail
-  kind: MigrationKind
-  given: Given
-}
 
 const FIELDS: Record<Exclude<MigrationKind, 'revision' | 'cluster'>, ComponentType<FieldsProps>> = {
   host: HostFields,
@@ -46,11 +35,13 @@ const FIELDS: Record<Exclude<MigrationKind, 'revision' | 'cluster'>, ComponentTy
 }
 
 /** What is asked for, with a reason; planning it touches nothing. */
-export function MigrationForm({ pipeline, kind, given }: FormProps) {
-  const [draft, setDraft] = useState<Draft>(() => begin(pipeline, given))
-  const [reason, setReason] = useState('')
-  const change = (next: Partial<Draft>) => setDraft((old) => ({ ...old, ...next }))
-  const create = useCreate()
+export function MigrationForm(beginning: Beginning) {
+  const { pipeline, kind } = beginning
+  const [form, setForm] = useState(() => begin(beginning))
+  useEffect(() => keepForm(pipeline.name, kind, form), [pipeline.name, kind, form])
+  const { draft, reason } = form
+  const change = (next: Partial<Draft>) => setForm((old) => ({ ...old, draft: { ...old.draft, ...next } }))
+  const create = useCreate(() => dropForm(pipeline.name, kind))
   const found = findingsOf(create.error)
   const props = { pipeline, draft, onChange: change, findings: found }
   const send = (notYet: string | null, unseen: Finding[]) => (
@@ -59,14 +50,17 @@ export function MigrationForm({ pipeline, kind, given }: FormProps) {
       kind={kind}
       draft={draft}
       reason={reason}
-      onReason={setReason}
+      onReason={(said) => setForm((old) => ({ ...old, reason: said }))}
       onChange={change}
       refused={missing(kind, draft) ?? notYet}
       create={create}
       findings={unseen}
     />
   )
-  if (kind === 'revision') return <RevisionForm {...props} send={(notYet) => send(notYet, found)} />
+  if (kind === 'revision') {
+    const before = askedBefore(beginning).text
+    return <RevisionForm {...props} before={before} send={(notYet) => send(notYet, found)} />
+  }
   if (kind === 'cluster') return <ClusterForm {...props} send={send} />
   const Fields = FIELDS[kind]
   return (
@@ -77,12 +71,13 @@ export function MigrationForm({ pipeline, kind, given }: FormProps) {
   )
 }
 
-function useCreate() {
+function useCreate(onCreated: () => void) {
   const client = useQueryClient()
   const navigate = useNavigate()
   return useMutation({
     mutationFn: createMigration,
     onSuccess: (made) => {
+      onCreated()
       client.setQueryData(keys.migration(made.id), made)
       void client.invalidateQueries({ queryKey: keys.anyMigration })
       announce(`${STAGES[made.stage].word}: ${made.message}`)
@@ -91,25 +86,14 @@ function useCreate() {
   })
 }
 
-function begin(pipeline: PipelineDetail, { revision, host, to }: Given): Draft {
-  return {
-    ...EMPTY,
-    from: revision === undefined ? 'text' : 'stored',
-    text: readDraft(pipeline.name) ?? pipeline.definition_yaml,
-    revision: revision ?? null,
-    host: host ?? null,
-    to: to ?? '',
-  }
+interface RevisionFormProps extends FieldsProps {
+  /** The definition of the earlier migration. */
+  before: string | undefined
+  send: (notYet: string | null) => ReactNode
 }
 
 /** The definition is written here, with the findings beside it, or a stored one is named. */
-function RevisionForm({
-  pipeline,
-  draft,
-  onChange,
-  findings,
-  send,
-}: FieldsProps & { send: (notYet: string | null) => ReactNode }) {
+function RevisionForm({ pipeline, draft, onChange, findings, before, send }: RevisionFormProps) {
   const state = useValidation(draft.text)
   const unchanged = draft.text === pipeline.definition_yaml ? 'Nothing has been changed yet.' : null
   const write = (text: string) => {
@@ -129,6 +113,14 @@ function RevisionForm({
           onChange={(from) => onChange({ from: from as Draft['from'] })}
         />
       </div>
+      {draft.from === 'text' && before !== undefined && before !== draft.text && (
+        <p className={classes.note}>
+          This is the text that you wrote in this tab.{' '}
+          <Button variant="default" size="compact-xs" onClick={() => write(before)}>
+            Take the definition that was asked for
+          </Button>
+        </p>
+      )}
       {draft.from === 'text' ? (
         <DefinitionEditor text={draft.text} onChange={write} state={state}>
           {send(unchanged ?? notReady(draft.text, state))}

@@ -1,6 +1,7 @@
 import { Radio, Select } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { migrationQuery } from '@/api/migrations'
 import { pipelineQuery, pipelinesQuery } from '@/api/pipelines'
 import type { MigrationKind } from '@/api/types'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
@@ -17,7 +18,10 @@ const FIRST = 'Choose a pipeline first.'
 export function NewMigrationPage() {
   const search = useSearch({ from: '/migrations/new' })
   const navigate = useNavigate({ from: '/migrations/new' })
-  const { pipeline: name, kind = 'revision' } = search
+  const { from } = search
+  const earlier = useQuery({ ...migrationQuery(from ?? ''), enabled: from !== undefined })
+  const { pipeline: name = earlier.data?.pipeline, kind = earlier.data?.kind ?? 'revision' } = search
+  const same = earlier.data?.pipeline === name && earlier.data?.kind === kind
   const pipeline = useQuery({ ...pipelineQuery(name ?? ''), enabled: name !== undefined })
   return (
     <div className={classes.page}>
@@ -40,7 +44,10 @@ export function NewMigrationPage() {
             label="Kind"
             value={kind}
             onChange={(next) =>
-              void navigate({ search: { pipeline: name, kind: next as MigrationKind }, replace: true })
+              void navigate({
+                search: { pipeline: name, kind: next as MigrationKind, from: earlier.data && from },
+                replace: true,
+              })
             }
           >
             <div className={classes.kinds}>
@@ -54,8 +61,11 @@ export function NewMigrationPage() {
       {pipeline.error && !pipeline.data && (
         <ErrorNote error={pipeline.error} onRetry={() => void pipeline.refetch()} />
       )}
-      {name && !pipeline.data && !pipeline.error && <Loading />}
-      {!name && (
+      {earlier.error && !earlier.data && (
+        <ErrorNote error={earlier.error} onRetry={() => void earlier.refetch()} />
+      )}
+      {((name && !pipeline.data && !pipeline.error) || earlier.isLoading) && <Loading />}
+      {!name && !earlier.isLoading && (
         <div className={classes.footer}>
           <span className={classes.why}>{FIRST}</span>
           <ReasonButton variant="default" reason={FIRST}>
@@ -63,12 +73,13 @@ export function NewMigrationPage() {
           </ReasonButton>
         </div>
       )}
-      {pipeline.data && (
+      {pipeline.data && (from === undefined || earlier.data) && (
         <MigrationForm
           key={`${pipeline.data.name} ${kind}`}
           pipeline={pipeline.data}
           kind={kind}
-          given={search}
+          given={same ? search : { ...search, from: undefined }}
+          asked={same ? earlier.data : undefined}
         />
       )}
     </div>

@@ -1,5 +1,6 @@
+import type { MigrationKind, MigrationSpec } from '@/api/types'
 import { DEFAULT_RULES } from '@/domain/observationRules'
-import { asSent, EMPTY, missing, specOf } from './draft'
+import { asSent, type Draft, draftOf, EMPTY, missing, specOf } from './draft'
 
 describe('what is asked for', () => {
   it('is the text or the number of a revision', () => {
@@ -43,4 +44,64 @@ it('says what is missing', () => {
   expect(missing('host', EMPTY)).toBe('Choose a host first.')
   expect(missing('position', { ...EMPTY, to: '  ' })).toBe('Write where to go on first.')
   expect(missing('cluster', EMPTY)).toBe('Choose the source or the sink that moves first.')
+})
+
+describe('what was asked for before', () => {
+  const shop = {
+    ...{ type: 'kafka', bootstrap_servers: 'old:9092', topics: ['orders', 'returns'], group_id: 'g' },
+    options: { 'sasl.token': '[hidden]', 'request.timeout.ms': 5000 },
+  }
+  const sinks = { out: { type: 'kafka', bootstrap_servers: 'old:9092', topic: 'out' } }
+  const definition = { sources: { shop }, sinks }
+  const again = (kind: MigrationKind, spec: MigrationSpec): Draft => ({
+    ...EMPTY,
+    ...draftOf(kind, spec, definition),
+  })
+
+  it.each<[MigrationKind, MigrationSpec]>([
+    ['revision', { revision: 3 }],
+    ['revision', { definition: 'name: orders' }],
+    ['host', { host: 'beta', rules: { window: 5, then: 'ask' }, gates: ['APPLYING', 'COMMITTED'] }],
+    ['position', { to: 'timestamp=-30m', source: 'shop' }],
+    ['software', {}],
+    [
+      'cluster',
+      {
+        source: 'shop',
+        to: { bootstrap_servers: 'new:9092', group_id: 'other', options: { 'sasl.token': '${secret:new}' } },
+        topics: { orders: 'old.orders' },
+        positions: { by: 'given', offsets: { 'old.orders': { 0: 12, 1: 9 }, returns: { 0: 3 } } },
+      },
+    ],
+    [
+      'cluster',
+      {
+        source: 'shop',
+        to: { bootstrap_servers: 'new:9092' },
+        positions: { by: 'mapping', topic: 'syncs', on: 'new' },
+      },
+    ],
+    ['cluster', { sink: 'out', to: { bootstrap_servers: 'new:9092', topic: 'there' } }],
+  ])('fills the form, which asks for the same again: %s %j', (kind, spec) => {
+    const draft = again(kind, spec)
+    expect(specOf(kind, draft)).toEqual(spec)
+    expect(missing(kind, draft)).toBeNull()
+  })
+
+  it('is written as text where it was sent as data', () => {
+    expect(again('position', { to: { offsets: { orders: { 0: 7 } } } }).to).toBe('offsets={"orders":{"0":7}}')
+    expect(again('position', { to: { timestamp: '-30m' } }).to).toBe('timestamp=-30m')
+    expect(JSON.parse(again('revision', { definition: { name: 'orders' } }).text)).toEqual({ name: 'orders' })
+  })
+
+  it('never passes a mask for a value', () => {
+    const to = { bootstrap_servers: 'new:9092', options: { 'sasl.password': '[hidden]' } }
+    const spec = { source: 'shop', to, positions: { by: 'timestamp' } }
+    expect(missing('cluster', again('cluster', spec))).toMatch(/^The value of sasl.password is hidden here/)
+    const same = { ...to, options: shop.options }
+    expect(missing('cluster', again('cluster', { ...spec, to: same }))).toMatch(/^Write both the name/)
+    const sent = { definition: { sources: { shop } } }
+    expect(missing('revision', again('revision', sent))).toMatch(/^A value is hidden in the text/)
+    expect(missing('revision', { ...EMPTY, text: 'topics: [hidden]' })).toBeNull()
+  })
 })

@@ -1,7 +1,14 @@
 import type { MigrationKind, MigrationSpec, ObservationRules } from '@/api/types'
-import type { GATES } from '@/domain/migrations'
+import { GATES } from '@/domain/migrations'
 import { changedRules, DEFAULT_RULES } from '@/domain/observationRules'
-import { type ClusterDraft, clusterMissing, clusterSpec, EMPTY_CLUSTER } from './cluster/draft'
+import {
+  chooseAgain,
+  type ClusterDraft,
+  clusterMissing,
+  clusterSpec,
+  EMPTY_CLUSTER,
+  HIDDEN,
+} from './cluster/draft'
 
 /** What the form holds; which of it matters depends on the kind. */
 export interface Draft {
@@ -63,6 +70,48 @@ export function asSent({ rules, gates, ...own }: MigrationSpec): MigrationSpec {
   }
 }
 
+/** The form filled with what an earlier migration asked for. */
+export function draftOf(kind: MigrationKind, spec: MigrationSpec, definition: Definition): Partial<Draft> {
+  const gates = Array.isArray(spec.gates) ? spec.gates : []
+  return {
+    ...ownDraft(kind, spec, definition),
+    rules: { ...DEFAULT_RULES, ...(spec.rules as Partial<ObservationRules> | undefined) },
+    gates: GATES.filter((gate) => gates.includes(gate)),
+  }
+}
+
+type Definition = Record<string, unknown>
+
+function ownDraft(kind: MigrationKind, spec: MigrationSpec, definition: Definition): Partial<Draft> {
+  switch (kind) {
+    case 'revision':
+      return typeof spec.revision === 'number'
+        ? { from: 'stored', revision: spec.revision }
+        : { from: 'text', text: asText(spec.definition) }
+    case 'host':
+      return { host: spec.host as string }
+    case 'position':
+      return { to: positionText(spec.to), source: (spec.source as string | undefined) ?? null }
+    case 'software':
+      return {}
+    case 'cluster':
+      return { cluster: chooseAgain(definition, spec) }
+  }
+}
+
+/** A definition as the editor takes it: JSON is YAML, too. */
+function asText(definition: unknown): string {
+  return typeof definition === 'string' ? definition : `${JSON.stringify(definition ?? {}, null, 2)}\n`
+}
+
+/** A position that was sent as an object with one key, as people write it. */
+function positionText(to: unknown): string {
+  if (typeof to === 'string') return to
+  return Object.entries((to ?? {}) as object)
+    .map(([name, value]) => `${name}=${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
+    .join()
+}
+
 function rulesOf(rules: ObservationRules): MigrationSpec {
   const changed = changedRules(rules)
   return Object.keys(changed).length > 0 ? { rules: changed } : {}
@@ -72,7 +121,12 @@ function rulesOf(rules: ObservationRules): MigrationSpec {
 export function missing(kind: MigrationKind, draft: Draft): string | null {
   if (kind === 'revision' && draft.from === 'stored' && draft.revision === null)
     return 'Choose a revision first.'
+  if (kind === 'revision' && draft.from === 'text' && hidesValue(draft.text))
+    return 'A value is hidden in the text: write it anew, as ${secret:NAME}.'
   if (kind === 'host' && draft.host === null) return 'Choose a host first.'
   if (kind === 'position' && draft.to.trim() === '') return 'Write where to go on first.'
   return kind === 'cluster' ? clusterMissing(draft.cluster) : null
 }
+
+/** Whether the mask of a secret stands in a text as a value. */
+const hidesValue = (text: string) => text.includes(`"${HIDDEN}"`) || text.includes(`'${HIDDEN}'`)

@@ -9,6 +9,7 @@ import { MigrationForm } from './MigrationForm'
 const page = (results: unknown[]) => ({ results, next: null })
 
 beforeEach(() => {
+  sessionStorage.clear()
   given.get('/session', () => session('operator'))
   given.get('/migrations', () => page([]))
   given.get('/hosts', () => [])
@@ -29,6 +30,7 @@ it('asks for another position, with a reason', async () => {
   showRouted(<MigrationForm pipeline={detail()} kind="position" given={{}} />)
   const button = await screen.findByRole('button', { name: 'Next: Plan it' })
   expect(button).toHaveAccessibleDescription('Write where to go on first.')
+  expect(screen.getByLabelText('Go on at')).toHaveAccessibleDescription(/ledger, checkpoint, group/)
   await userEvent.type(screen.getByLabelText('Go on at'), 'latest')
   await waitFor(() =>
     expect(screen.getByRole('button', { name: 'Next: Plan it' })).toHaveAccessibleDescription(
@@ -77,4 +79,51 @@ it('begins with what a link has filled in', async () => {
   given.get('/hosts', () => [])
   showRouted(<MigrationForm pipeline={detail()} kind="position" given={{ to: 'earliest' }} />)
   expect(await screen.findByLabelText('Go on at')).toHaveValue('earliest')
+})
+
+describe('what was written', () => {
+  const form = (kind: 'position' | 'host' | 'software', link = {}) =>
+    showRouted(<MigrationForm pipeline={detail()} kind={kind} given={link} />)
+
+  it('is there again after a reload, and after a look at another kind', async () => {
+    const { unmount } = form('position')
+    await userEvent.type(await screen.findByLabelText('Go on at'), 'latest')
+    await userEvent.type(screen.getByLabelText('Reason'), 'a backlog')
+    await userEvent.click(screen.getByRole('button', { name: /^Rules of the observation/ }))
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Before it is committed' }))
+    unmount()
+    const other = form('software')
+    expect(await screen.findByLabelText('Reason')).toHaveValue('')
+    other.unmount()
+    form('position')
+    expect(await screen.findByLabelText('Go on at')).toHaveValue('latest')
+    expect(screen.getByLabelText('Reason')).toHaveValue('a backlog')
+    await userEvent.click(screen.getByRole('button', { name: /^Rules of the observation/ }))
+    expect(screen.getByRole('checkbox', { name: 'Before it is committed' })).toBeChecked()
+  })
+
+  it('outlives a reload of the link that it began with, and gives way to another', async () => {
+    const { unmount } = form('position', { to: 'earliest' })
+    const field = await screen.findByLabelText('Go on at')
+    await userEvent.clear(field)
+    await userEvent.type(field, 'ledger')
+    unmount()
+    const again = form('position', { to: 'earliest' })
+    expect(await screen.findByLabelText('Go on at')).toHaveValue('ledger')
+    again.unmount()
+    form('position', { to: 'latest' })
+    expect(await screen.findByLabelText('Go on at')).toHaveValue('latest')
+  })
+
+  it('is gone once the migration is there', async () => {
+    given.post('/migrations', () => migration())
+    const { unmount, router } = form('position', { to: 'latest' })
+    await userEvent.type(await screen.findByLabelText('Reason'), 'a backlog')
+    await plan()
+    await waitFor(() => expect(router.state.location.pathname).toBe(`/migrations/${migration().id}/plan`))
+    unmount()
+    form('position')
+    expect(await screen.findByLabelText('Go on at')).toHaveValue('')
+    expect(screen.getByLabelText('Reason')).toHaveValue('')
+  })
 })

@@ -5,7 +5,7 @@ import { ShowCall } from '@/components/actions/ShowCall'
 import { CodeBlock } from '@/components/ui/CodeBlock'
 import { Panel } from '@/components/ui/Panel'
 import { createMigrationCall } from '@/domain/migrationCalls'
-import { GATE_WORDS, KINDS } from '@/domain/migrations'
+import { asksToCommit, GATE_WORDS, KINDS } from '@/domain/migrations'
 import { duration } from '@/lib/format'
 import { asSent } from '../create/draft'
 import classes from '../migrations.module.css'
@@ -13,7 +13,8 @@ import type { StepProps } from './props'
 
 /** What was asked for, and under which rules. It does not change any more; another one is asked for anew. */
 export function ChangePage({ migration }: StepProps) {
-  const { kind, pipeline, spec, plan, open, steps, reason } = migration
+  const { id, kind, pipeline, spec, plan, open, steps, reason } = migration
+  const again = { pipeline, kind, from: id }
   return (
     <>
       <Panel title="What was asked for" note={KINDS[kind].meaning}>
@@ -22,17 +23,17 @@ export function ChangePage({ migration }: StepProps) {
           {open && steps.length === 0 && (
             <p className={classes.note}>
               To change this, give this migration up and{' '}
-              <Link to="/migrations/new" search={{ pipeline, kind }}>
+              <Link to="/migrations/new" search={again}>
                 ask for another one
               </Link>
-              ; a definition that you wrote in this tab is kept.
+              ; the form begins with what this one asked for.
             </p>
           )}
           {!open && (
             <div>
               <Button
                 variant="default"
-                renderRoot={(props) => <Link to="/migrations/new" search={{ pipeline, kind }} {...props} />}
+                renderRoot={(props) => <Link to="/migrations/new" search={again} {...props} />}
               >
                 Ask for another one
               </Button>
@@ -47,7 +48,7 @@ export function ChangePage({ migration }: StepProps) {
             <Fact name="Observed for" value={duration(plan.rules.window * 1_000)} />
             <Fact
               name="When all is well"
-              value={plan.rules.then === 'ask' ? 'a person is asked' : 'it commits by itself'}
+              value={asksToCommit(plan) ? 'a person is asked' : 'it commits by itself'}
             />
             <Fact
               name="When something is not"

@@ -4,6 +4,7 @@ import { Empty } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
 import { ToneBadge } from '@/components/ui/ToneBadge'
+import { asksToCommit } from '@/domain/migrations'
 import { duration, NONE, rate } from '@/lib/format'
 import { refusalOf } from '../choices'
 import { DeedButton } from '../DeedButton'
@@ -48,8 +49,8 @@ function timer({ seconds, left }: Observed, { stage }: MigrationDetail): string 
 /** What the rules do at the end of the window, and before it. */
 export function rule({ plan }: Pick<MigrationDetail, 'plan'>): string {
   if (!plan) return ''
-  const { window, then, otherwise } = plan.rules
-  const well = then === 'ask' ? 'a person is asked to commit' : 'it commits by itself'
+  const { window, otherwise } = plan.rules
+  const well = asksToCommit(plan) ? 'a person is asked to commit' : 'it commits by itself'
   const ill = otherwise === 'ask' ? 'a person is asked what to do' : 'it is rolled back by itself'
   return (
     `When every rule holds after ${duration(window * 1_000)}, ${well}; otherwise ${ill}. ` +

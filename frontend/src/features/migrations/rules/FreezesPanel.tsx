@@ -1,18 +1,19 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { IconPlus, IconSnowflake, IconClock, IconHistory } from '@tabler/icons-react'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { freezesQuery, removeFreeze } from '@/api/migrationRules'
 import type { Freeze } from '@/api/types'
-import { announce } from '@/components/ui/Announcer'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
+import { endFreezeCall } from '@/domain/migrationCalls'
 import { useNow } from '@/lib/clock'
 import { FreezeDialog } from './FreezeDialog'
+import { RemovalDialog } from './RemovalDialog'
 import { scopeInWords } from './scope'
 
 /** Times in which no migration begins; what is under way goes on. */
@@ -47,15 +48,10 @@ export function FreezesPanel({ refused }: { refused: string | null }) {
 }
 
 function FreezeTable({ freezes, refused }: { freezes: Freeze[]; refused: string | null }) {
-  const client = useQueryClient()
-  const removal = useMutation({
-    mutationFn: ({ id }: Freeze) => removeFreeze(id),
-    onSuccess: () => announce('The freeze is ended.'),
-    onSettled: () => client.invalidateQueries({ queryKey: keys.freezes }),
-  })
+  const now = useNow()
+  const [ending, setEnding] = useState<Freeze | null>(null)
   return (
     <>
-      {removal.error && <ErrorNote error={removal.error} />}
       <Table
         label="Freezes"
         head={
@@ -82,44 +78,63 @@ function FreezeTable({ freezes, refused }: { freezes: Freeze[]; refused: string 
               <Moment at={freeze.ends_at} />
             </td>
             <td>
-              <FreezeState freeze={freeze} />
+              <FreezeState freeze={freeze} now={now} />
             </td>
             <td>{freeze.reason}</td>
             <td>{freeze.created_by}</td>
             <td>
-              <ReasonButton
-                size="compact-xs"
-                variant="default"
-                reason={refused}
-                aria-label={`End it: the freeze of ${scopeInWords(freeze)}, ${freeze.reason}`}
-                loading={removal.isPending && removal.variables.id === freeze.id}
-                onClick={() => removal.mutate(freeze)}
-              >
-                End it
-              </ReasonButton>
+              {!isOver(freeze, now) && (
+                <ReasonButton
+                  size="compact-xs"
+                  variant="default"
+                  reason={refused}
+                  aria-label={`End it: the freeze of ${scopeInWords(freeze)}, ${freeze.reason}`}
+                  onClick={() => setEnding(freeze)}
+                >
+                  End it
+                </ReasonButton>
+              )}
             </td>
           </tr>
         ))}
       </Table>
+      {ending && <EndDialog freeze={ending} onClose={() => setEnding(null)} />}
     </>
   )
 }
 
-function FreezeState({ freeze: { starts_at, ends_at } }: { freeze: Freeze }) {
-  const now = useNow()
-  if (now < Date.parse(starts_at))
+function EndDialog({ freeze, onClose }: { freeze: Freeze; onClose: () => void }) {
+  const scope = scopeInWords(freeze)
+  return (
+    <RemovalDialog
+      title={`End the freeze of ${scope}?`}
+      words={`It was set by ${freeze.created_by}: ${freeze.reason}. Without it, migrations of ${scope} may begin, unless another freeze holds them back.`}
+      button="End it"
+      call={endFreezeCall(freeze.id)}
+      remove={() => removeFreeze(freeze.id)}
+      queryKey={keys.freezes}
+      done="The freeze is ended."
+      onClose={onClose}
+    />
+  )
+}
+
+const isOver = ({ ends_at }: Freeze, now: number) => now >= Date.parse(ends_at)
+
+function FreezeState({ freeze, now }: { freeze: Freeze; now: number }) {
+  if (now < Date.parse(freeze.starts_at))
     return (
       <ToneBadge tone="idle" icon={IconClock} plain>
         to come
       </ToneBadge>
     )
-  return now < Date.parse(ends_at) ? (
-    <ToneBadge tone="held" icon={IconSnowflake}>
-      Frozen now
-    </ToneBadge>
-  ) : (
+  return isOver(freeze, now) ? (
     <ToneBadge tone="idle" icon={IconHistory} plain>
       over
+    </ToneBadge>
+  ) : (
+    <ToneBadge tone="held" icon={IconSnowflake}>
+      Frozen now
     </ToneBadge>
   )
 }

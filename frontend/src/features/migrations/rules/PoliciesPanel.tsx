@@ -1,17 +1,18 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { approvalPoliciesQuery, removeApprovalPolicy } from '@/api/migrationRules'
 import type { ApprovalPolicy } from '@/api/types'
-import { announce } from '@/components/ui/Announcer'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
-import { count, duration } from '@/lib/format'
+import { removeApprovalPolicyCall } from '@/domain/migrationCalls'
+import { count, duration, plural } from '@/lib/format'
 import { PolicyDialog } from './PolicyDialog'
+import { RemovalDialog } from './RemovalDialog'
 import { scopeInWords } from './scope'
 
 /** How many people other than the author have to approve; of those that concern a pipeline the strictest counts. */
@@ -46,15 +47,9 @@ export function PoliciesPanel({ refused }: { refused: string | null }) {
 }
 
 function PolicyTable({ policies, refused }: { policies: ApprovalPolicy[]; refused: string | null }) {
-  const client = useQueryClient()
-  const removal = useMutation({
-    mutationFn: ({ id }: ApprovalPolicy) => removeApprovalPolicy(id),
-    onSuccess: () => announce('The policy is removed.'),
-    onSettled: () => client.invalidateQueries({ queryKey: keys.approvalPolicies }),
-  })
+  const [removing, setRemoving] = useState<ApprovalPolicy | null>(null)
   return (
     <>
-      {removal.error && <ErrorNote error={removal.error} />}
       <Table
         label="Approval policies"
         head={
@@ -85,8 +80,7 @@ function PolicyTable({ policies, refused }: { policies: ApprovalPolicy[]; refuse
                 variant="default"
                 reason={refused}
                 aria-label={`Remove the policy of ${scopeInWords(policy)}`}
-                loading={removal.isPending && removal.variables.id === policy.id}
-                onClick={() => removal.mutate(policy)}
+                onClick={() => setRemoving(policy)}
               >
                 Remove
               </ReasonButton>
@@ -94,6 +88,24 @@ function PolicyTable({ policies, refused }: { policies: ApprovalPolicy[]; refuse
           </tr>
         ))}
       </Table>
+      {removing && <RemovePolicyDialog policy={removing} onClose={() => setRemoving(null)} />}
     </>
+  )
+}
+
+function RemovePolicyDialog({ policy, onClose }: { policy: ApprovalPolicy; onClose: () => void }) {
+  const scope = scopeInWords(policy)
+  const people = plural(policy.approvers, 'other person', 'other people')
+  return (
+    <RemovalDialog
+      title={`Remove the policy of ${scope}?`}
+      words={`Migrations of ${scope} need no approval by ${people} any more, unless another policy asks for it.`}
+      button="Remove"
+      call={removeApprovalPolicyCall(policy.id)}
+      remove={() => removeApprovalPolicy(policy.id)}
+      queryKey={keys.approvalPolicies}
+      done="The policy is removed."
+      onClose={onClose}
+    />
   )
 }

@@ -1,4 +1,4 @@
-import { fireEvent, screen, waitFor } from '@testing-library/react'
+import { fireEvent, screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
 import { T0 } from '@/testing/factories'
@@ -36,7 +36,12 @@ it('freezes a label for a time', async () => {
   expect(sent.mock.calls[0]?.[0]).toMatchObject({ label: 'tier:1', pipeline: '', reason: 'The sale' })
 })
 
-it('ends a freeze; only administrators do', async () => {
+const policy = {
+  ...{ id: 5, label: '', pipeline: 'orders', approvers: 2, expiry_seconds: 86_400 },
+  ...{ updated_by: 'ana', updated_at: T0 },
+}
+
+it('ends a freeze after a question; only administrators do', async () => {
   const ended = vi.fn()
   given.get('/freezes', () => ({ results: [freeze], next: null }))
   given.delete('/freezes/3', () => {
@@ -46,12 +51,49 @@ it('ends a freeze; only administrators do', async () => {
   const { unmount } = show(<FreezesPanel refused={null} />)
   expect(await screen.findByText('Frozen now')).toBeInTheDocument()
   await userEvent.click(screen.getByRole('button', { name: 'End it: the freeze of label tier:1, The sale' }))
+  const dialog = await screen.findByRole('dialog', { name: 'End the freeze of label tier:1?' })
+  expect(ended).not.toHaveBeenCalled()
+  await userEvent.click(within(dialog).getByRole('button', { name: 'Show the call' }))
+  expect(await within(dialog).findByText(/curl -X DELETE .*\/freezes\/3/)).toBeInTheDocument()
+  await userEvent.click(within(dialog).getByRole('button', { name: 'End it' }))
   await waitFor(() => expect(ended).toHaveBeenCalled())
+  await waitFor(() => expect(screen.queryByRole('dialog')).not.toBeInTheDocument())
   unmount()
   show(<FreezesPanel refused="Only an administrator may do this." />)
   expect(await screen.findByRole('button', { name: 'Add a freeze' })).toHaveAccessibleDescription(
     'Only an administrator may do this.',
   )
+})
+
+it('has nothing to end of a freeze that is over', async () => {
+  const past = { ...freeze, ends_at: '2020-01-02T00:00:00Z' }
+  given.get('/freezes', () => ({ results: [past], next: null }))
+  show(<FreezesPanel refused={null} />)
+  expect(await screen.findByText('over')).toBeInTheDocument()
+  expect(screen.queryByRole('button', { name: /^End it/ })).not.toBeInTheDocument()
+})
+
+it('removes a policy after a question', async () => {
+  const removed = vi.fn()
+  given.get('/approval-policies', () => ({ results: [policy], next: null }))
+  given.delete('/approval-policies/5', () => {
+    removed()
+    return new Response(null, { status: 204 })
+  })
+  show(<PoliciesPanel refused={null} />)
+  const remove = () => screen.getByRole('button', { name: 'Remove the policy of orders' })
+  await screen.findByText('orders')
+  await userEvent.click(remove())
+  const dialog = await screen.findByRole('dialog', { name: 'Remove the policy of orders?' })
+  expect(dialog).toHaveTextContent('need no approval by 2 other people any more')
+  await userEvent.click(within(dialog).getByRole('button', { name: 'Show the call' }))
+  expect(await within(dialog).findByText(/approval-policies\/5/)).toBeInTheDocument()
+  await userEvent.click(within(dialog).getByRole('button', { name: 'Keep it' }))
+  expect(removed).not.toHaveBeenCalled()
+  await userEvent.click(remove())
+  const again = await screen.findByRole('dialog')
+  await userEvent.click(within(again).getByRole('button', { name: 'Remove' }))
+  await waitFor(() => expect(removed).toHaveBeenCalled())
 })
 
 it('sets how many people have to approve, of everything', async () => {

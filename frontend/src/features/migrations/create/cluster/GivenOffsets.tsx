@@ -3,10 +3,9 @@ import { useQueryClient, useMutation } from '@tanstack/react-query'
 import { positionsQuery } from '@/api/positions'
 import type { Positions } from '@/api/types'
 import { ErrorNote } from '@/components/ui/Feedback'
-import { randomKey } from '@/lib/ids'
 import { wordsAt } from '../findings'
 import type { ClusterPartProps } from './KeyField'
-import { type ClusterDraft, filled, type OffsetRow } from './draft'
+import { type ClusterDraft, filled, offsetRow, type OffsetRow } from './draft'
 import { Lines, RemoveLine } from './Lines'
 import { offsetPaths } from './paths'
 import classes from '../../migrations.module.css'
@@ -36,7 +35,7 @@ export function GivenOffsets({ name, cluster, findings, onChange }: ClusterPartP
           <Button
             variant="default"
             size="compact-xs"
-            onClick={() => onChange({ offsets: [...offsets, row()] })}
+            onClick={() => onChange({ offsets: [...offsets, offsetRow()] })}
           >
             Add a partition
           </Button>
@@ -79,8 +78,6 @@ const LABELS = { topic: 'Topic there', partition: 'Partition', offset: 'Offset' 
 const hasWords = (findings: ClusterPartProps['findings'], { topic, partition }: OffsetRow) =>
   wordsAt(findings, offsetPaths(topic, partition)) !== null
 
-const row = (topic = '', partition = ''): OffsetRow => ({ id: randomKey(), topic, partition, offset: '' })
-
 /** The lines as they are, and one for each partition of the source that has none. */
 export function withPartitions(cluster: ClusterDraft, { partitions }: Positions): OffsetRow[] {
   const source = cluster.path?.slice('sources.'.length)
@@ -89,7 +86,7 @@ export function withPartitions(cluster: ClusterDraft, { partitions }: Positions)
   for (const found of partitions.filter((each) => each.source === source)) {
     const there = cluster.topics.find(({ name }) => name === found.topic)?.value.trim() || found.topic
     const place = `${there}/${found.partition}`
-    if (!seen.has(place)) rows.push(row(there, String(found.partition)))
+    if (!seen.has(place)) rows.push(offsetRow(there, String(found.partition)))
     seen.add(place)
   }
   return rows

@@ -56,7 +56,7 @@ export const EMPTY_CLUSTER: ClusterDraft = {
 }
 
 /** What the server shows in place of a secret that stands in the definition itself. */
-const HIDDEN = '[hidden]'
+export const HIDDEN = '[hidden]'
 
 type Definition = Record<string, unknown>
 type Components = Record<string, Record<string, unknown>>
@@ -81,13 +81,23 @@ export const isSink = ({ path }: Pick<ClusterDraft, 'path'>) => path?.startsWith
 
 export const pair = (name = '', value = ''): Pair => ({ id: randomKey(), name, value })
 
+export const offsetRow = (topic = '', partition = '', offset = ''): OffsetRow => ({
+  ...{ id: randomKey(), topic, partition, offset },
+})
+
 const listOf = (value: unknown) => (Array.isArray(value) ? value.map(String) : [])
+const recordOf = (value: unknown) => (value ?? {}) as Record<string, unknown>
 const textOf = (value: unknown) => (typeof value === 'string' ? value : '')
+
+/** The component as the definition has it now; empty where it has none. */
+export function componentAt(definition: Definition, path: string): Record<string, unknown> {
+  const [group, name] = split(path)
+  return groupOf(definition, group)[name] ?? {}
+}
 
 /** The form as it begins for a component: with its present settings, but for the address, which has to be another. */
 export function choose(definition: Definition, path: string): ClusterDraft {
-  const [group, name] = split(path)
-  const present = groupOf(definition, group)[name] ?? {}
+  const present = componentAt(definition, path)
   return {
     ...EMPTY_CLUSTER,
     path,
@@ -99,6 +109,48 @@ export function choose(definition: Definition, path: string): ClusterDraft {
     topic: textOf(present.topic),
     allowed: listOf(present.allowed_topics).join(', '),
     prefix: textOf(present.allowed_topic_prefix),
+  }
+}
+
+/** The form filled with what was asked for before. */
+export function chooseAgain(definition: Definition, spec: MigrationSpec): ClusterDraft {
+  const path = spec.source ? `sources.${String(spec.source)}` : `sinks.${String(spec.sink)}`
+  const [group, name] = split(path)
+  const to = recordOf(spec.to)
+  const present = componentAt(definition, path)
+  const there = choose({ [group]: { [name]: { ...present, ...to } } }, path)
+  const renames = recordOf(spec.topics)
+  const names = new Set([...listOf(present.topics), ...Object.keys(renames)])
+  return {
+    ...there,
+    present,
+    servers: textOf(to.bootstrap_servers),
+    options:
+      'options' in to
+        ? there.options.map((row) => unmistakable(row, recordOf(present.options)))
+        : there.options,
+    topics: [...names].map((topic) => pair(topic, textOf(renames[topic]))),
+    ...translationOf(recordOf(spec.positions)),
+  }
+}
+
+/** The same mask hides another value here than there, so it must not pass for one that was left alone. */
+function unmistakable(row: Pair, present: Record<string, unknown>): Pair {
+  return row.value === HIDDEN && present[row.name] === HIDDEN ? { ...row, value: '' } : row
+}
+
+const WAYS: By[] = ['mapping', 'timestamp', 'given']
+
+function translationOf({ by, topic, on, offsets }: Record<string, unknown>) {
+  return {
+    by: WAYS.find((way) => way === by) ?? EMPTY_CLUSTER.by,
+    syncs: textOf(topic),
+    on: on === 'new' ? ('new' as const) : ('old' as const),
+    offsets: Object.entries(recordOf(offsets)).flatMap(([name, places]) =>
+      Object.entries(recordOf(places)).map(([partition, offset]) =>
+        offsetRow(name, partition, String(offset)),
+      ),
+    ),
   }
 }
 

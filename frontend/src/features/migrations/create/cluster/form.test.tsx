@@ -1,4 +1,4 @@
-import { fireEvent, screen, waitFor } from '@testing-library/react'
+import { cleanup, fireEvent, screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
 import { detail, finding, migration, session } from '@/testing/factories'
@@ -13,6 +13,7 @@ const next = () => button('Next: Plan it')
 const faults = vi.fn(() => [] as ReturnType<typeof finding>[])
 
 beforeEach(() => {
+  sessionStorage.clear()
   faults.mockReturnValue([])
   given.get('/session', () => session('operator'))
   given.get('/migrations', () => ({ results: [], next: null }))
@@ -80,7 +81,7 @@ it('shows what the server finds at the field that it means', async () => {
   expect(screen.getByLabelText('Value of option 1')).toHaveAccessibleDescription('A secret.')
   expect(screen.getByText('Elsewhere.')).toBeInTheDocument()
   expect(screen.getAllByText(/A secret/)).toHaveLength(1)
-  expect(next()).toHaveAccessibleDescription('3 findings have to be repaired first.')
+  await waitFor(() => expect(next()).toHaveAccessibleDescription('3 findings have to be repaired first.'))
 
   faults.mockReturnValue([])
   const path = 'spec.positions.topic'
@@ -96,4 +97,15 @@ it('shows what the server finds at the field that it means', async () => {
   await waitFor(() =>
     expect(screen.getByLabelText('Topic of the offset syncs')).toHaveAccessibleDescription('No topic.'),
   )
+}, 20_000)
+
+it('is there again after a reload, with the component as it is now', async () => {
+  await begin()
+  cleanup()
+  const moved = detail({ definition: { sources: { shop: { ...shop, bootstrap_servers: 'older:9092' } } } })
+  showRouted(<MigrationForm pipeline={moved} kind="cluster" given={{}} />)
+  expect(await screen.findByLabelText('Bootstrap servers')).toHaveValue('new:9092')
+  expect(screen.getByLabelText('Value of option 1')).toHaveValue('${secret:new}')
+  expect(screen.getByLabelText('Name of orders there')).toHaveValue('old.orders')
+  expect(screen.getByText('sources.shop is on older:9092 now')).toBeInTheDocument()
 }, 20_000)

@@ -1,0 +1,50 @@
+import { Button, Group, Modal, Stack, Text } from '@mantine/core'
+import { useMutation, useQueryClient, type QueryKey } from '@tanstack/react-query'
+import { ShowCall } from '@/components/actions/ShowCall'
+import { announce } from '@/components/ui/Announcer'
+import { ErrorNote } from '@/components/ui/Feedback'
+import type { Call } from '@/domain/calls'
+
+interface RemovalDialogProps {
+  title: string
+  /** What is so afterwards. */
+  words: string
+  button: string
+  call: Call
+  remove: () => Promise<unknown>
+  queryKey: QueryKey
+  /** Said when it is done. */
+  done: string
+  onClose: () => void
+}
+
+/** Asks before a rule is taken away. */
+export function RemovalDialog(props: RemovalDialogProps) {
+  const { title, words, button, call, remove, queryKey, done, onClose } = props
+  const client = useQueryClient()
+  const removal = useMutation({
+    mutationFn: remove,
+    onSuccess: () => {
+      announce(done)
+      onClose()
+    },
+    onSettled: () => client.invalidateQueries({ queryKey }),
+  })
+  return (
+    <Modal opened onClose={onClose} title={title}>
+      <Stack gap="md">
+        <Text size="sm">{words}</Text>
+        {removal.error && <ErrorNote error={removal.error} />}
+        <ShowCall call={call} subject={button} />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Keep it
+          </Button>
+          <Button color="red.8" loading={removal.isPending} onClick={() => removal.mutate()}>
+            {button}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  )
+}

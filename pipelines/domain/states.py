@@ -258,7 +258,7 @@ MIGRATION_DESCRIPTIONS: dict[MigrationStage, str] = {
     MigrationStage.VERIFYING: "Books, lag, rate and errors are compared with those of before.",
     MigrationStage.COMMITTED: "It is done, and stays.",
     MigrationStage.ROLLING_BACK: "It is being taken back.",
-    MigrationStage.ROLLED_BACK: "It was taken back after something had changed; the pipeline is as before.",
+    MigrationStage.ROLLED_BACK: "It was taken back after something had changed.",
     MigrationStage.NEEDS_ATTENTION: "The engine does not go on by itself; a person chooses among what is possible.",
     MigrationStage.ABORTED: "It ended before anything had changed.",
 }

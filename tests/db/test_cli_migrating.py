@@ -85,7 +85,7 @@ def test_what_is_stale_is_planned_again(run: Run) -> None:
         (("plan", "orders", "--host", "beta", "--gate", "soon", "--reason", "why"), ExitCode.USAGE, "Gates: PAUSING"),
         (("plan", "orders", "-f", "/no/such/file", "--reason", "why"), ExitCode.USAGE, "cannot be read"),
         (("plan", "orders", "--host", "moon", "--reason", "why"), ExitCode.REFUSED, "HOST_UNKNOWN"),
-        (("watch", "orders"), ExitCode.FAILED, "no open migration"),
+        (("watch", "orders"), ExitCode.FAILED, "no migration"),
         (("watch", str(uuid4())), ExitCode.FAILED, "no such migration"),
         (("run", "-f", "/no/such/file"), ExitCode.USAGE, "cannot be read"),
     ],

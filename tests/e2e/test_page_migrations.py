@@ -192,7 +192,8 @@ def test_each_stage_shows_its_evidence_and_its_price(browser: Browser, migrated:
 
 def test_the_report_is_downloaded_and_the_way_back_planned(browser: Browser, migrated: Place) -> None:
     stack = migrated.stack
-    with logged_in(browser, stack, newest(stack, "committed")) as page:
+    committed = newest(stack, "committed")
+    with logged_in(browser, stack, committed) as page:
         at(page, "report")
         heading(page, "Report")
         expect(page.get_by_text(re.compile("^SHA-256 [0-9a-f]{64}$"))).to_be_visible()
@@ -203,9 +204,16 @@ def test_the_report_is_downloaded_and_the_way_back_planned(browser: Browser, mig
         with page.context.expect_page() as opened:
             page.get_by_role("link", name=re.compile("prints well")).click()
         expect(opened.value.get_by_role("heading", level=1)).to_have_text(re.compile("Migration of committed"))
-        page.get_by_role("link", name="Plan the way back").click()
-        settle(page, "New migration of committed")
-        expect(page.get_by_role("combobox", name="Revision")).to_have_value(re.compile("^1"))
+        page.get_by_role("button", name="Plan the way back").click()
+        dialog = page.get_by_role("dialog", name="Plan a migration back?")
+        dialog.get_by_label("Reason").fill("Too slow")
+        assert seen(page) == []
+        dialog.get_by_role("button", name="Plan the way back").click()
+        expect(page).not_to_have_url(re.compile(f"{committed}/"))
+        heading(page, "Migration of committed", level=1)
+        back = get(stack, newest(stack, "committed"))
+        assert (back["reverts"], back["reason"]) == (committed.rpartition("/")[2], "Too slow")
+        assert page.url.startswith(f"{stack.url}{newest(stack, 'committed')}/")
 
 
 def test_a_long_list_has_more_and_is_filtered(browser: Browser, migrated: Place) -> None:
@@ -248,6 +256,9 @@ def test_a_host_is_evacuated_and_a_freeze_holds_migrations_up(browser: Browser, 
         expect(page.get_by_text(re.compile("Frozen until 2120"))).to_be_visible()
         page.goto("/migrations/rules")
         page.get_by_role("button", name="End it: the freeze of every pipeline, The audit").click()
+        dialog = page.get_by_role("dialog", name="End the freeze of every pipeline?")
+        assert seen(page) == []
+        dialog.get_by_role("button", name="End it").click()
         expect(page.get_by_role("row", name=re.compile("The audit"))).to_have_count(0)
         page.get_by_role("button", name="Set a policy").click()
         dialog = page.get_by_role("dialog", name="Set an approval policy")
@@ -255,4 +266,5 @@ def test_a_host_is_evacuated_and_a_freeze_holds_migrations_up(browser: Browser, 
         dialog.get_by_role("button", name="Set it").click()
         expect(page.get_by_role("row", name=re.compile("^every pipeline 1 1 d"))).to_be_visible()
         page.get_by_role("button", name="Remove the policy of every pipeline").click()
+        page.get_by_role("dialog").get_by_role("button", name="Remove", exact=True).click()
         expect(page.get_by_text("Nobody else has to approve")).to_be_visible()

@@ -210,7 +210,7 @@ def test_the_report_is_downloaded_and_the_way_back_planned(browser: Browser, mig
         assert seen(page) == []
         dialog.get_by_role("button", name="Plan the way back").click()
         expect(page).not_to_have_url(re.compile(f"{committed}/"))
-        heading(page, "Migration of committed", level=1)
+        heading(page, "New revision: committed", level=1)
         back = get(stack, newest(stack, "committed"))
         assert (back["reverts"], back["reason"]) == (committed.rpartition("/")[2], "Too slow")
         assert page.url.startswith(f"{stack.url}{newest(stack, 'committed')}/")

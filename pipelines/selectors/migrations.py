@@ -21,7 +21,7 @@ from pipelines.domain.migrating.progress import MigrationStepState
 from pipelines.domain.migrating.reverse import Before, reverse
 from pipelines.domain.migrating.steps import StepName
 from pipelines.domain.protocol import Dump
-from pipelines.domain.spec import Definition, Lifecycle
+from pipelines.domain.spec import Definition, Delivery, Lifecycle
 from pipelines.domain.states import (
     OPEN_STAGES,
     LedgerState,
@@ -338,7 +338,8 @@ def lifecycle_of(migration: Migration) -> Lifecycle:
 
 def batch_interval(migration: Migration) -> float:
     """Seconds between two batches of the new side, in which its positions stand still."""
-    delivery = _definition(migration.new_revision or migration.old_revision).delivery
+    revision = migration.new_revision or migration.old_revision
+    delivery = Delivery.model_validate((revision.definition if revision else {}).get("delivery", {}))
     return delivery.batch_duration if delivery.mode == "real_time" else delivery.trigger_interval_ms / 1000
 
 

@@ -39,6 +39,7 @@ from pipelines.models import (
     Position,
     Revision,
 )
+from pipelines.selectors.migrations import batch_interval
 from pipelines.selectors.situations import steering
 from pipelines.services import lifecycle, migration_plans, migration_steering, migration_steps, positions
 from pipelines.services.audit import Actor
@@ -439,6 +440,20 @@ def test_positions_of_another_log_lead_nowhere_back(ana: APIClient, orders: Pipe
     positions.identify(orders.pk, [log.model_copy(update={"topics": {"orders-in": "two"}})])
     assert "another log" in revert()["reason"]
     assert act(ana, made, "revert", {}).status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("delivery", "seconds"),
+    [
+        ({"trigger_interval_ms": 5000}, 5.0),
+        ({"mode": "real_time", "batch_duration": "10s"}, 10.0),
+        ({"mode": "real_time"}, 30.0),
+        ({}, 0.1),
+    ],
+)
+def test_positions_stand_still_between_two_batches(delivery: dict[str, Any], seconds: float) -> None:
+    revision = Revision(definition=definition_data("orders", delivery=delivery))
+    assert batch_interval(Migration(new_revision=revision)) == seconds
 
 
 def test_every_stage_has_one_event_of_its_kind(ana: APIClient, orders: Pipeline) -> None:

@@ -1,3 +1,4 @@
+import { DEFAULT_RULES } from '@/domain/observationRules'
 import type {
   Action,
   DeadLetterDetail,
@@ -341,15 +342,7 @@ export function migrationPlan(fields: Partial<MigrationPlan> = {}): MigrationPla
     moves: [],
     translation: [],
     sink_ends: [],
-    rules: {
-      window: 60,
-      then: 'commit',
-      otherwise: 'roll_back',
-      band: 0.5,
-      dead_letters: 0,
-      lag_slack: 1_000,
-      crashes: 1,
-    },
+    rules: DEFAULT_RULES,
     gates: [],
     blockers: [],
     warnings: [],

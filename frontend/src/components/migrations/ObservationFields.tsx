@@ -1,6 +1,7 @@
-import { Button, Collapse, NumberInput, Select } from '@mantine/core'
-import { type ReactNode, useId, useState } from 'react'
+import { NumberInput, Select } from '@mantine/core'
+import type { ReactNode } from 'react'
 import type { ObservationRules } from '@/api/types'
+import { Disclosure } from '@/components/ui/Disclosure'
 import classes from './migrations.module.css'
 
 const NUMBERS: {
@@ -25,61 +26,44 @@ interface ObservationFieldsProps {
 
 /** How a new side is judged; folded away, since the rules that stand are sensible. */
 export function ObservationFields({ title, rules, onChange, children }: ObservationFieldsProps) {
-  const [open, setOpen] = useState(false)
-  const id = useId()
   const set = (change: Partial<ObservationRules>) => onChange({ ...rules, ...change })
   return (
-    <div>
-      <Button
-        variant="subtle"
-        color="gray"
-        c="dimmed"
-        px={6}
-        aria-expanded={open}
-        aria-controls={id}
-        onClick={() => setOpen(!open)}
-      >
-        {title}
-      </Button>
-      <Collapse expanded={open} id={id}>
-        {open && (
-          <div className={classes.form}>
-            <div className={classes.fields}>
-              {NUMBERS.map(({ name, label, max, step }) => (
-                <NumberInput
-                  key={name}
-                  size="xs"
-                  label={label}
-                  min={0}
-                  max={max}
-                  step={step}
-                  value={rules[name]}
-                  onChange={(value) => set({ [name]: Number(value) })}
-                />
-              ))}
-              <Select
-                label="When all is well"
-                data={[
-                  { value: 'commit', label: 'Commit by itself' },
-                  { value: 'ask', label: 'Ask a person' },
-                ]}
-                value={rules.then}
-                onChange={(value) => set({ then: value as ObservationRules['then'] })}
-              />
-              <Select
-                label="When something is not"
-                data={[
-                  { value: 'roll_back', label: 'Roll back by itself' },
-                  { value: 'ask', label: 'Ask a person' },
-                ]}
-                value={rules.otherwise}
-                onChange={(value) => set({ otherwise: value as ObservationRules['otherwise'] })}
-              />
-            </div>
-            {children}
-          </div>
-        )}
-      </Collapse>
-    </div>
+    <Disclosure label={title}>
+      <div className={classes.form}>
+        <div className={classes.fields}>
+          {NUMBERS.map(({ name, label, max, step }) => (
+            <NumberInput
+              key={name}
+              size="xs"
+              label={label}
+              min={0}
+              max={max}
+              step={step}
+              value={rules[name]}
+              onChange={(value) => set({ [name]: Number(value) })}
+            />
+          ))}
+          <Select
+            label="When all is well"
+            data={[
+              { value: 'commit', label: 'Commit by itself' },
+              { value: 'ask', label: 'Ask a person' },
+            ]}
+            value={rules.then}
+            onChange={(value) => set({ then: value as ObservationRules['then'] })}
+          />
+          <Select
+            label="When something is not"
+            data={[
+              { value: 'roll_back', label: 'Roll back by itself' },
+              { value: 'ask', label: 'Ask a person' },
+            ]}
+            value={rules.otherwise}
+            onChange={(value) => set({ otherwise: value as ObservationRules['otherwise'] })}
+          />
+        </div>
+        {children}
+      </div>
+    </Disclosure>
   )
 }

@@ -238,17 +238,23 @@ def test_a_new_agent_that_cannot_initialise_costs_the_old_one_nothing(world: Wor
 
 def test_a_drain_that_does_not_end_is_given_up_and_the_old_agent_goes_on(world: World) -> None:
     old = world.agent
+    made = _cannot_be_drained(world)
+    assert (made.stage, world.agents.living) == (MigrationStage.ABORTED, [old]), world.story()
+    assert "not done within" in made.message
+    world.run_until(world.settled)
+    assert world.phase is Phase.RUNNING
+
+
+def _cannot_be_drained(world: World) -> Migration:
+    """A migration that begins, and gives its pause up."""
+    old = world.agent
     begin(world)
     _moves(world, MigrationStage.PAUSING)
     old.slow = True
     world.run_until(lambda: present(world).stage == MigrationStage.ROLLING_BACK, within=60)
     old.slow = False
     world.run_until(lambda: over(world), within=60)
-    made = present(world)
-    assert (made.stage, world.agents.living) == (MigrationStage.ABORTED, [old]), world.story()
-    assert "not done within" in made.message
-    world.run_until(world.settled)
-    assert world.phase is Phase.RUNNING
+    return present(world)
 
 
 FORWARD = [
@@ -379,14 +385,7 @@ def test_what_could_not_be_drained_is_asked_once_what_it_is_doing(
 ) -> None:
     orders: list[tuple[Path, protocol.DumpOrder]] = []
     monkeypatch.setattr(world.host, "ask_for_dump", lambda *order: orders.append(order))
-    old = world.agent
-    begin(world)
-    _moves(world, MigrationStage.PAUSING)
-    old.slow = True
-    world.run_until(lambda: present(world).stage == MigrationStage.ROLLING_BACK, within=60)
-    old.slow = False
-    world.run_until(lambda: over(world), within=60)
-    made = present(world)
+    made = _cannot_be_drained(world)
     assert made.old_run is not None
     assert orders == [(Path(made.old_run.run_dir), protocol.DumpOrder(id=made.pk.hex, rung="drain"))]
 
@@ -398,14 +397,7 @@ def test_a_disk_that_takes_no_order_for_a_dump_keeps_nobody_from_going_back(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(world.host, "ask_for_dump", full)
-    old = world.agent
-    begin(world)
-    _moves(world, MigrationStage.PAUSING)
-    old.slow = True
-    world.run_until(lambda: present(world).stage == MigrationStage.ROLLING_BACK, within=60)
-    old.slow = False
-    world.run_until(lambda: over(world), within=60)
-    assert present(world).stage == MigrationStage.ABORTED, world.story()
+    assert _cannot_be_drained(world).stage == MigrationStage.ABORTED, world.story()
 
 
 def test_a_new_side_that_refuses_to_begin_is_not_started_again_to_be_ended(world: World) -> None:

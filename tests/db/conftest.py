@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
 import uvicorn
+from typer.testing import CliRunner, Result
 
 from controlplane.asgi import application
+from controlplane.cli.app import app
 from pipelines.domain.roles import Role
 from pipelines.services import access
 from tests.factories import UserFactory
 from tests.waiting import wait_for
+
+Run = Callable[..., Result]
+"""Runs a command line: its arguments, and `text` for its standard input."""
+CommandLine = Callable[[str, Role], Run]
 
 
 @dataclass(frozen=True)
@@ -44,3 +50,16 @@ def server(transactional_db: None) -> Iterator[Server]:
     uvicorn_server.should_exit = True
     thread.join(timeout=20)
     assert not thread.is_alive()
+
+
+@pytest.fixture
+def command_line(server: Server, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    """The command line of a new person with this name and role, against the real API."""
+
+    def of(name: str, role: Role) -> Run:
+        token = access.create_token(user=UserFactory.create(username=name, role=role), name="test", expires=None)
+        monkeypatch.setenv("HEADGATE_URL", server.url)
+        monkeypatch.setenv("HEADGATE_TOKEN", token)
+        return lambda *arguments, text=None: CliRunner().invoke(app, list(arguments), input=text)
+
+    return of

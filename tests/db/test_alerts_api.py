@@ -15,7 +15,8 @@ from pipelines.models import Alert, Event, LagPoint
 from pipelines.selectors.resets import target_before
 from pipelines.services import alerts
 from pipelines.services.lag import measures
-from tests.db.test_cli_against_the_api import Run, run
+from tests.db.conftest import Run
+from tests.db.test_cli_against_the_api import run
 from tests.factories import PipelineFactory
 
 __all__ = ["run"]

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner, Result
 
 from controlplane.cli import following, reports
-from controlplane.cli.app import app
 from controlplane.cli.client import Client
 from controlplane.cli.errors import ExitCode
 from pipelines.domain.roles import Role
 from pipelines.models import Revision
-from pipelines.services import access
-from tests.db.conftest import Server
-from tests.factories import DeadLetterFactory, PipelineFactory, RunFactory, UserFactory, definition_data
-
-Run = Callable[..., Result]
+from tests.db.conftest import CommandLine, Run, Server
+from tests.factories import DeadLetterFactory, PipelineFactory, RunFactory, definition_data
 
 
 @pytest.fixture
-def run(server: Server, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(command_line: CommandLine) -> Run:
     """A command line that may act."""
-    operator = UserFactory.create(username="operator", role=Role.OPERATOR)
-    monkeypatch.setenv("HEADGATE_URL", server.url)
-    monkeypatch.setenv("HEADGATE_TOKEN", access.create_token(user=operator, name="test", expires=None))
-    return lambda *arguments, text=None: CliRunner().invoke(app, list(arguments), input=text)
+    return command_line("operator", Role.OPERATOR)
 
 
 ORDERS = yaml.safe_dump(definition_data("orders"))

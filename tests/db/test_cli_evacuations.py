@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from controlplane.cli.app import app
 from controlplane.cli.errors import ExitCode
 from pipelines.domain.roles import Role
 from pipelines.domain.states import DesiredState, Phase
 from pipelines.models import Evacuation
-from pipelines.services import access
-from tests.db.conftest import Server
-from tests.factories import HostFactory, PipelineFactory, RunFactory, UserFactory
-
-Run = Callable[..., Result]
+from tests.db.conftest import CommandLine, Run
+from tests.factories import HostFactory, PipelineFactory, RunFactory
 
 
 @pytest.fixture
-def run(server: Server, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(command_line: CommandLine) -> Run:
     """A command line of an admin; one pipeline runs on alpha, and nobody carries an evacuation out."""
     HostFactory.create(name="beta")
     row = PipelineFactory.create(name="orders", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
     RunFactory.create(pipeline=row)
-    admin = UserFactory.create(username="admin", role=Role.ADMIN)
-    monkeypatch.setenv("HEADGATE_URL", server.url)
-    monkeypatch.setenv("HEADGATE_TOKEN", access.create_token(user=admin, name="test", expires=None))
-
-    def invoke(*arguments: str) -> Result:
-        return CliRunner().invoke(app, list(arguments))
-
-    return invoke
+    return command_line("admin", Role.ADMIN)
 
 
 def test_an_evacuation_is_listed_followed_and_cancelled(run: Run) -> None:

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 import yaml
-from typer.testing import CliRunner, Result
 
-from controlplane.cli.app import app
 from controlplane.cli.errors import ExitCode
 from pipelines.domain.roles import Role
 from pipelines.domain.states import DesiredState, MigrationStage, Phase
 from pipelines.models import ApprovalPolicy, Migration, Pipeline
-from pipelines.services import access
-from tests.db.conftest import Server
-from tests.factories import HostFactory, PipelineFactory, RunFactory, UserFactory, definition_data
-
-Run = Callable[..., Result]
+from tests.db.conftest import CommandLine, Run
+from tests.factories import HostFactory, PipelineFactory, RunFactory, definition_data
 
 
 @pytest.fixture
-def run(server: Server, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(command_line: CommandLine) -> Run:
     """A command line that may act, on an installation where orders runs on alpha."""
-    operator = UserFactory.create(username="operator", role=Role.OPERATOR)
     HostFactory.create(name="beta")
     pipeline = PipelineFactory.create(name="orders", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
     RunFactory.create(pipeline=pipeline)
-    monkeypatch.setenv("HEADGATE_URL", server.url)
-    monkeypatch.setenv("HEADGATE_TOKEN", access.create_token(user=operator, name="test", expires=None))
-    return lambda *arguments, text=None: CliRunner().invoke(app, list(arguments), input=text)
+    return command_line("operator", Role.OPERATOR)
 
 
 def new_definition() -> str:

@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from controlplane.cli.app import app
 from controlplane.cli.errors import ExitCode
 from pipelines.domain.roles import Role
 from pipelines.models import ApprovalPolicy, FreezeWindow
-from pipelines.services import access
-from tests.db.conftest import Server
-from tests.factories import UserFactory, now
-
-Run = Callable[..., Result]
+from tests.db.conftest import CommandLine, Run
+from tests.factories import now
 
 
 @pytest.fixture
-def run(server: Server, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(command_line: CommandLine) -> Run:
     """A command line of an admin."""
-    admin = UserFactory.create(username="admin", role=Role.ADMIN)
-    monkeypatch.setenv("HEADGATE_URL", server.url)
-    monkeypatch.setenv("HEADGATE_TOKEN", access.create_token(user=admin, name="test", expires=None))
-
-    def invoke(*arguments: str) -> Result:
-        return CliRunner().invoke(app, list(arguments))
-
-    return invoke
+    return command_line("admin", Role.ADMIN)
 
 
 def test_the_life_of_a_freeze(run: Run) -> None:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import call_command
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from controlplane.cli import secrets
-from controlplane.cli.app import app
 from controlplane.cli.errors import ExitCode
 from controlplane.shared.keyring import open_keyring
 from pipelines.domain.roles import Role
 from pipelines.models import Secret
-from pipelines.services import access
-from tests.db.conftest import Server
-from tests.factories import PipelineFactory, UserFactory
+from tests.db.conftest import CommandLine, Run
+from tests.factories import PipelineFactory
 
-Run = Callable[..., Result]
 CANARY = "canary-52ee01"
 
 
@@ -34,14 +30,12 @@ def key_file(settings: Any, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(server: Server, key_file: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(command_line: CommandLine, key_file: Path) -> Run:
     """A command line of an admin; whatever it prints is searched for the canary."""
-    admin = UserFactory.create(username="ana", role=Role.ADMIN)
-    monkeypatch.setenv("HEADGATE_URL", server.url)
-    monkeypatch.setenv("HEADGATE_TOKEN", access.create_token(user=admin, name="test", expires=None))
+    invoke = command_line("ana", Role.ADMIN)
 
     def call(*arguments: str, text: str | bytes | None = None) -> Result:
-        result = CliRunner().invoke(app, ["secrets", *arguments], input=text)
+        result = invoke("secrets", *arguments, text=text)
         assert CANARY not in result.output
         return result
 

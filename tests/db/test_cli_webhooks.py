@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_network
 from pathlib import Path
@@ -11,17 +11,13 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from typer.testing import CliRunner, Result
 
 from controlplane.cli import webhooks as commands
-from controlplane.cli.app import app
 from controlplane.cli.errors import ExitCode
 from pipelines.domain.roles import Role
 from pipelines.domain.webhooks import Reach
 from pipelines.models import Delivery, Webhook
-from pipelines.services import access
-from tests.db.conftest import Server
-from tests.factories import UserFactory
+from tests.db.conftest import CommandLine, Run
 from tests.fakes.http_servers import Reply, serving
 from tests.fakes.webhooks import NEW
 from workers.adapters.filelock import FileLock
@@ -29,23 +25,15 @@ from workers.adapters.posts import HttpPosts
 from workers.adapters.secrets import StoredSecrets
 from workers.supervisor.webhooks import WebhookSender
 
-Run = Callable[..., Result]
-
 
 @pytest.fixture
-def run(server: Server, monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Run:
+def run(command_line: CommandLine, settings: Any, tmp_path: Path) -> Run:
     """A command line of an admin; the store has a secret that can sign; messages may go to this machine."""
     file = tmp_path / "keys"
     call_command("add_secret_key", file=file)
     reach = {"webhook_http": True, "webhook_networks": [ip_network("127.0.0.0/8")]}
     settings.HEADGATE = settings.HEADGATE.model_copy(update={"secret_key_file": file, **reach})
-    admin = UserFactory.create(username="admin", role=Role.ADMIN)
-    monkeypatch.setenv("HEADGATE_URL", server.url)
-    monkeypatch.setenv("HEADGATE_TOKEN", access.create_token(user=admin, name="test", expires=None))
-
-    def invoke(*arguments: str, text: str | None = None) -> Result:
-        return CliRunner().invoke(app, list(arguments), input=text)
-
+    invoke = command_line("admin", Role.ADMIN)
     assert invoke("secrets", "set", "hooks", text=NEW).exit_code == 0
     return invoke
 

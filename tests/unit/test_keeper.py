@@ -227,6 +227,24 @@ def test_a_stop_that_the_driver_follows_is_the_rung_token(kept: Kept) -> None:
     assert (record.exit_code, record.rung, record.killed_by, record.reason) == (0, "token", None, "asked")
 
 
+def test_a_stop_that_the_driver_follows_between_two_looks_is_the_rung_token(kept: Kept) -> None:
+    kept.start(
+        """
+        import pathlib, time
+        while not pathlib.Path("control.json").exists(): time.sleep(0.01)
+        """
+    )
+    driver, keeper = kept.driver(), kept.identity().keeper.pid
+    os.kill(keeper, signal.SIGSTOP)
+    try:
+        kept.order(term_at=30, kill_at=60)
+        wait_for(lambda: not alive(driver))
+    finally:
+        os.kill(keeper, signal.SIGCONT)
+    record = kept.exit()
+    assert (record.exit_code, record.rung, record.reason) == (0, "token", "asked")
+
+
 def test_a_driver_that_ignores_the_token_gets_sigterm(kept: Kept) -> None:
     kept.start(SLEEPER).said("up")
     kept.order(term_at=0.1, kill_at=60)

@@ -258,8 +258,15 @@ class Keeper:
             poll.poll(self._until_next_look() * 1000)
         self._group = 0  # it is reaped, so its number may become another's
         os.close(handle)
+        self._notice_followed()
         self._await_dump(_DUMP_TIMEOUT)
         return status
+
+    def _notice_followed(self) -> None:
+        """A driver may have followed its order and ended before the next look here: it was told all the same."""
+        self._control.poll()
+        if self._rung is None and self._control.order.stop:
+            self._rung = "token"
 
     def _until_next_look(self) -> float:
         left = self._control.order.kill_at - time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -6,8 +6,9 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
+from uuid import UUID
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from pipelines.domain.migrating import evidence, progress
 from pipelines.domain.migrating.specs import shown
@@ -21,6 +22,7 @@ def document(migration: Migration) -> dict[str, Any]:
     """Who, when, what, where it stopped and began, the books, the durations; with a digest over all of it."""
     taken: dict[str, Any] = migration.snapshot or {}
     follower = following(migration)
+    heir = _heir(migration, follower)
     positions = _positions(migration, taken, follower)
     plan = migration.plan
     counted = _evidence_of(migration, StepName.SET_POSITIONS) or {}
@@ -53,15 +55,14 @@ def document(migration: Migration) -> dict[str, Any]:
                 "host": migration.new_host_id,
                 "run": migration.new_run.number if migration.new_run else None,
             },
-            "runs": _runs(migration, follower),
+            "runs": _runs(migration, heir or follower),
             "software": taken.get("software"),
             "snapshot": taken,
             "positions": positions,
             "announced": {name: sum(row[name] or 0 for row in announced) for name in ("skip", "replay")},
             "sink_ends": (_evidence_of(migration, StepName.NOTE_SINK_ENDS) or {}).get("ends", []),
-            "gap": sum(row["gap"] or 0 for row in positions),
-            "overlap": sum(row["overlap"] or 0 for row in positions),
-            "not_compared": sum(row["gap"] is None for row in positions),
+            **evidence.sums(positions),
+            "way_back": _way_back(migration, heir),
             "books": _books(migration, taken),
             "pause": _pause(migration, follower),
             "stages": evidence.stages(migration.steps, _text(migration.ended_at)),
@@ -105,9 +106,9 @@ def _requests(migration: Migration) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _runs(migration: Migration, follower: Run | None) -> list[dict[str, Any]]:
+def _runs(migration: Migration, last: Run | None) -> list[dict[str, Any]]:
     """The agents' runs that it concerns: of before, the one that was made ready, and the one that went on."""
-    sides = {"before": migration.old_run, "new": migration.new_run, "went_on": follower}
+    sides = {"before": migration.old_run, "new": migration.new_run, "went_on": last}
     return [
         {
             "side": side, "number": run.number, "revision": run.revision.number, "host": run.host_id,
@@ -164,6 +165,32 @@ def _positions(migration: Migration, taken: dict[str, Any], follower: Run | None
     return [{**row, "snapshot": kept.get(tuple(row[name] for name in named))} for row in rows]
 
 
+def _heir(migration: Migration, follower: Run | None) -> Run | None:
+    """The run that delivered first after a new side that had delivered was ended."""
+    ended = _evidence_of(migration, StepName.END_NEW_RUN)
+    if follower is None or follower.pk != migration.new_run_id or not ended:
+        return None
+    return _delivered_after(migration.pipeline_id, ended["run"])
+
+
+def _way_back(migration: Migration, heir: Run | None) -> dict[str, Any] | None:
+    """The second cut: where the new side, which may have been started again, stopped, and where its heir began; and the
+    pause of the data between them."""
+    if heir is None or migration.new_run is None:
+        return None
+    translated = (_evidence_of(migration, StepName.TRANSLATE_BACK) or {}).get("rows")
+    epochs = {"run__epoch__gte": migration.new_run.epoch, "run__epoch__lt": heir.epoch}
+    done = LedgerBatch.objects.filter(pipeline=migration.pipeline_id, state=LedgerState.DONE, **epochs)
+    started = _starts(heir)
+    positions = evidence.across(translated, started) if translated else evidence.between(_ends(done), started)
+    last = done.aggregate(at=Max("done_at"))["at"]
+    first = heir.first_record_at if migration.old_desired != DesiredState.PAUSED else None
+    return {
+        "positions": positions, **evidence.sums(positions), "last_delivered_at": last, "first_delivered_at": first,
+        "seen": round(max(0.0, (first - last).total_seconds()), 3) if first and last else None,
+    }  # fmt: skip
+
+
 def following(migration: Migration) -> Run | None:
     """The run that delivered first after the snapshot: of the new side, or of the old one after the way back. None
     where the old run went on."""
@@ -172,19 +199,34 @@ def following(migration: Migration) -> Run | None:
         return None
     if selecting.is_promoted(migration) and selecting.planned_by(migration.new_run):
         return migration.new_run
-    ours = Run.objects.filter(pipeline_id=migration.pipeline_id, epoch__isnull=False)
-    last = ours.filter(number=taken["run"]).first()
-    later = ours.filter(Exists(LedgerBatch.objects.filter(run=OuterRef("pk"))), epoch__gt=last.epoch if last else 0)
-    return later.order_by("epoch").first()
+    return _delivered_after(migration.pipeline_id, taken["run"])
+
+
+def _delivered_after(pipeline: UUID, number: int | None) -> Run | None:
+    """The first run that has delivered of those that had the pipeline after this one; None: of all."""
+    runs = Run.objects.filter(pipeline_id=pipeline)
+    last = runs.filter(number=number).first() if number is not None else None
+    later = runs.filter(epoch__gt=(last.epoch if last else None) or 0)
+    return later.filter(Exists(LedgerBatch.objects.filter(run=OuterRef("pk")))).order_by("epoch").first()
 
 
 def _starts(run: Run) -> list[dict[str, Any]]:
     """Where a run began to read, per partition, by its first batches."""
+    read = LedgerBatch.objects.filter(run=run).exclude(state=LedgerState.REPLAYED)
+    return _edges(read.order_by("first_batch"), "start")
+
+
+def _ends(done: QuerySet[LedgerBatch]) -> list[dict[str, Any]]:
+    """Where a side stopped, per partition, by the last batches that it finished."""
+    return _edges(done.order_by("-run__epoch", "-last_batch"), "end")
+
+
+def _edges(batches: QuerySet[LedgerBatch], edge: str) -> list[dict[str, Any]]:
+    """The `start` or `end` of each partition's first range among the batches."""
     found: dict[tuple[str, str, str, int], int] = {}
-    rows = LedgerBatch.objects.filter(run=run).exclude(state=LedgerState.REPLAYED).order_by("first_batch")
-    for batch in rows.only("source", "channel", "ranges")[:MOST_BATCHES]:
+    for batch in batches.only("source", "channel", "ranges")[:MOST_BATCHES]:
         for each in batch.ranges:
-            found.setdefault((batch.source, batch.channel, each["topic"], each["partition"]), each["start"])
+            found.setdefault((batch.source, batch.channel, each["topic"], each["partition"]), each[edge])
     return [
         {"source": place[0], "channel": place[1], "topic": place[2], "partition": place[3], "offset": offset}
         for place, offset in found.items()

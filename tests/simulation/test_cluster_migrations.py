@@ -225,6 +225,10 @@ def test_it_is_translated_back_after_the_new_side_has_delivered(world: TwoCluste
     migrations.rollback(migration=present(world), reason="no", actor=ANA)
     world.run_until(lambda: over(world), within=200)
     assert present(world).stage == MigrationStage.ROLLED_BACK, world.story()
+    back = migration_evidence.document(present(world))["content"]["way_back"]
+    (row,) = back["positions"]
+    assert row["started_at"] == row["translated"] == row["stopped_at"] - SHIFT
+    assert (back["gap"], back["overlap"]) == (0, 0)
     assert mirror.looks[-1].cut
     assert mirror.looks[-1].to["bootstrap_servers"] != NEW
     assert {each.cluster_id for each in LogIdentity.objects.all()} == {"old"}

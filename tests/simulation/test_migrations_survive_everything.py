@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +192,18 @@ def _moves(world: World, until: MigrationStage) -> None:
     raise AssertionError(world.story())
 
 
+def _shows_both_cuts(migration: Migration) -> None:
+    """Of one that was taken back after its new side had delivered."""
+    found = migration_evidence.document(migration)["content"]
+    (row,), back = found["positions"], found["way_back"]
+    (returned,) = back["positions"]
+    assert [each["side"] for each in found["runs"]] == ["before", "new", "went_on"]
+    assert row["stopped_at"] == row["started_at"] < returned["stopped_at"] == returned["started_at"]
+    assert [back[name] for name in ("gap", "overlap", "not_compared")] == [0, 0, 0]
+    last, first = (datetime.fromisoformat(back[name]) for name in ("last_delivered_at", "first_delivered_at"))
+    assert back["seen"] == pytest.approx((first - last).total_seconds(), abs=0.001)
+
+
 def test_a_revision_is_migrated_without_a_gap_or_an_overlap(world: World) -> None:
     old = world.agent.launch.revision_digest
     begin(world)
@@ -353,6 +365,7 @@ def test_a_new_side_that_keeps_crashing_is_taken_back_by_the_rules(world: World)
     world.run_until(lambda: over(world), within=300)
     made = present(world)
     assert made.stage == MigrationStage.ROLLED_BACK, world.story()
+    _shows_both_cuts(made)
     assert "restarts" in made.message
     world.run_until(world.settled)
     assert world.pipeline.current_revision == before

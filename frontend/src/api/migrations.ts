@@ -76,7 +76,7 @@ export interface EvidencePlace {
   topic: string
   partition: number
   stopped_at: number | null
-  snapshot: number | null
+  snapshot?: number | null
   started_at: number | null
   gap: number | null
   overlap: number | null
@@ -95,6 +95,8 @@ export interface Evidence {
     books: { before: Record<string, number>; after: Record<string, number> }
     pause: { expected: number | null; seen: number | null }
     steps: { step: string; stage: string; state: string; seconds: number | null; message: string }[]
-    plan: { skip?: number; replay?: number }
+    announced: { skip: number; replay: number }
+    /** The second cut, of one that was taken back after its new side had delivered. */
+    way_back: { positions: EvidencePlace[]; gap: number; overlap: number; seen: number | null } | null
   }
 }

@@ -136,6 +136,15 @@ _OF_TRANSLATION = (
 )  # fmt: skip
 
 
+def sums(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Of rows of `between` or `across`: records that lie between, that were read twice, and rows without both sides."""
+    return {
+        "gap": sum(row["gap"] or 0 for row in rows),
+        "overlap": sum(row["overlap"] or 0 for row in rows),
+        "not_compared": sum(row["gap"] is None for row in rows),
+    }
+
+
 def durations(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """How long each step took, in seconds."""
     return [

@@ -56,13 +56,18 @@ def _seal(document: Mapping[str, Any]) -> str:
 
 
 def _tables(content: Mapping[str, Any]) -> list[str]:
-    translated, ends = list(_translated(content)), list(_sink_ends(content))
-    cluster = [
+    translated, ends, back = list(_translated(content)), list(_sink_ends(content)), content.get("way_back")
+    apart = [
         _table(
             "Translated", ("partition", "stopped at", "by", "goes on at", "exact", "skipped", "again", "evidence"),
             translated, "Positions of the old cluster as offsets of the new one, and what that rests on.",
         ) if translated else "",
         _table("Ends of the sink's topics", ("sink", "partition", "start", "end", "cluster"), ends) if ends else "",
+        _table(
+            "Positions of the way back",
+            ("source.channel", "partition", "stopped at", "started at", "gap", "overlap"), _returned(back),
+            "Where the new side stopped, and where the side that went on after it began to read.",
+        ) if back else "",
     ]  # fmt: skip
     return [
         _table(
@@ -80,7 +85,7 @@ def _tables(content: Mapping[str, Any]) -> list[str]:
             _positions(content), "Offsets of the next record: where the old side stopped, what the snapshot has, and "
             "where the side that went on began to read.", none="It ended before positions were written down.",
         ),
-        *cluster,
+        *apart,
         _table("Books", ("", "before", "after", "between"), _books(content), "Sums over all batches of the pipeline."),
         _table("Durations by stage", ("stage", "began", "ended", "seconds"), _stages(content)),
         _table("Steps", ("step", "stage", "state", "began", "seconds", "tried", "message"), _steps(content)),
@@ -131,16 +136,29 @@ def _pair(before: Any, after: Any) -> str:
 
 def _figures(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
     pause, announced = content["pause"], content.get("announced") or content["plan"]
-    between = [pause.get("last_delivered_at"), pause.get("first_delivered_at")]
-    shown = f", between the deliveries of {_clock(between[0])} and {_clock(between[1])}" if all(between) else ""
     rows, apart = len(content["positions"]), content.get("not_compared", 0)
     return [
-        ("pause as the data saw it", f"{pause['seen']:g} s{shown}" if pause["seen"] is not None else None),
+        ("pause as the data saw it", _seen(pause)),
         ("pause that the plan expected", _expected(pause)),
         ("records skipped", f"{announced.get('skip', 0):,} announced, {content['gap']:,} found"),
         ("records read twice", f"{announced.get('replay', 0):,} announced, {content['overlap']:,} found"),
         ("partitions compared", f"{rows - apart:,} of {rows:,}" + (_APART if apart else "")),
+        *_figures_back(content.get("way_back")),
     ]
+
+
+def _figures_back(back: Mapping[str, Any] | None) -> Iterable[tuple[str, Any]]:
+    if back:
+        yield "pause of the way back", _seen(back)
+        yield "skipped, read twice on the way back", f"{back['gap']:,}, {back['overlap']:,}"
+
+
+def _seen(pause: Mapping[str, Any]) -> str | None:
+    if pause["seen"] is None:
+        return None
+    last, first = pause.get("last_delivered_at"), pause.get("first_delivered_at")
+    shown = f", between the deliveries of {_clock(last)} and {_clock(first)}" if last and first else ""
+    return f"{pause['seen']:g} s{shown}"
 
 
 _APART = "; of the others one side has read nothing"
@@ -197,6 +215,12 @@ def _positions(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
     for row in content["positions"]:
         where = f"{row['source']}.{row['channel']}", f"{row['topic']}/{row['partition']}"
         yield *where, row["stopped_at"], row.get("snapshot"), row["started_at"], row["gap"], row["overlap"]
+
+
+def _returned(back: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
+    for row in back["positions"]:
+        where = f"{row['source']}.{row['channel']}", f"{row['topic']}/{row['partition']}"
+        yield *where, row["stopped_at"], row["started_at"], row["gap"], row["overlap"]
 
 
 def _translated(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:

@@ -237,7 +237,8 @@ it('shows the report with its digest and both downloads', async () => {
       ...{ gap: 0, overlap: 0, books: { before: { read: 1 }, after: { read: 2 } } },
       pause: { expected: 4.2, seen: 2.1 },
       steps: [],
-      plan: { skip: 0, replay: 0 },
+      announced: { skip: 0, replay: 0 },
+      way_back: null,
     },
   }))
   showRouted(<ReportPage migration={migration({ stage: 'COMMITTED', open: false })} readOnly={null} />)
@@ -251,6 +252,32 @@ it('shows the report with its digest and both downloads', async () => {
     'href',
     `/api/v1/migrations/${ID}/evidence?format=html`,
   )
+})
+
+it('shows both cuts of one that was taken back after its new side had delivered', async () => {
+  const place = { source: 'shop', channel: 'main', topic: 'orders-in', partition: 0, gap: 0, overlap: 0 }
+  given.get(`/migrations/${ID}/evidence`, () => ({
+    sha256: 'f00d',
+    content: {
+      positions: [{ ...place, stopped_at: 100, snapshot: 100, started_at: 100 }],
+      ...{ gap: 0, overlap: 0, books: { before: { read: 1 }, after: { read: 2 } } },
+      pause: { expected: 4.2, seen: 2.1 },
+      steps: [],
+      announced: { skip: 0, replay: 0 },
+      way_back: {
+        positions: [{ ...place, stopped_at: 250, started_at: 250 }],
+        gap: 0,
+        overlap: 0,
+        seen: 3.4,
+      },
+    },
+  }))
+  showRouted(<ReportPage migration={migration({ stage: 'ROLLED_BACK', open: false })} readOnly={null} />)
+  expect(await screen.findByText('3.4 s')).toBeInTheDocument()
+  expect(screen.getByText('0 skipped, 0 read again')).toBeInTheDocument()
+  const back = screen.getByRole('table', { name: 'Positions of the way back' })
+  expect(within(back).getAllByRole('cell', { name: '250' })).toHaveLength(2)
+  expect(within(back).queryByText('Snapshot')).not.toBeInTheDocument()
 })
 
 describe('the way back', () => {

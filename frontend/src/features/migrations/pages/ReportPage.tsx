@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { IconDownload, IconFileText } from '@tabler/icons-react'
-import { type Evidence, evidenceAddress, evidenceQuery } from '@/api/migrations'
+import { type Evidence, type EvidencePlace, evidenceAddress, evidenceQuery } from '@/api/migrations'
 import type { MigrationDetail } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { Copy } from '@/components/ui/CodeBlock'
@@ -42,7 +42,18 @@ export function ReportPage({ migration }: StepProps) {
           <ShowCall call={evidenceCall(migration)} subject="Report" />
         </div>
       </Panel>
-      <Positions evidence={data} />
+      <Panel title="Positions" note="where the old side stopped and the side that followed began" flush>
+        {data.content.positions.length === 0 ? (
+          <Empty title="It never came to a snapshot" />
+        ) : (
+          <Positions label="Positions in the report" rows={data.content.positions} />
+        )}
+      </Panel>
+      {data.content.way_back && (
+        <Panel title="Way back" note="where the new side stopped and the side that went on began" flush>
+          <Positions label="Positions of the way back" rows={data.content.way_back.positions} />
+        </Panel>
+      )}
       <Books evidence={data} />
       <Durations evidence={data} />
     </>
@@ -50,12 +61,16 @@ export function ReportPage({ migration }: StepProps) {
 }
 
 function Figures({ evidence: { content } }: { evidence: Evidence }) {
-  const { pause, plan, gap, overlap } = content
+  const { pause, announced, gap, overlap, way_back: back } = content
   const facts: [string, string, string][] = [
     ['Pause as the data saw it', seconds(pause.seen), `expected ${seconds(pause.expected)}`],
-    ['Records skipped', count(gap), `planned ${count(plan.skip)}`],
-    ['Records read again', count(overlap), `planned ${count(plan.replay)}`],
+    ['Records skipped', count(gap), `announced ${count(announced.skip)}`],
+    ['Records read again', count(overlap), `announced ${count(announced.replay)}`],
   ]
+  if (back) {
+    const found = `${count(back.gap)} skipped, ${count(back.overlap)} read again`
+    facts.push(['Pause of the way back', seconds(back.seen), found])
+  }
   return (
     <dl className={classes.facts}>
       {facts.map(([name, value, detail]) => (
@@ -99,49 +114,44 @@ function Downloads({ migration: { id, pipeline } }: { migration: MigrationDetail
   )
 }
 
-function Positions({ evidence: { content } }: { evidence: Evidence }) {
+function Positions({ label, rows }: { label: string; rows: EvidencePlace[] }) {
+  const kept = rows.some((row) => row.snapshot !== undefined)
   return (
-    <Panel title="Positions" note="where the old side stopped and the side that followed began" flush>
-      {content.positions.length === 0 ? (
-        <Empty title="It never came to a snapshot" />
-      ) : (
-        <Table
-          label="Positions in the report"
-          maxHeight={420}
-          head={
-            <>
-              <th>Partition</th>
-              <th className="num">Stopped at</th>
-              <th className="num">Snapshot</th>
-              <th className="num">Began at</th>
-              <th className="num">Gap</th>
-              <th className="num">Overlap</th>
-            </>
-          }
-        >
-          {content.positions.map((row) => (
-            <tr key={`${row.source} ${row.channel} ${row.topic} ${row.partition}`}>
-              <th scope="row">
-                {row.old_topic ?? row.topic}/{row.partition}
-                {row.translated != null && (
-                  <div className="dim">
-                    there {row.topic}, at {count(row.translated)}
-                  </div>
-                )}
-                <div className="dim">
-                  <SourceToChannel source={row.source} channel={row.channel} />
-                </div>
-              </th>
-              <td className="num">{count(row.stopped_at)}</td>
-              <td className="num">{count(row.snapshot)}</td>
-              <td className="num">{count(row.started_at)}</td>
-              <td className="num">{count(row.gap)}</td>
-              <td className="num">{count(row.overlap)}</td>
-            </tr>
-          ))}
-        </Table>
-      )}
-    </Panel>
+    <Table
+      label={label}
+      maxHeight={420}
+      head={
+        <>
+          <th>Partition</th>
+          <th className="num">Stopped at</th>
+          {kept && <th className="num">Snapshot</th>}
+          <th className="num">Began at</th>
+          <th className="num">Gap</th>
+          <th className="num">Overlap</th>
+        </>
+      }
+    >
+      {rows.map((row) => (
+        <tr key={`${row.source} ${row.channel} ${row.topic} ${row.partition}`}>
+          <th scope="row">
+            {row.old_topic ?? row.topic}/{row.partition}
+            {row.translated != null && (
+              <div className="dim">
+                there {row.topic}, at {count(row.translated)}
+              </div>
+            )}
+            <div className="dim">
+              <SourceToChannel source={row.source} channel={row.channel} />
+            </div>
+          </th>
+          <td className="num">{count(row.stopped_at)}</td>
+          {kept && <td className="num">{count(row.snapshot)}</td>}
+          <td className="num">{count(row.started_at)}</td>
+          <td className="num">{count(row.gap)}</td>
+          <td className="num">{count(row.overlap)}</td>
+        </tr>
+      ))}
+    </Table>
   )
 }
 

@@ -20,13 +20,12 @@ from pipelines.api.openapi import query_parameters
 from pipelines.api.requests import PositionsApplyBody, PositionsPlanBody, PositionsQuery
 from pipelines.domain.findings import Finding
 from pipelines.domain.position_plan import Goal
-from pipelines.domain.position_target import target
 from pipelines.domain.states import LookState
 from pipelines.models import PositionLook
 from pipelines.selectors import position_views as views
 from pipelines.selectors.hosts import supervised
 from pipelines.selectors.positions import get_look, plan_view, positions_view
-from pipelines.selectors.resets import PREFIX, target_before
+from pipelines.selectors.resets import target_of
 from pipelines.services import positions
 
 MAX_WAIT = 30.0
@@ -87,10 +86,7 @@ class PlanPositions(PipelineView):
 
     def _ask(self, body: PositionsPlanBody) -> PositionLook:
         try:
-            if isinstance(body.to, str) and body.to.startswith(PREFIX):
-                wanted = target_before(self.pipeline, body.to, body.source)
-            else:
-                wanted = target(body.to, now=clock.now(), source=body.source)
+            wanted = target_of(self.pipeline, body.to, now=clock.now(), source=body.source)
         except ValueError as error:
             finding = Finding(path="to", code="bad_target", message=str(error))
             raise Invalid(str(error), code="body_invalid", findings=[finding]) from None

@@ -1,16 +1,18 @@
-"""Where a pipeline stood before something happened, as a target for the plan of a position."""
+"""Where a pipeline is to go on, as people write it: also where it stood before something happened."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from controlplane.shared.errors import NotFound
 from pipelines.domain.position_plan import Goal, Target
+from pipelines.domain.position_target import target
 from pipelines.domain.resets import before
 from pipelines.models import Event, Pipeline
 from pipelines.selectors.lag import positions_before
 
-PREFIX = "before="
+_PREFIX = "before="
 
 
 def moment(event: Event, seconds: float) -> datetime:
@@ -20,13 +22,20 @@ def moment(event: Event, seconds: float) -> datetime:
     return at - timedelta(seconds=seconds)
 
 
-def target_before(pipeline: Pipeline, written: str, source: str | None = None) -> Target:
-    """`before=EVENT-30m` as a target: the positions that were seen last at that time; where none were, the time of the
-    records. Channels that stood apart go back to the one furthest behind, so that nothing is skipped.
+def target_of(pipeline: Pipeline, written: Any, *, now: datetime, source: str | None = None) -> Target:
+    """Read every form of a target (see position_target.FORMS). Relative times count from `now`.
 
-    Raises NotFound for the event, ValueError for another text.
+    Raises NotFound for an event that is not there, ValueError for what is no position.
     """
-    wanted = before(written.removeprefix(PREFIX))
+    if isinstance(written, str) and written.strip().startswith(_PREFIX):
+        return _before(pipeline, written.strip().removeprefix(_PREFIX), source)
+    return target(written, now=now, source=source)
+
+
+def _before(pipeline: Pipeline, written: str, source: str | None) -> Target:
+    """The positions that were seen last at that time; where none were, the time of the records. Channels that stood
+    apart go back to the one furthest behind, so that nothing is skipped."""
+    wanted = before(written)
     event = Event.objects.filter(pk=wanted.event).first()
     if event is None:
         hint = "headgate events lists them with --json."

@@ -26,6 +26,7 @@ from pipelines.selectors import migrations as selecting
 from pipelines.selectors.hosts import supervised
 from pipelines.selectors.migration_evidence import software
 from pipelines.selectors.migrations import get_migration, standing
+from pipelines.selectors.resets import target_of
 from pipelines.services import audit, migration_plans, migration_standbys, migration_steps, positions
 from pipelines.services.audit import Actor
 from pipelines.services.definitions import add_revision
@@ -52,7 +53,7 @@ def create(
     Raises Conflict where the pipeline has an open migration; Invalid for a spec.
     """
     now = clock.now()
-    read = _resolved(migration_plans.read_spec(kind, dict(spec)), now)
+    read = _resolved(pipeline, migration_plans.read_spec(kind, dict(spec)), now)
     try:
         with transaction.atomic():
             made = Migration.objects.create(
@@ -93,15 +94,16 @@ def _stored(spec: Spec) -> dict[str, Any]:
     return {name: value for name, value in spec.model_dump(mode="json").items() if value is not None}
 
 
-def _resolved(spec: Spec, now: datetime) -> Spec:
-    """Relative times count from the request. Raises Invalid."""
-    if not isinstance(spec, PositionSpec):
+def _resolved(pipeline: Pipeline, spec: Spec, now: datetime) -> Spec:
+    """A decision about positions with its target; relative times count from the request. Raises Invalid."""
+    if not isinstance(spec, PositionSpec) or spec.target is not None:
         return spec
     try:
-        return spec.resolved(now)
+        wanted = target_of(pipeline, spec.to, now=now, source=spec.source)
     except ValueError as error:
         finding = Finding(path="spec.to", code="bad_target", message=str(error))
         raise Invalid(str(error), code="spec_invalid", findings=[finding]) from None
+    return spec.model_copy(update={"target": wanted})
 
 
 def _look(pipeline: Pipeline, spec: Spec, actor: Actor) -> PositionLook | None:

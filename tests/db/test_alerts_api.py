@@ -10,9 +10,9 @@ import pytest
 from rest_framework.test import APIClient
 
 from pipelines.domain.lag import PartitionLag
-from pipelines.domain.position_plan import Goal
+from pipelines.domain.position_plan import Goal, Target
 from pipelines.models import Alert, Event, LagPoint
-from pipelines.selectors.resets import target_before
+from pipelines.selectors.resets import target_of
 from pipelines.services import alerts
 from pipelines.services.lag import measures
 from tests.db.conftest import Run
@@ -87,10 +87,13 @@ def test_a_pipeline_goes_back_to_where_it_was_seen_before_an_event() -> None:
     seen(pipeline, 40, 100)
     seen(pipeline, 20, 150)
     event = Event.objects.create(at=datetime.now(UTC) - timedelta(minutes=5), kind="x", message="y")
-    target = target_before(pipeline, f"before={event.pk}-30m")
-    assert (target.goal, target.offsets) == (Goal.OFFSETS, {"orders-in": {0: 100}})
-    assert target_before(pipeline, f"before={event.pk}").offsets == {"orders-in": {0: 150}}
-    older = target_before(pipeline, f"before={event.pk}-2h")
+
+    def target(back: str) -> Target:
+        return target_of(pipeline, f"before={event.pk}{back}", now=datetime.now(UTC))
+
+    assert (target("-30m").goal, target("-30m").offsets) == (Goal.OFFSETS, {"orders-in": {0: 100}})
+    assert target("").offsets == {"orders-in": {0: 150}}
+    older = target("-2h")
     assert older.goal is Goal.TIMESTAMP
     assert older.at == round((event.at - timedelta(hours=2)).timestamp() * 1000)
 

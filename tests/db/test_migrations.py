@@ -421,6 +421,23 @@ def test_the_way_back_of_a_committed_one_is_a_migration_of_its_own(ana: APIClien
     assert act(viewer, made, "revert", {}).status_code == 403
 
 
+def test_positions_are_decided_to_before_something_happened(ana: APIClient, orders: Pipeline) -> None:
+    event = Event.objects.create(pipeline=orders, at=now(), kind="x", message="It began.")
+    made = planned(ana, kind="position", spec={"to": f"before={event.pk}-30m", "source": "shop"})
+    target = made["spec"]["target"]
+    at = round((event.at - timedelta(minutes=30)).timestamp() * 1000)
+    assert (target["goal"], target["at"], target["source"]) == ("timestamp", at, "shop")
+
+
+def test_a_position_that_cannot_be_read_names_every_form_that_can(ana: APIClient, orders: Pipeline) -> None:
+    refused = post(ana, MIGRATIONS, body(kind="position", spec={"to": "yesterday"}))
+    (found,) = refused.json()["findings"]
+    assert (refused.status_code, found["path"], found["code"]) == (422, "spec.to", "bad_target")
+    assert "before=EVENT-30m" in found["message"]
+    gone = post(ana, MIGRATIONS, body(kind="position", spec={"to": "before=99999"}))
+    assert (gone.status_code, gone.json()["code"]) == (404, "event_not_found")
+
+
 def test_positions_of_another_log_lead_nowhere_back(ana: APIClient, orders: Pipeline) -> None:
     made = begun(ana)
     row = {"source": "shop", "channel": "main", "topic": "orders-in", "partition": 0, "offset": 5}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, Self
 
 from pydantic import Field, ValidationError, model_validator
@@ -14,7 +13,6 @@ from pipelines.domain.migrating.cluster_move import SINK_KEYS, SOURCE_KEYS, Clus
 from pipelines.domain.migrating.observation import ObservationRules
 from pipelines.domain.migrating.steps import GATES
 from pipelines.domain.position_plan import Target
-from pipelines.domain.position_target import target
 from pipelines.domain.positions import Frozen
 from pipelines.domain.shapes import findings_of
 from pipelines.domain.spec import Definition
@@ -74,12 +72,6 @@ class PositionSpec(Spec):
         if self.to is None and self.target is None:
             raise ValueError("say where to go on: to")
         return self
-
-    def resolved(self, now: datetime) -> PositionSpec:
-        """The same, with its target. Raises ValueError for what is no position."""
-        if self.target is not None:
-            return self
-        return self.model_copy(update={"target": target(self.to, now=now, source=self.source)})
 
 
 class ClusterSpec(Spec):

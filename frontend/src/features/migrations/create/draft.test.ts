@@ -91,6 +91,12 @@ describe('what was asked for before', () => {
   it('is written as text where it was sent as data', () => {
     expect(again('position', { to: { offsets: { orders: { 0: 7 } } } }).to).toBe('offsets={"orders":{"0":7}}')
     expect(again('position', { to: { timestamp: '-30m' } }).to).toBe('timestamp=-30m')
+    const target = { goal: 'offsets', offsets: { orders: { 0: 7 } }, source: 'shop' }
+    expect(again('position', { target })).toMatchObject({ to: 'offsets={"orders":{"0":7}}', source: 'shop' })
+    expect(again('position', { target: { goal: 'timestamp', at: 1795313441137 } }).to).toBe(
+      'timestamp=1795313441137',
+    )
+    expect(again('position', { target: { goal: 'earliest' } }).to).toBe('earliest')
     expect(JSON.parse(again('revision', { definition: { name: 'orders' } }).text)).toEqual({ name: 'orders' })
   })
 

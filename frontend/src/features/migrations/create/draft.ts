@@ -91,7 +91,7 @@ function ownDraft(kind: MigrationKind, spec: MigrationSpec, definition: Definiti
     case 'host':
       return { host: spec.host as string }
     case 'position':
-      return { to: positionText(spec.to), source: (spec.source as string | undefined) ?? null }
+      return positionDraft(spec)
     case 'software':
       return {}
     case 'cluster':
@@ -102,6 +102,22 @@ function ownDraft(kind: MigrationKind, spec: MigrationSpec, definition: Definiti
 /** A definition as the editor takes it: JSON is YAML, too. */
 function asText(definition: unknown): string {
   return typeof definition === 'string' ? definition : `${JSON.stringify(definition ?? {}, null, 2)}\n`
+}
+
+/** What was sent without words (the way back of an earlier decision) is written as a program would write it. */
+function positionDraft(spec: MigrationSpec): Partial<Draft> {
+  const target = (spec.target ?? {}) as {
+    goal?: string
+    at?: number
+    offsets?: object
+    source?: string | null
+  }
+  const { goal = '', at, offsets } = target
+  const exact: Record<string, unknown> = { timestamp: { timestamp: at }, offsets: { offsets } }
+  return {
+    to: positionText(spec.to ?? exact[goal] ?? goal),
+    source: (spec.source as string | undefined) ?? target.source ?? null,
+  }
 }
 
 /** A position that was sent as an object with one key, as people write it. */

@@ -58,7 +58,7 @@ export function PositionFields({ pipeline, draft, onChange, findings }: FieldsPr
       <div className={classes.form}>
         <TextInput
           label="Go on at"
-          description="earliest, latest, ledger, checkpoint, group, timestamp=-30m, timestamp=2026-11-21T12:00:00Z, or offsets=TOPIC/PARTITION:OFFSET,…"
+          description="earliest, latest, ledger, checkpoint, group, timestamp=-30m, timestamp=2026-11-21T12:00:00Z, before=EVENT-30m, or offsets=TOPIC/PARTITION:OFFSET,…"
           value={draft.to}
           error={wordsAt(findings, PATHS.position)}
           onChange={(event) => onChange({ to: event.currentTarget.value })}

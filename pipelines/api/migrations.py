@@ -23,6 +23,7 @@ from pipelines.api.rights import require_rights
 from pipelines.domain.findings import Finding
 from pipelines.domain.migrating import report
 from pipelines.domain.migrating.specs import problems
+from pipelines.domain.plain import clean
 from pipelines.domain.states import FINAL_STAGES, OPEN_STAGES, MigrationKind, MigrationStage
 from pipelines.domain.validate import validate_data, validate_text
 from pipelines.models import Migration, Revision
@@ -103,7 +104,8 @@ class MigrationBase(View):
             return found or ""
         with suppress(Exception):
             sent = self.request.data
-            return str(sent.get("pipeline", ""))[:63] if isinstance(sent, dict) else ""
+            name = sent.get("pipeline", "") if isinstance(sent, dict) else ""
+            return str(name)[:63] if not clean(name).findings else ""
         return ""
 
     def require_rights(self, row: Migration) -> None:
@@ -167,7 +169,7 @@ class MigrationList(MigrationBase):
     def _of_content(self) -> Iterator[Finding]:
         sent = self.request.data if isinstance(self.request.data, dict) else {}
         kind, spec, name = sent.get("kind"), sent.get("spec", {}), sent.get("pipeline")
-        if isinstance(name, str) and "\0" not in name and not pipelines().filter(name=name).exists():
+        if isinstance(name, str) and not clean(name).findings and not pipelines().filter(name=name).exists():
             words, advice = f"There is no pipeline {name!r}.", "GET /api/v1/pipelines lists them."
             yield Finding(path="pipeline", code="pipeline_not_found", message=words, suggestion=advice)
         if isinstance(kind, str) and kind in set(MigrationKind) and isinstance(spec, dict):

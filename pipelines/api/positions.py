@@ -25,7 +25,7 @@ from pipelines.models import PositionLook
 from pipelines.selectors import position_views as views
 from pipelines.selectors.hosts import supervised
 from pipelines.selectors.positions import get_look, plan_view, positions_view
-from pipelines.selectors.resets import target_of
+from pipelines.selectors.resets import decided
 from pipelines.services import positions
 
 MAX_WAIT = 30.0
@@ -85,12 +85,10 @@ class PlanPositions(PipelineView):
         return _planned(look, 200)
 
     def _ask(self, body: PositionsPlanBody) -> PositionLook:
-        try:
-            wanted = target_of(self.pipeline, body.to, now=clock.now(), source=body.source)
-        except ValueError as error:
-            finding = Finding(path="to", code="bad_target", message=str(error))
-            raise Invalid(str(error), code="body_invalid", findings=[finding]) from None
-        return positions.plan(pipeline=self.pipeline, target=wanted, actor=self.actor)
+        found = decided(self.pipeline, body.to, now=clock.now(), source=body.source)
+        if isinstance(found, list):
+            raise Invalid(found[0].message, code="body_invalid", findings=found)
+        return positions.plan(pipeline=self.pipeline, target=found, actor=self.actor)
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:

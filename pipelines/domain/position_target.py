@@ -69,7 +69,7 @@ def _offsets(value: Any) -> dict[str, dict[int, int]]:
     try:
         found = json.loads(value) if isinstance(value, str) else value
         return Target(goal=Goal.OFFSETS, offsets=found).offsets
-    except (ValidationError, ValueError):
+    except (ValidationError, ValueError, RecursionError):
         raise BadTarget('offsets are {"TOPIC": {"PARTITION": OFFSET}}, each a number that is zero or more.') from None
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from controlplane.shared.errors import NotFound
+from pipelines.domain.findings import Finding, PathParts, dotted
 from pipelines.domain.position_plan import Goal, Target
 from pipelines.domain.position_target import target
 from pipelines.domain.resets import before
@@ -22,6 +23,26 @@ def moment(event: Event, seconds: float) -> datetime:
     return at - timedelta(seconds=seconds)
 
 
+def decided(
+    pipeline: Pipeline, written: Any, *, now: datetime, source: str | None = None, within: PathParts = ()
+) -> Target | list[Finding]:
+    """Read a decision: its target, or everything that is wrong with it. `within`: where it stands in the request.
+    Raises NotFound for an event that is not there."""
+    found: list[Finding] = []
+    if source is not None and source not in (known := _sources(pipeline)):
+        words, advice = f"{pipeline.name} has no source {source!r}.", f"It has {', '.join(known) or 'none'}."
+        found = [Finding(path=dotted((*within, "source")), code="source_unknown", message=words, suggestion=advice)]
+    try:
+        wanted = target_of(pipeline, written, now=now, source=source)
+    except ValueError as error:
+        return [*found, Finding(path=dotted((*within, "to")), code="bad_target", message=str(error))]
+    return found or wanted
+
+
+def _sources(pipeline: Pipeline) -> list[str]:
+    return list(pipeline.current_revision.definition.get("sources", {})) if pipeline.current_revision else []
+
+
 def target_of(pipeline: Pipeline, written: Any, *, now: datetime, source: str | None = None) -> Target:
     """Read every form of a target (see position_target.FORMS). Relative times count from `now`.
 
@@ -34,7 +55,8 @@ def target_of(pipeline: Pipeline, written: Any, *, now: datetime, source: str | 
 
 def _before(pipeline: Pipeline, written: str, source: str | None) -> Target:
     """The positions that were seen last at that time; where none were, the time of the records. Channels that stood
-    apart go back to the one furthest behind, so that nothing is skipped."""
+    apart go back to the one furthest behind, so that nothing is skipped. Sources of one topic may read different
+    clusters, so there one has to be named."""
     wanted = before(written)
     event = Event.objects.filter(pk=wanted.event).first()
     if event is None:
@@ -45,7 +67,12 @@ def _before(pipeline: Pipeline, written: str, source: str | None) -> Target:
     if seen is None:
         return Target(goal=Goal.TIMESTAMP, at=round(at.timestamp() * 1000), source=source)
     offsets: dict[str, dict[int, int]] = {}
-    for (_, _, topic, partition), position in seen.items():
+    owners: dict[str, str] = {}
+    for (owner, _, topic, partition), position in seen.items():
+        if source not in (None, owner):
+            continue
+        if owners.setdefault(topic, owner) != owner:
+            raise ValueError(f"{owners[topic]} and {owner} both read {topic}; decide for one source at a time")
         known = offsets.setdefault(topic, {})
         known[partition] = min(position, known.get(partition, position))
     return Target(goal=Goal.OFFSETS, offsets=offsets, source=source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ from pipelines.domain.migrating.specs import (
     problems,
 )
 from pipelines.domain.migrating.steps import forward
+from pipelines.domain.plain import clean
 from pipelines.domain.position_plan import PlannedMove, Target
 from pipelines.domain.spec import ANY_HOST, Definition
 from pipelines.domain.states import DesiredState, LookState, MigrationKind, Phase
@@ -43,13 +45,11 @@ _LEAST = {
 
 
 def read_spec(kind: MigrationKind, data: dict[str, Any]) -> Spec:
-    """Check what is asked for. Raises Invalid with every problem."""
-    try:
-        return SPECS[kind].model_validate(data)
-    except ValidationError:
-        raise Invalid(
-            "The spec of the migration is not valid.", code="spec_invalid", findings=problems(kind, data)
-        ) from None
+    """Check what is asked for. Raises Invalid with every problem, and for what could neither be stored nor shown."""
+    with suppress(ValidationError):
+        if not clean(data).findings:
+            return SPECS[kind].model_validate(data)
+    raise Invalid("The spec of the migration is not valid.", code="spec_invalid", findings=problems(kind, data))
 
 
 @dataclass(frozen=True)

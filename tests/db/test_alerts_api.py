@@ -82,6 +82,18 @@ def seen(pipeline: Any, minutes: float, position: int) -> None:
     LagPoint.objects.create(pipeline=pipeline, at=at, step=60, **measures([part]))
 
 
+def test_of_two_sources_of_one_topic_each_goes_back_to_its_own_place() -> None:
+    pipeline = PipelineFactory.create(name="orders")
+    parts = [PartitionLag(name, "main", "in", 0, at, 2000, 0, 5.0) for name, at in (("eu", 1000), ("us", 20))]
+    at = datetime.now(UTC) - timedelta(minutes=9)
+    LagPoint.objects.create(pipeline=pipeline, at=at, step=60, **measures(parts))
+    event = Event.objects.create(at=datetime.now(UTC), kind="x", message="y")
+    found = target_of(pipeline, f"before={event.pk}", now=datetime.now(UTC), source="eu")
+    assert (found.offsets, found.source) == ({"in": {0: 1000}}, "eu")
+    with pytest.raises(ValueError, match="both read in"):
+        target_of(pipeline, f"before={event.pk}", now=datetime.now(UTC))
+
+
 def test_a_pipeline_goes_back_to_where_it_was_seen_before_an_event() -> None:
     pipeline = PipelineFactory.create(name="orders")
     seen(pipeline, 40, 100)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from pipelines.domain.positions import Frozen
 
@@ -27,6 +27,8 @@ class ObservationRules(Frozen):
     gives no more. `dead_letters`: so many more than in the same time before are no fault. `lag_slack`: records by which
     the lag may be larger at the end than before and what comes between two batches, unless it falls. `crashes`: so many
     restarts of the new run are no fault."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
     window: float = Field(default=DEFAULT_WINDOW, ge=0, le=86_400)
     then: Literal[Conclusion.COMMIT, Conclusion.ASK] = Conclusion.COMMIT

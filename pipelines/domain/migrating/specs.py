@@ -12,6 +12,7 @@ from pipelines.domain.findings import Finding, PathParts, dotted
 from pipelines.domain.migrating.cluster_move import SINK_KEYS, SOURCE_KEYS, ClusterMove, Translate
 from pipelines.domain.migrating.observation import ObservationRules
 from pipelines.domain.migrating.steps import GATES
+from pipelines.domain.plain import clean
 from pipelines.domain.position_plan import Target
 from pipelines.domain.positions import Frozen
 from pipelines.domain.shapes import findings_of
@@ -161,20 +162,23 @@ EXAMPLES: dict[MigrationKind, str] = {
 def problems(kind: MigrationKind, data: Mapping[str, Any], *, at: PathParts = ("spec",)) -> list[Finding]:
     """Everything that is wrong with what is asked for, and with the definition in it. `at`: where it stands in the
     whole."""
-    found: list[Finding] = []
+    cleaned = clean(data)
+    found = [_moved(each, dotted(at)) for each in cleaned.findings]
+    if cleaned.data is None:
+        return found
     try:
-        SPECS[kind].model_validate(data)
+        SPECS[kind].model_validate(cleaned.data)
     except ValidationError as error:
-        found = findings_of(error, SPECS[kind], at=at, example=EXAMPLES[kind])
-    return [*found, *_of_definition(data.get("definition"), dotted((*at, "definition")))]
+        found += findings_of(error, SPECS[kind], at=at, example=EXAMPLES[kind])
+    return [*found, *_of_definition(cleaned.data.get("definition"), dotted((*at, "definition")))]
 
 
 def _of_definition(sent: Any, within: str) -> list[Finding]:
     if not isinstance(sent, str | dict):
         return []
     validation = validate_text(sent) if isinstance(sent, str) else validate_data(sent)
-    return [
-        each.model_copy(update={"path": f"{within}.{each.path}" if each.path else within})
-        for each in validation.findings
-        if each.is_error
-    ]
+    return [_moved(each, within) for each in validation.findings if each.is_error]
+
+
+def _moved(finding: Finding, within: str) -> Finding:
+    return finding.model_copy(update={"path": f"{within}.{finding.path}" if finding.path else within})

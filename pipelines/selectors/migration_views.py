@@ -206,13 +206,13 @@ def _fields(row: Migration) -> dict[str, Any]:
 def detail_view(row: Migration) -> MigrationDetailView:
     """One migration with all that is known of it."""
     plan = selecting.plan_of(row)
-    begun, rule = bool(row.steps), selecting.approval_rule(row.pipeline)
+    rule = selecting.approval_rule(row.pipeline)
     return MigrationDetailView(
         **_fields(row),
         spec=shown(row.spec),
         plan=plan,
         planned_at=row.planned_at,
-        stale=not begun and plan is not None and plan.basis != selecting.basis(row.pipeline),
+        stale=selecting.is_stale(row),
         steps=[MigrationStepView(**_step(each)) for each in row.steps],
         choices=options(selecting.standing(row)),
         approvals=_approvals(row, rule),

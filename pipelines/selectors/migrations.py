@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -121,13 +121,22 @@ def basis(pipeline: Pipeline) -> dict[str, Any]:
     }
 
 
+def is_stale(migration: Migration) -> bool:
+    """Whether the pipeline is not what the plan of one that was not begun was made against."""
+    made_against = (migration.plan or {}).get("basis") if migration.begun_at is None else None
+    return made_against is not None and made_against != basis(migration.pipeline)
+
+
 def approval_rule(pipeline: Pipeline) -> policy.ApprovalRule:
     """The strictest rule that concerns the pipeline."""
-    rules = [
+    return policy.rule_for(_rules(), pipeline=pipeline.name, labels=pipeline.labels)
+
+
+def _rules() -> list[policy.ApprovalRule]:
+    return [
         policy.ApprovalRule(row.approvers, timedelta(seconds=row.expiry_seconds), row.pipeline_name, row.label)
         for row in ApprovalPolicy.objects.all()
     ]
-    return policy.rule_for(rules, pipeline=pipeline.name, labels=pipeline.labels)
 
 
 def approvals(migration: Migration) -> list[policy.Approval]:
@@ -138,11 +147,21 @@ def approvals(migration: Migration) -> list[policy.Approval]:
 def frozen(pipeline: Pipeline) -> list[str]:
     """Why no migration of the pipeline begins now."""
     now = clock.now()
-    freezes = [
+    return policy.frozen(_freezes(now), pipeline=pipeline.name, labels=pipeline.labels, now=now)
+
+
+def _freezes(now: datetime) -> list[policy.Freeze]:
+    """Of now and of later."""
+    return [
         policy.Freeze(row.starts_at, row.ends_at, row.reason, row.pipeline_name, row.label)
-        for row in FreezeWindow.objects.filter(starts_at__lte=now, ends_at__gt=now)
+        for row in FreezeWindow.objects.filter(ends_at__gt=now)
     ]
-    return policy.frozen(freezes, pipeline=pipeline.name, labels=pipeline.labels, now=now)
+
+
+def lifted_by(pipeline: Pipeline, labels: Mapping[str, str]) -> list[str]:
+    """What these labels would free the migrations of a pipeline from, in words."""
+    now = clock.now()
+    return policy.lifted(_rules(), _freezes(now), pipeline=pipeline.name, before=pipeline.labels, after=labels, now=now)
 
 
 def active_run(pipeline_id: UUID) -> Run | None:
@@ -218,6 +237,7 @@ def standing(migration: Migration) -> Standing:
         again=_read_again(migration) if promoted else 0,
         restart=_restart_seconds(migration),
         frozen="; ".join(words),
+        stale=is_stale(migration),
         translated=is_translated(migration),
         one_way=_one_way(migration),
     )

@@ -7,10 +7,11 @@ from django.db import transaction
 from controlplane.shared import clock
 from controlplane.shared.errors import Conflict, Invalid
 from pipelines.domain.actions import Action, Outcome, judge
-from pipelines.models import Pipeline, Purged, Revision, Run, RunNumber
+from pipelines.domain.states import OPEN_STAGES
+from pipelines.models import Migration, Pipeline, Purged, Revision, Run, RunNumber
 from pipelines.selectors.runs import last_number
 from pipelines.selectors.situations import situation_of
-from pipelines.services import audit, events
+from pipelines.services import audit, events, migrations
 from pipelines.services.audit import Actor
 from pipelines.services.definitions import changed_meanwhile
 
@@ -27,6 +28,8 @@ def archive(*, pipeline: Pipeline, version: int | None, actor: Actor) -> None:
     verdict = judge(Action.DELETE, situation_of(current))
     if verdict.outcome == Outcome.REFUSE:
         raise Conflict(verdict.reason, code="pipeline_not_stopped", hint=f"POST /api/v1/pipelines/{current.name}/stop")
+    for migration in Migration.objects.filter(pipeline=current, stage__in=[stage.value for stage in OPEN_STAGES]):
+        migrations.abort(migration=migration, reason=f"{current.name} was deleted", actor=actor)
     same = Pipeline.objects.filter(id=current.id, generation=current.generation, phase=current.phase, archived_at=None)
     if not same.update(archived_at=clock.now(), generation=current.generation + 1):
         raise Conflict(f"{current.name} was changed at this moment.", code="busy", hint="Send the request again.")

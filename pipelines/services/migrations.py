@@ -17,7 +17,7 @@ from controlplane.shared import clock, dispatch
 from controlplane.shared.errors import Conflict, Forbidden, Invalid
 from pipelines.domain.findings import Finding
 from pipelines.domain.migrating import policy, progress
-from pipelines.domain.migrating.choices import MigrationAction, Standing, allowed
+from pipelines.domain.migrating.choices import STALE, MigrationAction, Standing, allowed
 from pipelines.domain.migrating.plan import MigrationPlan
 from pipelines.domain.migrating.specs import PositionSpec, Spec
 from pipelines.domain.states import WAITING_STAGES, MigrationKind, MigrationStage, RunRole, RunState
@@ -26,7 +26,7 @@ from pipelines.selectors import migrations as selecting
 from pipelines.selectors.hosts import supervised
 from pipelines.selectors.migration_evidence import software
 from pipelines.selectors.migrations import get_migration, standing
-from pipelines.selectors.resets import target_of
+from pipelines.selectors.resets import decided
 from pipelines.services import audit, migration_plans, migration_standbys, migration_steps, positions
 from pipelines.services.audit import Actor
 from pipelines.services.definitions import add_revision
@@ -98,12 +98,10 @@ def _resolved(pipeline: Pipeline, spec: Spec, now: datetime) -> Spec:
     """A decision about positions with its target; relative times count from the request. Raises Invalid."""
     if not isinstance(spec, PositionSpec) or spec.target is not None:
         return spec
-    try:
-        wanted = target_of(pipeline, spec.to, now=now, source=spec.source)
-    except ValueError as error:
-        finding = Finding(path="spec.to", code="bad_target", message=str(error))
-        raise Invalid(str(error), code="spec_invalid", findings=[finding]) from None
-    return spec.model_copy(update={"target": wanted})
+    found = decided(pipeline, spec.to, now=now, source=spec.source, within=("spec",))
+    if isinstance(found, list):
+        raise Invalid(found[0].message, code="spec_invalid", findings=found)
+    return spec.model_copy(update={"target": found})
 
 
 def _look(pipeline: Pipeline, spec: Spec, actor: Actor) -> PositionLook | None:
@@ -354,6 +352,8 @@ def _fresh(migration: Migration) -> Migration:
 
 def _require(migration: Migration, now: Standing, choice: MigrationAction) -> None:
     option = allowed(now, choice)
+    if option is not None and option.reason == STALE:
+        raise _stale(migration)
     if option is None or not option.allowed:
         raise _refused(migration, option.reason if option else f"It is {migration.stage}.")
 

@@ -15,6 +15,7 @@ from rest_framework.test import APIClient
 from controlplane.shared.errors import Conflict
 from pipelines.domain import text
 from pipelines.domain.migrating import evidence
+from pipelines.domain.migrating.choices import STALE
 from pipelines.domain.migrating.progress import Instant
 from pipelines.domain.migrating.steps import ChangeBeforeProof
 from pipelines.domain.positions import SourceIdentity
@@ -304,7 +305,10 @@ def test_a_plan_made_stale_by_another_change_is_refused(ana: APIClient, orders: 
     made = planned(ana)
     act(ana, made, "approve")
     Pipeline.objects.update(closed_lineage=7)
-    assert ana.get(f"{MIGRATIONS}/{made['id']}").json()["stale"]
+    shown = ana.get(f"{MIGRATIONS}/{made['id']}").json()
+    assert shown["stale"]
+    (begin,) = [each for each in shown["choices"] if each["choice"] == "advance"]
+    assert (begin["allowed"], begin["reason"]) == (False, STALE)
     answer = act(ana, made, "advance")
     assert (answer.status_code, answer.json()["code"]) == (409, "plan_stale")
     again = act(ana, made, "plan", {}).json()
@@ -436,6 +440,90 @@ def test_a_position_that_cannot_be_read_names_every_form_that_can(ana: APIClient
     assert "before=EVENT-30m" in found["message"]
     gone = post(ana, MIGRATIONS, body(kind="position", spec={"to": "before=99999"}))
     assert (gone.status_code, gone.json()["code"]) == (404, "event_not_found")
+
+
+def test_a_source_that_is_not_there_is_named_with_those_that_are(ana: APIClient, orders: Pipeline) -> None:
+    refused = post(ana, MIGRATIONS, body(kind="position", spec={"to": "yesterday", "source": "shpo"}))
+    assert refused.status_code == 422
+    found = {each["path"]: each for each in refused.json()["findings"]}
+    assert found["spec.source"]["code"] == "source_unknown"
+    assert "shop" in found["spec.source"]["suggestion"]
+    assert found["spec.to"]["code"] == "bad_target"
+    plan = post(ana, "/api/v1/pipelines/orders/positions/plan", {"to": "latest", "source": "shpo"})
+    assert (plan.status_code, plan.json()["findings"][0]["path"]) == (422, "source")
+
+
+@pytest.mark.parametrize("stage", [MigrationStage.PLANNED, MigrationStage.NEEDS_ATTENTION])
+def test_a_pipeline_that_is_deleted_takes_its_open_migration_with_it(
+    ana: APIClient, orders: Pipeline, stage: MigrationStage
+) -> None:
+    made = begun(ana) if stage is MigrationStage.NEEDS_ATTENTION else planned(ana)
+    Migration.objects.update(stage=stage)
+    orders.runs.update(state="ENDED")
+    Pipeline.objects.update(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED)
+    assert client_of("root", Role.ADMIN).delete("/api/v1/pipelines/orders").status_code == 204
+    found = ana.get(f"{MIGRATIONS}/{made['id']}").json()
+    assert not found["open"]
+    assert "orders was deleted" in found["message"]
+    assert ana.get(MIGRATIONS, {"pipeline": "orders", "state": "open"}).json()["results"] == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "path"),
+    [
+        ({"kind": "revision", "spec": {"definition": {"name": "\ud800"}}}, "spec.definition.name"),
+        ({"kind": "revision", "spec": {"definition": {"name": "a\0b"}}}, "spec.definition.name"),
+        ({"kind": "revision", "spec": {"definition": {"\ud800": 1}}}, "spec.definition"),
+        ({"kind": "revision", "spec": {"definition": "name: a\0b"}}, "spec.definition"),
+        ({"kind": "revision", "spec": {"definition": {"name": 10**400}}}, "spec.definition.name"),
+        ({"kind": "position", "spec": {"to": "latest", "source": "a\0b"}}, "spec.source"),
+        ({"kind": "position", "spec": {"to": "offsets=" + '{"a":' * 4000}}, "spec.to"),
+        ({"kind": "software", "spec": {"rules": {"window": "nan"}}}, "spec.rules.window"),
+        ({"kind": "software", "spec": {"rules": {"band": "inf"}}}, "spec.rules.band"),
+        ({"kind": "cluster", "spec": {"sink": "out", "to": {"topic": "\ud800"}}}, "spec.to.topic"),
+        ({"pipeline": "\ud800"}, "pipeline"),
+        ({"pipeline": "a\0"}, "pipeline"),
+    ],
+)  # fmt: skip
+def test_what_can_be_neither_stored_nor_shown_is_refused(
+    ana: APIClient, orders: Pipeline, sent: dict[str, Any], path: str
+) -> None:
+    refused = ana.post(MIGRATIONS, json.dumps(body(**sent)), content_type="application/json")
+    assert refused.status_code == 422, refused.content
+    assert path in {each["path"] for each in refused.json()["findings"]}
+    assert not Migration.objects.exists()
+
+
+def test_a_definition_without_a_bottom_is_refused(ana: APIClient, orders: Pipeline) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(300):
+        deep = {"a": deep}
+    refused = post(ana, MIGRATIONS, body(spec={"definition": deep}))
+    assert (refused.status_code, Migration.objects.exists()) == (422, False)
+    assert "too_deep" in {each["code"] for each in refused.json()["findings"]}
+
+
+def test_nobody_takes_a_label_away_that_others_have_decided_by(ana: APIClient, orders: Pipeline) -> None:
+    ApprovalPolicy.objects.create(label="team:demo", approvers=2)
+    FreezeWindow.objects.create(
+        label="team",
+        starts_at=now() + timedelta(hours=1),
+        ends_at=now() + timedelta(hours=2),
+        reason="audit",
+        created_at=now(),
+    )
+    Pipeline.objects.update(labels={"team": "demo", "other": "x"})
+    address = "/api/v1/pipelines/orders"
+
+    def relabel(client: APIClient, labels: dict[str, str]) -> Any:
+        return client.patch(address, {"labels": labels}, format="json", headers={"If-Match": "*"})
+
+    refused = relabel(ana, {"other": "x"})
+    assert (refused.status_code, refused.json()["code"]) == (403, "labels_govern_migrations")
+    assert "2 other people have to approve them; the freeze until" in refused.json()["detail"]
+    assert relabel(ana, {"team": "else"}).status_code == 403
+    assert relabel(ana, {"team": "demo", "new": "y"}).status_code == 200
+    assert relabel(client_of("root", Role.ADMIN), {}).status_code == 200
 
 
 def test_positions_of_another_log_lead_nowhere_back(ana: APIClient, orders: Pipeline) -> None:

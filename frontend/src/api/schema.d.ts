@@ -555,7 +555,10 @@ export interface paths {
         delete: operations["delete_pipeline"];
         options?: never;
         head?: never;
-        /** @description Change description or labels. If-Match is required. */
+        /**
+         * @description Change description or labels. If-Match is required. 403 where labels would lift approvals or a freeze, which
+         *     administrators set.
+         */
         patch: operations["update_pipeline"];
         trace?: never;
     };

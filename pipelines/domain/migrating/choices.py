@@ -50,7 +50,8 @@ class Standing:
     `delivered`: records that the new side has planned or delivered. `open_records`: of them, those of batches that were
     begun and not finished. `again`: records that it has read and that channels of the old side, which it does not have,
     have not. `restart`: seconds that the old configuration needs to start. `translated`: positions of the
-    new side are offsets of another cluster. `one_way`: why nothing leads back from one that was committed.
+    new side are offsets of another cluster. `one_way`: why nothing leads back from one that was committed. `stale`: the
+    pipeline is not what the plan was made against.
     """
 
     stage: MigrationStage
@@ -68,6 +69,7 @@ class Standing:
     frozen: str = ""
     translated: bool = False
     one_way: str = ""
+    stale: bool = False
 
 
 def options(now: Standing) -> list[MigrationChoice]:
@@ -91,21 +93,32 @@ def _waiting(now: Standing) -> list[MigrationChoice]:
         choice=MigrationAction.ABORT, allowed=True, sentence="Give it up.",
         price=ChoicePrice(exact=True, words="Nothing was touched."),
     )  # fmt: skip
-    planned, approved = now.stage is MigrationStage.PLANNED, now.stage is MigrationStage.APPROVED
-    missing = "Its plan has blockers; ask for it again when they are gone."
-    ready = approved and now.approved
     return [
-        MigrationChoice(
-            choice=MigrationAction.APPROVE, allowed=planned or (approved and not ready),
-            sentence="Approve this very plan.", reason="It is approved." if ready else "" if planned or approved else
-            missing,
-        ),
-        MigrationChoice(
-            choice=MigrationAction.ADVANCE, allowed=ready and not now.frozen, sentence="Begin.",
-            reason=now.frozen if ready else now.missing or "It is not approved yet.",
-        ),
+        _choice(MigrationAction.APPROVE, "Approve this very plan.", _not_to_approve(now)),
+        _choice(MigrationAction.ADVANCE, "Begin.", _not_to_begin(now)),
         abort,
-    ]  # fmt: skip
+    ]
+
+
+def _choice(choice: MigrationAction, sentence: str, reason: str) -> MigrationChoice:
+    return MigrationChoice(choice=choice, allowed=not reason, sentence=sentence, reason=reason)
+
+
+STALE = "The pipeline has changed since it was planned; plan it again."
+
+
+def _not_to_approve(now: Standing) -> str:
+    if now.stage is MigrationStage.DRAFT:
+        return "Its plan has blockers; ask for it again when they are gone."
+    if now.stage is MigrationStage.APPROVED and now.approved:
+        return "It is approved."
+    return STALE if now.stale else ""
+
+
+def _not_to_begin(now: Standing) -> str:
+    if now.stage is not MigrationStage.APPROVED or not now.approved:
+        return now.missing or "It is not approved yet."
+    return STALE if now.stale else now.frozen
 
 
 def _under_way(now: Standing) -> list[MigrationChoice]:

@@ -89,3 +89,28 @@ def frozen(freezes: Iterable[Freeze], *, pipeline: str, labels: Mapping[str, str
         for each in freezes
         if each.starts <= now < each.ends and _concerns(each.pipeline, each.label, pipeline, labels)
     ]
+
+
+def lifted(
+    rules: Collection[ApprovalRule],
+    freezes: Iterable[Freeze],
+    *,
+    pipeline: str,
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    now: datetime,
+) -> list[str]:
+    """What other labels would free the migrations of the pipeline from, in words."""
+    old, new = (rule_for(rules, pipeline=pipeline, labels=labels) for labels in (before, after))
+    people = "somebody else has" if old.approvers == 1 else f"{old.approvers} other people have"
+    looser = (new.approvers, -new.expiry) < (old.approvers, -old.expiry)
+    return [
+        *([f"{people} to approve them"] if looser else []),
+        *(
+            f"the freeze until {each.ends:%Y-%m-%d %H:%M} UTC"
+            for each in freezes
+            if each.ends > now
+            and _concerns(each.pipeline, each.label, pipeline, before)
+            and not _concerns(each.pipeline, each.label, pipeline, after)
+        ),
+    ]

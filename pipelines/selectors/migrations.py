@@ -24,6 +24,7 @@ from pipelines.domain.protocol import Dump
 from pipelines.domain.spec import Definition, Delivery, Lifecycle
 from pipelines.domain.states import (
     OPEN_STAGES,
+    DesiredState,
     LedgerState,
     MigrationKind,
     MigrationStage,
@@ -399,21 +400,23 @@ def batch_seconds(run: Run | None) -> float | None:
 
 def seen_before(pipeline: Pipeline, run: Run | None, seconds: float) -> Seen:
     """What the old side was like in the last `seconds`."""
-    since = clock.now() - timedelta(seconds=max(60.0, seconds))
+    span = max(60.0, seconds)
+    since = clock.now() - timedelta(seconds=span)
     rates = list(
         Sample.objects.filter(pipeline=pipeline, at__gte=since).values_list("records_per_second", "lag_records")
     )
     known = [rate for rate, _ in rates if rate is not None]
     lags = [lag for _, lag in rates if lag is not None]
-    letters = DeadLetter.objects.filter(pipeline=pipeline, at__gte=clock.now() - timedelta(seconds=seconds)).count()
+    letters = DeadLetter.objects.filter(pipeline=pipeline, at__gte=since).count()
     return Seen(
         rate=sum(known) / len(known) if known else None, lag=max(lags, default=None), dead_letters=letters,
-        held=_held(run),
+        held=_held(run), span=span,
     )  # fmt: skip
 
 
-def seen_now(pipeline: Pipeline, new: Run) -> Seen:
-    """What the new side is like. `new`: the run that was promoted; the supervisor may have restarted it since."""
+def seen_now(pipeline: Pipeline, new: Run, span: float = 0.0) -> Seen:
+    """What the new side is like. `new`: the run that was promoted; the supervisor may have restarted it since. `span`:
+    seconds whose records it has had."""
     mine = LedgerBatch.objects.filter(pipeline=pipeline, run__epoch__gte=new.epoch)
     run = active_run(pipeline.id)
     sums = mine.filter(state=LedgerState.DONE).aggregate(
@@ -432,7 +435,15 @@ def seen_now(pipeline: Pipeline, new: Run) -> Seen:
         held=_held(run),
         restarts=restarts,
         ended=f"{pipeline.phase}: {pipeline.phase_message}" if resting else "",
+        span=span,
+        away="" if _is_at_work(pipeline) else f"{pipeline.phase}: {pipeline.phase_message}",
     )
+
+
+def _is_at_work(pipeline: Pipeline) -> bool:
+    if pipeline.desired_state == DesiredState.PAUSED:
+        return pipeline.phase == Phase.PAUSED
+    return pipeline.phase in {Phase.RUNNING, Phase.DEGRADED}
 
 
 def _held(run: Run | None) -> str:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from controlplane.shared import clock
+from django.db.models import F
+
+from controlplane.shared import clock, dispatch
 from controlplane.shared.errors import Conflict
 from pipelines.domain.alert_rules import AlertRule
 from pipelines.domain.migrating import progress
+from pipelines.domain.migrating.observation import Counts, Sample
 from pipelines.domain.migrating.progress import Instant, MigrationStepState
 from pipelines.domain.migrating.steps import GATE_SECONDS, ChangeBeforeProof, StepName, back
-from pipelines.domain.states import FINAL_STAGES, FORWARD_STAGES, MigrationStage, RunState, may_follow
-from pipelines.models import Migration
+from pipelines.domain.states import FINAL_STAGES, FORWARD_STAGES, MigrationStage, Phase, RunState, may_follow
+from pipelines.models import Migration, Pipeline
 from pipelines.selectors import migrations as selecting
 from pipelines.services import alerts, events
 from pipelines.services.audit import Actor
@@ -240,9 +243,26 @@ def try_again(migration: Migration, actor: Actor) -> None:
     steps = progress.tried_anew(migration.steps)
     index = progress.current(steps)
     stage = MigrationStage(steps[index]["stage"]) if index is not None else FORWARD_STAGES[-1]
+    again = StepName(steps[index]["name"]) if index is not None else None
+    if again in {StepName.START_OLD, StepName.OBSERVE}:
+        _ask_anew(migration)
     change(
-        migration, stage=stage, message=f"{actor.name} let it try again.", actor=actor.name, steps=steps, findings=[]
-    )
+        migration, stage=stage, message=f"{actor.name} let it try again.", actor=actor.name, steps=steps, findings=[],
+        snapshot=_accepted(migration) if again is StepName.OBSERVE else migration.snapshot,
+    )  # fmt: skip
+
+
+def _ask_anew(migration: Migration) -> None:
+    """What has refused to start, or was given up, is started once more."""
+    resting = Pipeline.objects.filter(pk=migration.pipeline_id, phase__in=[Phase.BLOCKED, Phase.FAILED])
+    if resting.update(generation=F("generation") + 1):
+        dispatch.wake(migration.pipeline.host_id)
+
+
+def _accepted(migration: Migration) -> dict[str, Any]:
+    """What the new side has been counted so far is known to who lets it be observed once more."""
+    seen = selecting.seen_now(migration.pipeline, migration.new_run) if migration.new_run else Sample()
+    return {**(migration.snapshot or {}), "accepted": {name: getattr(seen, name) for name in Counts.model_fields}}
 
 
 def close(migration: Migration, reason: str, actor: Actor) -> None:

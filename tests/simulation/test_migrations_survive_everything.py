@@ -443,14 +443,56 @@ def _start_of_the_old_one_fails(world: World) -> None:
     world.run_until(lambda: over(world), within=120)
     assert present(world).stage == MigrationStage.NEEDS_ATTENTION, world.story()
     assert _called()[-1][0] == "OPEN"
+
+
+def _started_by_hand(world: World) -> None:
     world.ask(OperationKind.START)
     world.run_until(world.settled)
     assert world.phase is Phase.RUNNING
 
 
+def test_the_old_configuration_is_started_anew_by_another_try(world: World) -> None:
+    begin(world, gates=["READY_TO_CUT_OVER"])
+    _start_of_the_old_one_fails(world)
+    found = present(world)
+    migrations.advance(migration=found, named=found.plan_hash, actor=ANA)
+    world.run_until(lambda: over(world), within=120)
+    assert present(world).stage == MigrationStage.ROLLED_BACK, world.story()
+    assert world.phase is Phase.RUNNING
+
+
+def test_what_is_observed_once_more_is_judged_by_what_comes_from_then_on(world: World) -> None:
+    begin(world, rules={"window": 20, "crashes": 0, "otherwise": "ask"})
+    _moves(world, MigrationStage.VERIFYING)
+    world.agent.fate = 1
+    world.run_until(lambda: over(world), within=100)
+    found = present(world)
+    assert (found.stage, found.findings[0]["code"]) == (MigrationStage.NEEDS_ATTENTION, "OBSERVED_ALIVE")
+    world.run_until(lambda: world.phase is Phase.RUNNING, within=100)
+    migrations.advance(migration=found, named=found.plan_hash, actor=ANA)
+    world.run_until(lambda: over(world), within=100)
+    assert present(world).stage == MigrationStage.COMMITTED, world.story()
+
+
+def test_a_new_side_that_is_being_restarted_when_the_window_ends_is_waited_for(world: World) -> None:
+    begin(world, rules={"window": 10})
+    _moves(world, MigrationStage.VERIFYING)
+    (row,) = [step for step in present(world).steps if step["name"] == "observe"]
+    ends = datetime.fromisoformat(row["intent_at"]) + timedelta(seconds=9)
+    world.run_until(lambda: clock.now() >= ends, within=30, step=0.2)
+    world.agent.fate = 1
+    world.run_until(lambda: over(world), within=100, step=0.2)
+    made = present(world)
+    assert made.stage == MigrationStage.COMMITTED, world.story()
+    assert world.phase is Phase.RUNNING
+    assert made.new_run is not None
+    assert world.agent.launch.run > made.new_run.number
+
+
 def test_what_a_person_has_started_meanwhile_is_ended_before_it_is_taken_back_once_more(world: World) -> None:
     begin(world, gates=["READY_TO_CUT_OVER"])
     _start_of_the_old_one_fails(world)
+    _started_by_hand(world)
     migrations.rollback(migration=present(world), reason="again", actor=ANA)
     world.run_until(lambda: over(world), within=120)
     assert present(world).stage == MigrationStage.ROLLED_BACK, world.story()
@@ -599,6 +641,16 @@ def test_the_other_host_takes_a_migration_over_whose_runner_is_silent(pair: Pair
     assert present(pair).stage in ENDS, pair.story()
 
 
+def test_a_new_side_whose_host_is_lost_is_never_committed(pair: Pair) -> None:
+    move(pair, rules={"window": 60})
+    _moves(pair, MigrationStage.VERIFYING)
+    pair.beta_up = False
+    for agent in pair.beta_agents.living:
+        kill(agent)
+    pair.run_until(lambda: over(pair), within=900, step=2)
+    assert present(pair).stage in {MigrationStage.ROLLED_BACK, MigrationStage.NEEDS_ATTENTION}, pair.story()
+
+
 def test_a_migration_whose_runner_was_removed_is_taken_over_by_a_worker_that_never_heard_of_it(pair: Pair) -> None:
     move(pair)
     _moves(pair, MigrationStage.PREFLIGHT)
@@ -682,6 +734,7 @@ def test_a_look_that_nobody_has_answered_in_time_is_asked_for_once_more(counted:
 def test_positions_that_were_read_on_since_are_never_put_back(counted: Counted) -> None:
     decide(counted, gates=["READY_TO_CUT_OVER"])
     _start_of_the_old_one_fails(counted)
+    _started_by_hand(counted)
     counted.ask(OperationKind.STOP)
     counted.run_until(counted.settled)
     reached = Position.objects.get(pipeline_id=counted.pipeline_id).next_offset

@@ -16,13 +16,14 @@ from pipelines.domain.migrating import blockers, evidence, policy, progress, pro
 from pipelines.domain.migrating.blockers import Facts, Place
 from pipelines.domain.migrating.choices import MigrationAction, Standing, allowed, options
 from pipelines.domain.migrating.consequences import Consequence, heaviest, judge
-from pipelines.domain.migrating.observation import Conclusion, ObservationRules, Sample
+from pipelines.domain.migrating.observation import RETURN_SECONDS, Conclusion, ObservationRules, Sample
 from pipelines.domain.migrating.observation import judge as observe
 from pipelines.domain.migrating.plan import MigrationPlan, MigrationTarget, expected_pause
 from pipelines.domain.migrating.progress import Instant, MigrationStepState
 from pipelines.domain.migrating.specs import SPECS, HostSpec, RevisionSpec
 from pipelines.domain.migrating.steps import (
     CHANGES,
+    MARGIN_SECONDS,
     ChangeBeforeProof,
     PlannedStep,
     StepName,
@@ -351,6 +352,39 @@ def test_what_may_get_better_has_the_whole_window(now: Sample, rule: str) -> Non
     assert [check.name for check in found.breaches] == [rule]
     asked = observe(ObservationRules(window=60, otherwise=Conclusion.ASK), WELL, now, seconds=60)
     assert asked.conclusion is Conclusion.ASK
+
+
+def test_a_new_side_that_does_not_work_is_waited_for_and_never_committed() -> None:
+    rules, away = ObservationRules(window=60), Sample(rate=200, away="BACKOFF: The next run follows.")
+    assert observe(rules, WELL, away, seconds=61).conclusion is Conclusion.WAIT
+    assert observe(rules, WELL, WELL, seconds=61).conclusion is Conclusion.COMMIT
+    found = observe(rules, WELL, away, seconds=60 + RETURN_SECONDS)
+    assert found.conclusion is Conclusion.ROLL_BACK
+    assert [check.name for check in found.breaches] == ["at_work"]
+    assert RETURN_SECONDS < MARGIN_SECONDS
+
+
+def test_of_a_paused_pipeline_neither_lag_nor_rate_is_judged() -> None:
+    now = Sample(rate=0.0, lag=50_000)
+    found = observe(ObservationRules(window=60), Sample(), now, seconds=60, backlog=5_000, flows=False)
+    assert found.conclusion is Conclusion.COMMIT
+    assert not {"lag", "rate"} & {check.name for check in found.checks}
+
+
+@pytest.mark.parametrize(
+    ("before", "span", "now", "holds"),
+    [
+        (0, 60.0, 0, True), (0, 60.0, 1, False),  # not one where there were none
+        (10, 120.0, 29, True), (10, 120.0, 35, False),  # twice the time: 20, and 3 * sqrt(20) by chance
+        (10, 0.0, 19, True), (10, 0.0, 21, False),  # a time that nobody knows is taken for the same
+    ],
+)  # fmt: skip
+def test_dead_letters_are_compared_with_those_of_as_long_a_time_before(
+    before: int, span: float, now: int, holds: bool
+) -> None:
+    rules, old = ObservationRules(window=0), Sample(dead_letters=before, span=60.0)
+    found = observe(rules, old, Sample(dead_letters=now, span=span), seconds=0)
+    assert {check.name: check.holds for check in found.checks}["dead_letters"] is holds
 
 
 def test_a_backlog_that_falls_is_no_breach_and_one_that_grows_is() -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from pipelines.domain.migrating import progress, proof
 from pipelines.domain.migrating.cluster_move import PartitionTranslation
-from pipelines.domain.migrating.observation import Conclusion, ObservationRules, Sample, judge
+from pipelines.domain.migrating.observation import Conclusion, Counts, ObservationRules, Sample, judge
 from pipelines.domain.migrating.plan import digest
 from pipelines.domain.migrating.progress import Instant
 from pipelines.domain.migrating.steps import StepName
@@ -349,11 +350,14 @@ def _observe(scene: Scene) -> Outcome:
     rules = plan.rules if plan else ObservationRules()
     if run is None:
         return Outcome(failed=True, message="The new side has no run.")
-    before = Sample.model_validate((migration.snapshot or {}).get("before") or {})
-    now = selecting.seen_now(scene.pipeline, run)
+    taken = migration.snapshot or {}
+    before = Sample.model_validate(taken.get("before") or {})
+    now = selecting.seen_now(scene.pipeline, run, _span(scene)).since(
+        Counts.model_validate(taken.get("accepted") or {})
+    )
     observed = judge(
         rules, before, now, seconds=_since(scene), backlog=_backlog(migration),
-        interval=selecting.batch_interval(migration),
+        interval=selecting.batch_interval(migration), flows=migration.old_desired != DesiredState.PAUSED,
     )  # fmt: skip
     seen = observed.model_dump(mode="json")
     words = "; ".join(check.words for check in observed.breaches)
@@ -393,6 +397,12 @@ def _committed_by_hand(migration: Migration) -> bool:
 def _since(scene: Scene) -> float:
     """Seconds of observation."""
     return float(scene.row["seconds"]) - progress.left(scene.row, scene.now)
+
+
+def _span(scene: Scene) -> float:
+    """Seconds whose records the new side has had: also those that had waited through the pause."""
+    paused = progress.of(scene.migration.steps, StepName.PAUSE, "intent_at")
+    return max(0.0, (scene.now.wall - datetime.fromisoformat(paused)).total_seconds()) if paused else 0.0
 
 
 def _wall(scene: Scene) -> str:

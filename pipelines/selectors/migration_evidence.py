@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, Max, OuterRef, QuerySet
+from django.db.models import Exists, Max, OuterRef, QuerySet, Sum
 
 from pipelines.domain.migrating import evidence, progress
 from pipelines.domain.migrating.specs import shown
@@ -179,8 +179,10 @@ def _way_back(migration: Migration, heir: Run | None) -> dict[str, Any] | None:
     if heir is None or migration.new_run is None:
         return None
     translated = (_evidence_of(migration, StepName.TRANSLATE_BACK) or {}).get("rows")
-    epochs = {"run__epoch__gte": migration.new_run.epoch, "run__epoch__lt": heir.epoch}
-    done = LedgerBatch.objects.filter(pipeline=migration.pipeline_id, state=LedgerState.DONE, **epochs)
+    of_new = LedgerBatch.objects.filter(
+        pipeline=migration.pipeline_id, run__epoch__gte=migration.new_run.epoch, run__epoch__lt=heir.epoch
+    ).exclude(state=LedgerState.REPLAYED)
+    done = of_new.filter(state=LedgerState.DONE)
     started = _starts(heir)
     positions = evidence.across(translated, started) if translated else evidence.between(_ends(done), started)
     last = done.aggregate(at=Max("done_at"))["at"]
@@ -188,6 +190,7 @@ def _way_back(migration: Migration, heir: Run | None) -> dict[str, Any] | None:
     return {
         "positions": positions, **evidence.sums(positions), "last_delivered_at": last, "first_delivered_at": first,
         "seen": round(max(0.0, (first - last).total_seconds()), 3) if first and last else None,
+        "duplicates_max": of_new.aggregate(most=Sum("duplicates_max", default=0))["most"],
     }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from pipelines.domain.positions import SourceIdentity
 from pipelines.domain.states import DesiredState, LookState, MigrationKind, MigrationStage, Phase, RunRole
 from pipelines.models import Migration, Pipeline, PositionLook, Run
 from pipelines.selectors import migrations as selecting
-from pipelines.selectors.positions import basis
+from pipelines.selectors.positions import basis, identities
 from pipelines.services import events, migration_plans, ownership, positions
 from pipelines.services import migration_standbys as standbys
 from pipelines.services.audit import Actor
@@ -183,8 +183,10 @@ def _carry_over(migration: Migration, pipeline: Pipeline, look: PositionLook) ->
             "The positions cannot be set: something has changed since they were translated.",
             code="position_impossible", hint="Begin it again.",
         )  # fmt: skip
-    positions.carry_over(pipeline=pipeline, found=look, actor=Actor(migration.created_by))
-    name = "translated_back" if migration.stage == MigrationStage.ROLLING_BACK else "translation"
+    back = migration.stage == MigrationStage.ROLLING_BACK
+    told = (migration.snapshot or {}).get("positions", []) if back else []
+    positions.carry_over(pipeline=pipeline, found=look, told=told, actor=Actor(migration.created_by))
+    name = "translated_back" if back else "translation"
     change(migration, event=False, snapshot={**(migration.snapshot or {}), name: rows})
 
 
@@ -242,10 +244,9 @@ def _put_positions_back(migration: Migration, pipeline: Pipeline) -> None:
         if needs_translation(migration, pipeline):
             _translate_back(migration, pipeline)
         return
-    if selecting.positions(pipeline.pk) != written:
-        logs = (migration.snapshot or {}).get("identities", [])
-        found = [SourceIdentity.model_validate(each) for each in logs]
-        positions.put_back(pipeline=pipeline, rows=written, identities=found)
+    logs = [SourceIdentity.model_validate(each) for each in (migration.snapshot or {}).get("identities", [])]
+    if selecting.positions(pipeline.pk) != written or (logs and identities(pipeline.pk) != logs):
+        positions.put_back(pipeline=pipeline, rows=written, identities=logs)
         pipeline.refresh_from_db()
 
 

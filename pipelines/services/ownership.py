@@ -240,13 +240,14 @@ def _end(pipeline: Pipeline, run: Run, reason: str, now: datetime) -> bool:
 def abandon_open_batches(*, pipeline: Pipeline, run: Run) -> int:
     """Batches that were begun and that nobody can ask about any more: their records are read again, and may be
     delivered twice. Returns their number."""
-    rows = LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.PLANNED)
-    for row in rows.order_by("first_batch"):
-        records = sum(each["end"] - each["start"] for each in row.ranges)
+    rows = LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.PLANNED).order_by("first_batch")
+    for row in rows:
+        records = row.duplicates_max or sum(each["end"] - each["start"] for each in row.ranges)
+        row.state, row.duplicates_max = LedgerState.ABANDONED, records
         message = (
             f"Batch {row.first_batch} of {row.source}.{row.channel} was begun by run {run.number} and is given up; its "
             f"{records} records are read again, and some may be delivered twice."
         )
         data: dict[str, Any] = {"batch": row.first_batch, "ranges": row.ranges, "duplicates_max": records}
         events.record(kind="batch.abandoned", message=message, pipeline=pipeline, run=run, data=data)
-    return rows.update(state=LedgerState.ABANDONED)
+    return LedgerBatch.objects.bulk_update(rows, ["state", "duplicates_max"])

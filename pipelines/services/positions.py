@@ -201,16 +201,21 @@ def carry_out(*, pipeline: Pipeline, found: PositionLook, actor: Actor) -> Posit
     return found
 
 
-def carry_over(*, pipeline: Pipeline, found: PositionLook, actor: Actor) -> PositionLook:
-    """Give one source the positions on another cluster that were found for it, and remember that log alone; its group
-    there has told of nothing yet. Call it in a transaction, for a pipeline at rest whose basis was compared."""
+def carry_over(
+    *, pipeline: Pipeline, found: PositionLook, actor: Actor, told: Sequence[Mapping[str, Any]] = ()
+) -> PositionLook:
+    """Give one source the positions on another cluster that were found for it, and remember that log alone. `told`:
+    positions there that its group knows already, in place of none. Call it in a transaction, for a pipeline at rest
+    whose basis was compared."""
     rows = [PartitionTranslation.model_validate(row) for row in found.moves]
     source, lineage = rows[0].source, _last_lineage(pipeline)
+    known = {(each["source"], each["channel"], each["topic"], each["partition"]): each["offset"] for each in told}
     Position.objects.filter(pipeline=pipeline, source=source).delete()
     Position.objects.bulk_create(
         Position(
             pipeline=pipeline, source=source, channel=row.channel, topic=row.topic, partition=row.partition,
-            next_offset=row.new, lineage=lineage, told_at_decision=0,
+            next_offset=row.new, lineage=lineage,
+            told_at_decision=known.get((source, row.channel, row.topic, row.partition), 0),
         )
         for row in rows
         if row.new is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,10 +11,12 @@ from django.conf import settings as django_settings
 
 from pipelines.domain.migrating.cluster_move import By, ClusterMove, PartitionTranslation, Translation
 from pipelines.domain.position_plan import Answer, Question
+from pipelines.domain.positions import SourceIdentity
 from pipelines.domain.protocol import Launch, SparkSettings
 from pipelines.domain.states import LedgerState, LookState, MigrationKind, MigrationStage, OperationKind, Phase
 from pipelines.models import LedgerBatch, LogIdentity, Migration, Pipeline, PositionLook
 from pipelines.selectors import migration_evidence
+from pipelines.selectors import migrations as selecting
 from pipelines.services import migration_plans, migrations, positions, standby
 from tests.chaos.extent import WHOLE
 from tests.fakes.surveys import Unhurried
@@ -214,6 +217,20 @@ def test_it_is_taken_back_at_every_stage(world: TwoClusters, stage: MigrationSta
     assert present(world).stage in {MigrationStage.ROLLED_BACK, MigrationStage.ABORTED}, world.story()
     world.run_until(world.settled)
     assert (world.pipeline.current_revision, world.phase) == (before, Phase.RUNNING)
+    world.require_each_once()
+
+
+def test_the_way_back_is_exact_where_both_logs_count_alike(world: TwoClusters, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "SHIFT", 0)
+    positions.identify(world.pipeline_id, [SourceIdentity(source="shop", cluster_id="old", topics={"orders-in": "t"})])
+    begin(world, gates=["READY_TO_CUT_OVER"])
+    world.run_until(lambda: selecting.needs_person(present(world)), within=120)
+    assert {each.cluster_id for each in LogIdentity.objects.all()} == {"new"}
+    migrations.rollback(migration=present(world), reason="no", actor=ANA)
+    world.run_until(lambda: over(world), within=200)
+    assert present(world).stage == MigrationStage.ROLLED_BACK, world.story()
+    assert {each.cluster_id for each in LogIdentity.objects.all()} == {"old"}
+    world.run_until(world.settled)
     world.require_each_once()
 
 

@@ -128,12 +128,13 @@ def test_the_page_says_who_when_what_and_how_it_went(said: str) -> None:
 def test_the_page_of_one_that_was_taken_back_shows_both_cuts() -> None:
     row = content()["positions"][0] | {"stopped_at": 2000, "started_at": 2003, "gap": 3}
     back = {
-        "positions": [row], "gap": 3, "overlap": 0, "not_compared": 0, "seen": 5.1,
+        "positions": [row], "gap": 3, "overlap": 0, "not_compared": 0, "seen": 5.1, "duplicates_max": 7,
         "last_delivered_at": at(30), "first_delivered_at": at(35.1),
     }  # fmt: skip
     page = words(page_of(way_back=back))
-    for said in ("back 5.1 s, between the deliveries of 12:00:30", "way back 3, 0", "shop.main in/0 2,000 2,003 3 0"):
-        assert said in page
+    assert "back 5.1 s, between the deliveries of 12:00:30" in page
+    assert "way back 3, 0 at most twice of batches in hand 7" in page
+    assert "shop.main in/0 2,000 2,003 3 0" in page
     assert "way back" not in words(page_of())
 
 

@@ -53,7 +53,8 @@ def answer(launch: Launch, definition: Definition, move: ClusterMove) -> Answer:
     both = _both(launch, definition, move)
     _require_the_known_log(both)
     rows = [row for channel, stands in both.stands.items() for row in _channel(both, channel, stands)]
-    rows = rows if both.same_log else _not_behind_the_group(both, move, rows)
+    known = both.same_log or bool(move.cut)
+    rows = rows if known else _not_behind_the_group(both, move, rows)
     return Answer(survey=None, translation=Translation(rows=rows))
 
 
@@ -208,7 +209,8 @@ def _row(both: Move, channel: str, key: Key, at: int, by: By, outcome: Outcome) 
 def _not_behind_the_group(
     both: Move, move: ClusterMove, rows: list[PartitionTranslation]
 ) -> list[PartitionTranslation]:
-    """A group that is ahead of a position would keep the new side from starting."""
+    """A group that is ahead of a position would keep the new side from starting. On the way back the group is that of
+    the old side, which stood where the cut was made."""
     group = str(KafkaSource.model_validate(move.to).group_id)
     furthest: Offsets = {}
     for row in rows:

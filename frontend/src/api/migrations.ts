@@ -97,6 +97,12 @@ export interface Evidence {
     steps: { step: string; stage: string; state: string; seconds: number | null; message: string }[]
     announced: { skip: number; replay: number }
     /** The second cut, of one that was taken back after its new side had delivered. */
-    way_back: { positions: EvidencePlace[]; gap: number; overlap: number; seen: number | null } | null
+    way_back: {
+      positions: EvidencePlace[]
+      gap: number
+      overlap: number
+      duplicates_max: number
+      seen: number | null
+    } | null
   }
 }

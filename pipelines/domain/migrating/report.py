@@ -151,6 +151,7 @@ def _figures_back(back: Mapping[str, Any] | None) -> Iterable[tuple[str, Any]]:
     if back:
         yield "pause of the way back", _seen(back)
         yield "skipped, read twice on the way back", f"{back['gap']:,}, {back['overlap']:,}"
+        yield "at most twice of batches in hand", back["duplicates_max"]
 
 
 def _seen(pause: Mapping[str, Any]) -> str | None:

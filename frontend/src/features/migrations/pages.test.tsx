@@ -269,12 +269,13 @@ it('shows both cuts of one that was taken back after its new side had delivered'
         gap: 0,
         overlap: 0,
         seen: 3.4,
+        duplicates_max: 40,
       },
     },
   }))
   showRouted(<ReportPage migration={migration({ stage: 'ROLLED_BACK', open: false })} readOnly={null} />)
   expect(await screen.findByText('3.4 s')).toBeInTheDocument()
-  expect(screen.getByText('0 skipped, 0 read again')).toBeInTheDocument()
+  expect(screen.getByText('0 skipped, 0 read again, up to 40 of a batch in hand twice')).toBeInTheDocument()
   const back = screen.getByRole('table', { name: 'Positions of the way back' })
   expect(within(back).getAllByRole('cell', { name: '250' })).toHaveLength(2)
   expect(within(back).queryByText('Snapshot')).not.toBeInTheDocument()

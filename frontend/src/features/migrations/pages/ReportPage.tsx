@@ -69,7 +69,9 @@ function Figures({ evidence: { content } }: { evidence: Evidence }) {
   ]
   if (back) {
     const found = `${count(back.gap)} skipped, ${count(back.overlap)} read again`
-    facts.push(['Pause of the way back', seconds(back.seen), found])
+    const open =
+      back.duplicates_max > 0 ? `, up to ${count(back.duplicates_max)} of a batch in hand twice` : ''
+    facts.push(['Pause of the way back', seconds(back.seen), found + open])
   }
   return (
     <dl className={classes.facts}>

@@ -13,6 +13,8 @@ export interface Call {
   curl: string
   cli: string | null
   python: string
+  /** What has to be done before it can be sent. */
+  note?: string
 }
 
 interface Request {

@@ -5,20 +5,39 @@ import type {
   MigrationDetail,
   MigrationRequest,
 } from '@/api/types'
-import { changedRules } from './observationRules'
 import { type Call, command, jsonBody, reasonFlag, requestCall, shellQuote } from './calls'
+import { HIDDEN, hidesValue } from './hidden'
+import { changedRules } from './observationRules'
+import { definitionText, writtenPosition } from './written'
 
 type Named = Pick<MigrationDetail, 'id' | 'plan_hash'>
 type Deed = 'plan' | 'approve' | 'advance' | 'abort' | 'close' | 'rollback' | 'revert'
 
 const FLAGS: Record<string, (spec: Record<string, unknown>) => string | null> = {
-  revision: ({ revision }) => (revision ? `--revision ${String(revision)}` : '-f FILE'),
+  revision: ({ revision, definition }) =>
+    revision ? `--revision ${String(revision)}` : definition ? '-f -' : null,
   host: ({ host }) => `--host ${String(host)}`,
   software: () => '--software',
-  cluster: () => '--cluster FILE',
-  position: ({ to, source }) =>
-    `--to ${shellQuote(String(to))}${source ? ` --source ${String(source)}` : ''}`,
+  cluster: () => '--cluster -',
+  position: (spec) => {
+    const { to, source } = writtenPosition(spec)
+    return `--to ${shellQuote(to)}${source ? ` --source ${source}` : ''}`
+  },
 }
+
+/** What the command reads from its standard input; null where its flags say everything. */
+function inputOf({ kind, spec }: MigrationRequest): string | null {
+  if (kind === 'cluster') return clusterText(spec)
+  return spec.definition ? definitionText(spec.definition) : null
+}
+
+/** The move alone; its rules and gates are flags. */
+function clusterText(spec: MigrationRequest['spec']): string {
+  const own = Object.entries(spec).filter(([name]) => name !== 'rules' && name !== 'gates')
+  return JSON.stringify(Object.fromEntries(own))
+}
+
+const HIDDEN_NOTE = `A value is hidden here: before this is sent, write it in place of ${HIDDEN}, as \${secret:NAME}.`
 
 /** Rules and gates as flags; null where the command line has none for one of them. */
 function ruleFlags({ rules = {}, gates = [] }: MigrationRequest['spec']): string[] | null {
@@ -31,19 +50,23 @@ function ruleFlags({ rules = {}, gates = [] }: MigrationRequest['spec']): string
   ]
 }
 
-/** A migration to be planned; a definition that was written here is a file on the command line. */
+/** A migration to be planned, with everything that it needs; the note says where a part of that is hidden. */
 export function createMigrationCall(body: MigrationRequest): Call {
+  return {
+    ...requestCall({ method: 'POST', path: '/migrations', body: jsonBody(body) }),
+    cli: planCommand(body),
+    ...(hidesValue(body.spec) && { note: HIDDEN_NOTE }),
+  }
+}
+
+function planCommand(body: MigrationRequest): string | null {
   const { pipeline, kind, reason, spec } = body
   const flag = FLAGS[kind]?.(spec) ?? null
   const rules = ruleFlags(spec)
-  const sent = 'definition' in spec ? { ...body, spec: { ...spec, definition: '…' } } : body
-  return {
-    ...requestCall({ method: 'POST', path: '/migrations', body: jsonBody(sent) }),
-    cli:
-      flag &&
-      rules &&
-      command(['migrate', 'plan', pipeline, flag, ...rules, ...reasonFlag(reason)].join(' ')),
-  }
+  if (flag === null || rules === null) return null
+  const plan = command(['migrate', 'plan', pipeline, flag, ...rules, ...reasonFlag(reason)].join(' '))
+  const input = inputOf(body)
+  return input === null ? plan : `printf '%s' ${shellQuote(input)} | ${plan}`
 }
 
 /** Looking at a migration: what the pages of the wizard do again and again. */

@@ -1,3 +1,4 @@
+import type { MigrationSpec } from '@/api/types'
 import { migration, migrationPlan } from '@/testing/factories'
 import { createMigrationCall, deedCall, evacuateCall, watchCall } from './migrationCalls'
 import { asksToCommit, durationOf, movement } from './migrations'
@@ -58,6 +59,53 @@ describe('the calls behind the wizard', () => {
     expect(createMigrationCall({ ...body, spec }).cli).toMatch(/plan orders --to 'latest'$/)
     expect(createMigrationCall({ ...body, spec: { ...spec, source: 'shop' } }).cli).toMatch(
       /plan orders --to 'latest' --source shop$/,
+    )
+  })
+
+  it('send the definition that was written, which the command reads from its standard input', () => {
+    const body = { pipeline: 'orders', kind: 'revision', reason: 'new' } as const
+    const text = "name: orders # it's mine\n"
+    const call = createMigrationCall({ ...body, spec: { definition: text, gates: ['PAUSING'] } })
+    expect(call.curl).toContain(`"definition":"name: orders # it'\\''s mine\\n"`)
+    expect(call.python).toContain(`"definition": "name: orders # it's mine\\n"`)
+    expect(call.cli).toMatch(/^printf '%s' 'name: orders # it'\\''s mine\n' \| headgate /)
+    expect(call.cli).toMatch(/plan orders -f - --gate PAUSING --reason 'new'$/)
+    const data = createMigrationCall({ ...body, spec: { definition: { name: 'orders' } } })
+    expect(data.curl).toContain('"definition":{"name":"orders"}')
+    expect(data.cli).toMatch(/^printf '%s' '{\n {2}"name": "orders"\n}\n' \| headgate .* -f - /)
+    expect(createMigrationCall({ ...body, spec: { revision: 3 } }).cli).toMatch(/^headgate .* --revision 3 /)
+    expect(createMigrationCall({ ...body, spec: { revision: null } }).cli).toBeNull()
+  })
+
+  it('say the move to another cluster, without the rules that have flags', () => {
+    const spec = { sink: 'out', to: { bootstrap_servers: 'new:9092' }, rules: { window: 5 }, gates: [] }
+    expect(createMigrationCall({ pipeline: 'orders', kind: 'cluster', reason: '', spec }).cli).toMatch(
+      /^printf '%s' '{"sink":"out","to":{"bootstrap_servers":"new:9092"}}' \| .* --cluster - --observe 5$/,
+    )
+  })
+
+  it('say so where a value is hidden, which nobody could send', () => {
+    const body = { pipeline: 'orders', kind: 'revision', reason: '' } as const
+    const noteOn = (definition: unknown) => createMigrationCall({ ...body, spec: { definition } }).note
+    const sinks = [{ password: '[hidden]' }]
+    expect(noteOn({ sinks })).toBe(
+      'A value is hidden here: before this is sent, write it in place of [hidden], as ${secret:NAME}.',
+    )
+    expect(noteOn('password: "[hidden]"')).toMatch(/^A value is hidden/)
+    expect(noteOn({ topics: ['hidden'] })).toBeUndefined()
+  })
+
+  it('write a position as people do, however it was sent', () => {
+    const flags = (spec: MigrationSpec) =>
+      createMigrationCall({ pipeline: 'orders', kind: 'position', reason: '', spec }).cli?.replace(
+        /.*orders /,
+        '',
+      )
+    expect(flags({ to: { timestamp: '-30m' } })).toBe("--to 'timestamp=-30m'")
+    expect(flags({ to: { offsets: { orders: { 0: 7 } } } })).toBe(`--to 'offsets={"orders":{"0":7}}'`)
+    expect(flags({ to: { earliest: null } })).toBe("--to 'earliest'")
+    expect(flags({ target: { goal: 'timestamp', at: 1795313441137, source: 'shop' } })).toBe(
+      "--to 'timestamp=1795313441137' --source shop",
     )
   })
 

@@ -1,4 +1,4 @@
-import { Tabs } from '@mantine/core'
+import { Tabs, Text } from '@mantine/core'
 import { CodeBlock } from '@/components/ui/CodeBlock'
 import type { Call } from '@/domain/calls'
 
@@ -11,6 +11,11 @@ export function CallTabs({ call, subject }: { call: Call; subject: string }) {
         {call.cli && <Tabs.Tab value="cli">headgate</Tabs.Tab>}
         <Tabs.Tab value="python">Python</Tabs.Tab>
       </Tabs.List>
+      {call.note && (
+        <Text size="sm" mb={8}>
+          {call.note}
+        </Text>
+      )}
       <Tabs.Panel value="curl">
         <CodeBlock code={call.curl} label={`${subject} with curl`} />
       </Tabs.Panel>

@@ -218,6 +218,14 @@ it('says on every page that a person commits where a gate stands before that', a
   expect((await screen.findByText('When all is well')).nextSibling).toHaveTextContent('a person is asked')
 })
 
+it('shows the call with a word about what is hidden in it', async () => {
+  const spec = { definition: { sinks: { out: { password: '[hidden]' } } } }
+  showRouted(<ChangePage migration={migration({ spec })} readOnly={null} />)
+  await userEvent.click(await screen.findByRole('button', { name: 'Show the call' }))
+  expect(await screen.findByRole('group', { name: 'Plan with curl' })).toHaveTextContent('"[hidden]"')
+  expect(screen.getByText(/^A value is hidden here/)).toBeInTheDocument()
+})
+
 it('offers another try where the way back is stuck', async () => {
   const steps = [
     migrationStep('start_old', 'ROLLING_BACK', { state: 'failed', message: 'Its host is silent.' }),

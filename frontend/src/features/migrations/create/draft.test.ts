@@ -39,6 +39,11 @@ it('shows a stored spec as it would be sent', () => {
   })
 })
 
+it('shows a position that was sent without words by what it meant', () => {
+  const target = { goal: 'timestamp', at: 1795313441137, offsets: {}, source: null }
+  expect(asSent({ to: null, source: null, target })).toEqual({ target })
+})
+
 it('says what is missing', () => {
   expect(missing('revision', { ...EMPTY, from: 'stored' })).toBe('Choose a revision first.')
   expect(missing('host', EMPTY)).toBe('Choose a host first.')

@@ -1,14 +1,9 @@
 import type { MigrationKind, MigrationSpec, ObservationRules } from '@/api/types'
+import { hidesValue } from '@/domain/hidden'
 import { GATES } from '@/domain/migrations'
 import { changedRules, DEFAULT_RULES } from '@/domain/observationRules'
-import {
-  chooseAgain,
-  type ClusterDraft,
-  clusterMissing,
-  clusterSpec,
-  EMPTY_CLUSTER,
-  HIDDEN,
-} from './cluster/draft'
+import { definitionText, writtenPosition } from '@/domain/written'
+import { chooseAgain, type ClusterDraft, clusterMissing, clusterSpec, EMPTY_CLUSTER } from './cluster/draft'
 
 /** What the form holds; which of it matters depends on the kind. */
 export interface Draft {
@@ -60,9 +55,11 @@ function ownOf(kind: MigrationKind, draft: Draft): MigrationSpec {
   }
 }
 
-/** A stored spec as it would be sent: without what the server takes anyway, and what it found out itself. */
+/** A stored spec as it would be sent: without what the server takes anyway, and what it found out itself. A target is
+ * that only beside the words; where there are none, it was sent. */
 export function asSent({ rules, gates, ...own }: MigrationSpec): MigrationSpec {
-  const said = Object.entries(own).filter(([name, value]) => name !== 'target' && value !== null)
+  const foundOut = own.to ? 'target' : null
+  const said = Object.entries(own).filter(([name, value]) => name !== foundOut && value !== null)
   return {
     ...Object.fromEntries(said),
     ...rulesOf({ ...DEFAULT_RULES, ...(rules as Partial<ObservationRules> | undefined) }),
@@ -87,45 +84,16 @@ function ownDraft(kind: MigrationKind, spec: MigrationSpec, definition: Definiti
     case 'revision':
       return typeof spec.revision === 'number'
         ? { from: 'stored', revision: spec.revision }
-        : { from: 'text', text: asText(spec.definition) }
+        : { from: 'text', text: definitionText(spec.definition) }
     case 'host':
       return { host: spec.host as string }
     case 'position':
-      return positionDraft(spec)
+      return writtenPosition(spec)
     case 'software':
       return {}
     case 'cluster':
       return { cluster: chooseAgain(definition, spec) }
   }
-}
-
-/** A definition as the editor takes it: JSON is YAML, too. */
-function asText(definition: unknown): string {
-  return typeof definition === 'string' ? definition : `${JSON.stringify(definition ?? {}, null, 2)}\n`
-}
-
-/** What was sent without words (the way back of an earlier decision) is written as a program would write it. */
-function positionDraft(spec: MigrationSpec): Partial<Draft> {
-  const target = (spec.target ?? {}) as {
-    goal?: string
-    at?: number
-    offsets?: object
-    source?: string | null
-  }
-  const { goal = '', at, offsets } = target
-  const exact: Record<string, unknown> = { timestamp: { timestamp: at }, offsets: { offsets } }
-  return {
-    to: positionText(spec.to ?? exact[goal] ?? goal),
-    source: (spec.source as string | undefined) ?? target.source ?? null,
-  }
-}
-
-/** A position that was sent as an object with one key, as people write it. */
-function positionText(to: unknown): string {
-  if (typeof to === 'string') return to
-  return Object.entries((to ?? {}) as object)
-    .map(([name, value]) => `${name}=${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
-    .join()
 }
 
 function rulesOf(rules: ObservationRules): MigrationSpec {
@@ -143,6 +111,3 @@ export function missing(kind: MigrationKind, draft: Draft): string | null {
   if (kind === 'position' && draft.to.trim() === '') return 'Write where to go on first.'
   return kind === 'cluster' ? clusterMissing(draft.cluster) : null
 }
-
-/** Whether the mask of a secret stands in a text as a value. */
-const hidesValue = (text: string) => text.includes(`"${HIDDEN}"`) || text.includes(`'${HIDDEN}'`)

@@ -1,4 +1,5 @@
 import type { MigrationSpec } from '@/api/types'
+import { HIDDEN } from '@/domain/hidden'
 import { randomKey } from '@/lib/ids'
 
 /** A line of a list that a person writes; `id` lives as long as the line does. */
@@ -54,9 +55,6 @@ export const EMPTY_CLUSTER: ClusterDraft = {
   on: 'old',
   offsets: [],
 }
-
-/** What the server shows in place of a secret that stands in the definition itself. */
-export const HIDDEN = '[hidden]'
 
 type Definition = Record<string, unknown>
 type Components = Record<string, Record<string, unknown>>

@@ -26,13 +26,14 @@ interface Request {
 }
 
 const origin = () => window.location.origin
-export const command = (words: string) => `headgate --url ${origin()} ${words}`
+export const command = (words: string) => `headgate --url ${shellWord(origin())} ${words}`
 
 export function actionCall(name: string, kind: ActionKind, body: Record<string, unknown> = {}): Call {
-  const flags = `${body.drain === false ? ' --no-drain' : ''}${body.on_timeout ? ` --on-timeout ${String(body.on_timeout)}` : ''}`
+  const onTimeout = body.on_timeout ? ` --on-timeout ${shellWord(String(body.on_timeout))}` : ''
+  const flags = `${body.drain === false ? ' --no-drain' : ''}${onTimeout}`
   return {
     ...requestCall({ method: 'POST', path: `/pipelines/${name}/${kind}`, body: jsonBody(body) }),
-    cli: command(`${kind} ${name}${flags} --wait`),
+    cli: command(`${kind} ${shellWord(name)}${flags} --wait`),
   }
 }
 
@@ -42,12 +43,12 @@ export function replayCall(name: string, body: ReplayCallBody): Call {
   const which = body.filter
     ? ['--all', ...narrow.map(([key, value]) => `--${key} ${shellQuote(String(value))}`)]
     : body.repair
-      ? [body.repair.id, '--body FILE']
-      : (body.ids ?? [])
+      ? [shellWord(body.repair.id), '--body FILE']
+      : (body.ids ?? []).map(shellWord)
   const rate = body.rate ? ` --rate ${body.rate}` : ''
   return {
     ...requestCall({ method: 'POST', path: `/pipelines/${name}/dead-letters/replay`, body: jsonBody(body) }),
-    cli: command(`dead-letters replay ${name} ${which.join(' ')}${rate} --wait`),
+    cli: command(`dead-letters replay ${shellWord(name)} ${which.join(' ')}${rate} --wait`),
   }
 }
 
@@ -57,7 +58,7 @@ type ReplayCallBody = Partial<Pick<ReplayRequest, 'ids' | 'filter' | 'repair' | 
 export function applyPositionsCall(name: string, hash: string): Call {
   return {
     ...requestCall({ method: 'POST', path: `/pipelines/${name}/positions/apply`, body: jsonBody({ hash }) }),
-    cli: command(`positions apply ${name} ${hash}`),
+    cli: command(`positions apply ${shellWord(name)} ${shellWord(hash)}`),
   }
 }
 
@@ -69,7 +70,7 @@ export function quarantineCall(name: string, body: QuarantineRequest): Call {
   )
   const words = [
     'quarantine',
-    name,
+    shellWord(name),
     ...ranges,
     ...reasonFlag(body.reason),
     ...(body.start ? ['--start'] : []),
@@ -84,7 +85,7 @@ export function reconcileCall(name: string, believe: Believe, reason: string): C
   const body = { believe, reason }
   return {
     ...requestCall({ method: 'POST', path: `/pipelines/${name}/reconcile`, body: jsonBody(body) }),
-    cli: command(['reconcile', name, '--believe', believe, ...reasonFlag(reason)].join(' ')),
+    cli: command(['reconcile', shellWord(name), '--believe', believe, ...reasonFlag(reason)].join(' ')),
   }
 }
 
@@ -92,7 +93,7 @@ export function declareLostCall(name: string): Call {
   const body = jsonBody({ confirm: name })
   return {
     ...requestCall({ method: 'POST', path: `/pipelines/${name}/declare-lost`, body }),
-    cli: command(`declare-lost ${name} --confirm ${name}`),
+    cli: command(`declare-lost ${shellWord(name)} --confirm ${shellWord(name)}`),
   }
 }
 
@@ -100,28 +101,31 @@ export function declareLostCall(name: string): Call {
 export function rangeReplayCall(name: string, range: ReplayRange, hash: string, reason: string): Call {
   const { topic, partition, start, end, source, channel } = range
   const where = `--partition ${shellQuote(`${topic}/${partition}`)} --from ${start} --to ${end}`
-  const query = [...(source ? [`--source ${source}`] : []), ...(channel ? [`--channel ${channel}`] : [])]
+  const query = [
+    ...(source ? [`--source ${shellWord(source)}`] : []),
+    ...(channel ? [`--channel ${shellWord(channel)}`] : []),
+  ]
   return {
     ...requestCall({
       method: 'POST',
       path: `/pipelines/${name}/range-replays`,
       body: jsonBody({ ...range, hash, reason }),
     }),
-    cli: command(['replay', name, where, ...query, ...reasonFlag(reason)].join(' ')),
+    cli: command(['replay', shellWord(name), where, ...query, ...reasonFlag(reason)].join(' ')),
   }
 }
 
 export function drainCall(host: string, body: DrainBody): Call {
   return {
     ...requestCall({ method: 'POST', path: `/hosts/${host}/drain`, body: jsonBody(body) }),
-    cli: command(`hosts drain ${host} --on-timeout ${body.on_timeout}`),
+    cli: command(`hosts drain ${shellWord(host)} --on-timeout ${body.on_timeout}`),
   }
 }
 
 export function removeHostCall(host: string): Call {
   return {
     ...requestCall({ method: 'DELETE', path: `/hosts/${host}` }),
-    cli: command(`hosts remove ${host}`),
+    cli: command(`hosts remove ${shellWord(host)}`),
   }
 }
 
@@ -165,13 +169,13 @@ export function editCall(name: string, etag: string, fields: unknown): Call {
 export function applyCall(name: string, publish: boolean): Call {
   const file = `${name || 'pipeline'}.yaml`
   const body = {
-    curl: `--data-binary @${file}`,
-    python: `open("${file}", "rb").read()`,
+    curl: `--data-binary ${shellWord(`@${file}`)}`,
+    python: `open(${pythonLiteral(file)}, "rb").read()`,
     type: 'application/yaml',
   }
   return {
     ...requestCall({ method: 'POST', path: publish ? `/pipelines/${name}/revisions` : '/pipelines', body }),
-    cli: command(`apply -f ${file}`),
+    cli: command(`apply -f ${shellWord(file)}`),
   }
 }
 
@@ -187,15 +191,17 @@ export function requestCall(request: Request): Omit<Call, 'cli'> {
   return { curl: curl(request), python: python(request) }
 }
 
+const addressOf = ({ path }: Request) => `${origin()}/api/v1${path}`
+
 function headersOf({ headers = {}, body }: Request): [string, string][] {
   return Object.entries({ ...headers, ...(body && { 'Content-Type': body.type }) })
 }
 
 function curl(request: Request): string {
-  const { method, path, body } = request
+  const { method, body } = request
   const headers = headersOf(request).map(([key, value]) => `  -H ${shellQuote(`${key}: ${value}`)}`)
   return [
-    `curl -X ${method} ${origin()}/api/v1${path}`,
+    `curl -X ${method} ${shellWord(addressOf(request))}`,
     `  -H "Authorization: Token $HEADGATE_TOKEN"`,
     ...headers,
     ...(body ? [`  ${body.curl}`] : []),
@@ -203,7 +209,7 @@ function curl(request: Request): string {
 }
 
 function python(request: Request): string {
-  const { method, path, body } = request
+  const { method, body } = request
   const headers = headersOf(request).map(
     ([key, value]) => `        ${pythonLiteral(key)}: ${pythonLiteral(value)},`,
   )
@@ -213,7 +219,7 @@ function python(request: Request): string {
     'import urllib.request',
     '',
     'request = urllib.request.Request(',
-    `    "${origin()}/api/v1${path}",`,
+    `    ${pythonLiteral(addressOf(request))},`,
     `    method="${method}",`,
     ...(body ? [`    data=${body.python},`] : []),
     '    headers={',
@@ -228,6 +234,11 @@ function python(request: Request): string {
 export function shellQuote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
+
+const PLAIN = /^[\w@+:,./-]+$/
+
+/** What somebody wrote as one word of a command; quoted only where a shell would read more in it. */
+export const shellWord = (text: string) => (PLAIN.test(text) ? text : shellQuote(text))
 
 /** JSON with Python's words for its three constants. */
 function pythonLiteral(value: unknown): string {

@@ -1,6 +1,22 @@
 import { pipeline, T0 } from '@/testing/factories'
-import type { Condition } from '@/api/types'
-import { actionCall, applyCall, editCall } from './calls'
+import { HOSTILE, loose } from '@/testing/shell'
+import type { Condition, ReplayRange } from '@/api/types'
+import {
+  actionCall,
+  applyCall,
+  applyPositionsCall,
+  type Call,
+  declareLostCall,
+  deleteCall,
+  drainCall,
+  editCall,
+  quarantineCall,
+  rangeReplayCall,
+  reconcileCall,
+  removeHostCall,
+  replayCall,
+  webhookCall,
+} from './calls'
 import { freshness } from './freshness'
 import { headline } from './headline'
 import { isUnsupervised, needsAttention, wanted } from './phases'
@@ -100,5 +116,35 @@ describe('the call behind a button', () => {
     )
     expect(applyCall('orders', true).curl).toContain('/api/v1/pipelines/orders/revisions')
     expect(applyCall('orders', true).curl).toContain('--data-binary @orders.yaml')
+  })
+
+  const bad = HOSTILE
+  const range = { topic: bad, partition: 0, start: 1, end: 2, source: bad, channel: bad }
+  it.each<[string, Call]>([
+    ['act', actionCall(bad, 'stop', { on_timeout: bad })],
+    [
+      'replay by a filter',
+      replayCall(bad, { filter: { component: bad, cause: bad, source: bad, since: bad } }),
+    ],
+    ['replay by ids', replayCall(bad, { ids: [bad] })],
+    [
+      'replay a repaired letter',
+      replayCall(bad, { repair: { id: bad, body: bad, body_base64: null, headers: null } }),
+    ],
+    ['apply positions', applyPositionsCall(bad, bad)],
+    ['quarantine', quarantineCall(bad, { ranges: [range], reason: bad, start: false })],
+    ['reconcile', reconcileCall(bad, 'host', bad)],
+    ['declare lost', declareLostCall(bad)],
+    ['replay a range', rangeReplayCall(bad, range as ReplayRange, bad, bad)],
+    ['drain a host', drainCall(bad, { on_timeout: 'abort' })],
+    ['remove a host', removeHostCall(bad)],
+    ['change a webhook', webhookCall(null, { url: bad, events: [bad], secrets: [bad], description: bad })],
+    ['delete', deleteCall(bad)],
+    ['edit', editCall(bad, bad, { description: bad })],
+    ['publish a file', applyCall(bad, true)],
+  ])('quotes everything that a person wrote: %s', (_, call) => expect(loose(call)).not.toContain('curl evil'))
+
+  it('leaves what a shell takes as it is without quotes', () => {
+    expect(removeHostCall('alpha.example').cli).toMatch(/^headgate --url \S+ hosts remove alpha.example$/)
   })
 })

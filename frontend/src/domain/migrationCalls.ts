@@ -5,7 +5,7 @@ import type {
   MigrationDetail,
   MigrationRequest,
 } from '@/api/types'
-import { type Call, command, jsonBody, reasonFlag, requestCall, shellQuote } from './calls'
+import { type Call, command, jsonBody, reasonFlag, requestCall, shellQuote, shellWord } from './calls'
 import { HIDDEN, hidesValue } from './hidden'
 import { changedRules } from './observationRules'
 import { definitionText, writtenPosition } from './written'
@@ -15,13 +15,13 @@ type Deed = 'plan' | 'approve' | 'advance' | 'abort' | 'close' | 'rollback' | 'r
 
 const FLAGS: Record<string, (spec: Record<string, unknown>) => string | null> = {
   revision: ({ revision, definition }) =>
-    revision ? `--revision ${String(revision)}` : definition ? '-f -' : null,
-  host: ({ host }) => `--host ${String(host)}`,
+    revision ? `--revision ${shellWord(String(revision))}` : definition ? '-f -' : null,
+  host: ({ host }) => `--host ${shellWord(String(host))}`,
   software: () => '--software',
   cluster: () => '--cluster -',
   position: (spec) => {
     const { to, source } = writtenPosition(spec)
-    return `--to ${shellQuote(to)}${source ? ` --source ${source}` : ''}`
+    return `--to ${shellQuote(to)}${source ? ` --source ${shellWord(source)}` : ''}`
   },
 }
 
@@ -44,9 +44,9 @@ function ruleFlags({ rules = {}, gates = [] }: MigrationRequest['spec']): string
   const { window, then, ...others } = rules as Record<string, unknown>
   if (Object.keys(others).length > 0) return null
   return [
-    ...(window === undefined ? [] : [`--observe ${String(window)}`]),
+    ...(window === undefined ? [] : [`--observe ${shellWord(String(window))}`]),
     ...(then === 'ask' ? ['--ask'] : []),
-    ...(gates as string[]).map((gate) => `--gate ${gate}`),
+    ...(gates as string[]).map((gate) => `--gate ${shellWord(gate)}`),
   ]
 }
 
@@ -64,7 +64,9 @@ function planCommand(body: MigrationRequest): string | null {
   const flag = FLAGS[kind]?.(spec) ?? null
   const rules = ruleFlags(spec)
   if (flag === null || rules === null) return null
-  const plan = command(['migrate', 'plan', pipeline, flag, ...rules, ...reasonFlag(reason)].join(' '))
+  const plan = command(
+    ['migrate', 'plan', shellWord(pipeline), flag, ...rules, ...reasonFlag(reason)].join(' '),
+  )
   const input = inputOf(body)
   return input === null ? plan : `printf '%s' ${shellQuote(input)} | ${plan}`
 }
@@ -73,14 +75,14 @@ function planCommand(body: MigrationRequest): string | null {
 export function watchCall({ id }: Pick<MigrationDetail, 'id'>): Call {
   return {
     ...requestCall({ method: 'GET', path: `/migrations/${id}` }),
-    cli: command(`migrate watch ${id}`),
+    cli: command(`migrate watch ${shellWord(id)}`),
   }
 }
 
 export function evidenceCall({ id }: Pick<MigrationDetail, 'id'>): Call {
   return {
     ...requestCall({ method: 'GET', path: `/migrations/${id}/evidence` }),
-    cli: command(`migrate report ${id}`),
+    cli: command(`migrate report ${shellWord(id)}`),
   }
 }
 
@@ -89,11 +91,11 @@ export function deedCall({ id, plan_hash }: Named, deed: Deed, reason = ''): Cal
   const name = deed === 'close' ? 'abort' : deed
   const body =
     deed === 'approve' || deed === 'advance' ? { hash: plan_hash } : deed === 'plan' ? {} : { reason }
-  const flags = 'hash' in body ? [`--hash ${plan_hash}`] : reasonFlag(reason)
+  const flags = 'hash' in body ? [`--hash ${shellWord(plan_hash)}`] : reasonFlag(reason)
   const verb = deed === 'plan' ? 'replan' : name
   return {
     ...requestCall({ method: 'POST', path: `/migrations/${id}/${name}`, body: jsonBody(body) }),
-    cli: command(['migrate', verb, id, ...flags].join(' ')),
+    cli: command(['migrate', verb, shellWord(id), ...flags].join(' ')),
   }
 }
 
@@ -108,7 +110,7 @@ export function evacuateCall(body: EvacuationRequest): Call {
   ]
   return {
     ...requestCall({ method: 'POST', path: '/evacuations', body: jsonBody(body) }),
-    cli: asked && command(['evacuate', host, ...flags].join(' ')),
+    cli: asked && command(['evacuate', shellWord(host), ...flags].join(' ')),
   }
 }
 

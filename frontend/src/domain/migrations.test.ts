@@ -1,6 +1,15 @@
-import type { MigrationSpec } from '@/api/types'
+import type { MigrationKind, MigrationSpec } from '@/api/types'
 import { migration, migrationPlan } from '@/testing/factories'
-import { createMigrationCall, deedCall, evacuateCall, watchCall } from './migrationCalls'
+import { HOSTILE, loose } from '@/testing/shell'
+import type { Call } from './calls'
+import {
+  cancelEvacuationCall,
+  createMigrationCall,
+  deedCall,
+  evacuateCall,
+  evidenceCall,
+  watchCall,
+} from './migrationCalls'
 import { asksToCommit, durationOf, movement } from './migrations'
 import { DEFAULT_RULES } from './observationRules'
 
@@ -116,4 +125,22 @@ describe('the calls behind the wizard', () => {
     expect(evacuateCall(observed).cli).toMatch(/--keep-going --observe 5 --ask --reason 'kernel'$/)
     expect(evacuateCall({ ...body, rules: { ...DEFAULT_RULES, crashes: 0 } }).cli).toBeNull()
   })
+
+  const bad = HOSTILE
+  const rules = { window: bad, then: 'ask' }
+  const asked = (kind: MigrationKind, spec: MigrationSpec) =>
+    createMigrationCall({ pipeline: bad, kind, reason: bad, spec: { ...spec, rules, gates: [bad] } })
+  it.each<[string, Call]>([
+    ['a revision', asked('revision', { revision: bad })],
+    ['a definition', asked('revision', { definition: bad })],
+    ['a host', asked('host', { host: bad })],
+    ['a position', asked('position', { to: bad, source: bad })],
+    ['a cluster', asked('cluster', { source: bad, to: { bootstrap_servers: bad } })],
+    ['a look', watchCall({ id: bad })],
+    ['a report', evidenceCall({ id: bad })],
+    ['an approval', deedCall({ id: bad, plan_hash: bad }, 'approve')],
+    ['a way back', deedCall({ id: bad, plan_hash: bad }, 'rollback', bad)],
+    ['an evacuation', evacuateCall({ host: bad, at_once: 2, go_on: true, rules: null, reason: bad })],
+    ['the end of an evacuation', cancelEvacuationCall(bad)],
+  ])('quote everything that a person wrote: %s', (_, call) => expect(loose(call)).not.toContain('curl evil'))
 })

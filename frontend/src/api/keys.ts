@@ -11,6 +11,7 @@ export const keys = {
   /** Every list of migrations, and every migration. */
   anyMigration: ['migrations'] as const,
   migrations: (filter: object) => ['migrations', 'list', filter] as const,
+  openMigrations: ['migrations', 'list', 'open'] as const,
   migration: (id: string) => ['migrations', id] as const,
   evidence: (id: string) => ['migrations', id, 'evidence'] as const,
   evacuations: ['evacuations'] as const,

@@ -2,8 +2,8 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { randomKey } from '@/lib/ids'
 import { api, patiently, take } from './client'
 import { keys } from './keys'
-import { paged } from './paging'
-import type { MigrationDetail, MigrationRequest } from './types'
+import { fetchAll, PAGE_SIZE, paged } from './paging'
+import type { Migration, MigrationDetail, MigrationRequest } from './types'
 
 export type MigrationsFilter = { pipeline?: string; state?: 'open' | 'final' }
 
@@ -20,6 +20,16 @@ export const migrationsQuery = (filter: MigrationsFilter) =>
     },
     ...paged,
   })
+
+/** Every open migration: those that wait longest are on the last page. */
+export const openMigrationsQuery = queryOptions({
+  queryKey: keys.openMigrations,
+  queryFn: ({ signal }) =>
+    fetchAll<Migration>((cursor) => {
+      const params = { query: { state: 'open' as const, limit: PAGE_SIZE, cursor } }
+      return take(api.GET('/api/v1/migrations', { params, signal }))
+    }),
+})
 
 export const migrationQuery = (id: string) =>
   queryOptions({

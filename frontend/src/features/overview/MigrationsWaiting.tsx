@@ -1,7 +1,7 @@
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { IconArrowRight } from '@tabler/icons-react'
-import { migrationsQuery } from '@/api/migrations'
+import { openMigrationsQuery } from '@/api/migrations'
 import { StageBadge } from '@/components/migrations/StageBadge'
 import { Panel } from '@/components/ui/Panel'
 import { Ago } from '@/components/ui/Time'
@@ -15,11 +15,8 @@ const MOST = 5
 
 /** Migrations that wait for a person; nothing at all when none does. */
 export function MigrationsWaiting() {
-  const { data } = useInfiniteQuery({
-    ...migrationsQuery({ state: 'open' }),
-    refetchInterval: usePollInterval(),
-  })
-  const waiting = waitingForPeople(data?.pages.flatMap(({ results }) => results) ?? [])
+  const { data = [] } = useQuery({ ...openMigrationsQuery, refetchInterval: usePollInterval() })
+  const waiting = waitingForPeople(data)
   if (waiting.length === 0) return null
   return (
     <Panel title="Migrations that wait" note={plural(waiting.length, 'migration')} flush>

@@ -50,6 +50,7 @@ def purge(*, pipeline: Pipeline, confirm: str, actor: Actor) -> None:
         )
     last = _keep_last_number(pipeline)
     storages = _storages(pipeline)
+    Migration.objects.filter(pipeline=pipeline).delete()
     Run.objects.filter(pipeline=pipeline).delete()
     Pipeline.objects.filter(id=pipeline.id).update(current_revision=None)
     Pipeline.objects.filter(id=pipeline.id).delete()

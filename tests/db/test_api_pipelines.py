@@ -10,9 +10,25 @@ import yaml
 from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
-from pipelines.domain.states import DesiredState, OperationState, Phase
-from pipelines.models import AuditRow, Event, IdempotencyKey, Operation, Pipeline, Revision, Run, RunNumber
+from pipelines.domain.states import DesiredState, MigrationKind, MigrationStage, OperationState, Phase
+from pipelines.models import (
+    AuditRow,
+    Delivery,
+    Evacuation,
+    Event,
+    IdempotencyKey,
+    Migration,
+    MigrationApproval,
+    Operation,
+    Pipeline,
+    Revision,
+    Run,
+    RunNumber,
+    Webhook,
+)
 from pipelines.selectors.runs import next_number
+from pipelines.services import evacuations, migration_steps, migrations
+from pipelines.services.audit import Actor
 from tests.factories import (
     HostFactory,
     LedgerBatchFactory,
@@ -21,6 +37,7 @@ from tests.factories import (
     PositionFactory,
     RunFactory,
     definition_data,
+    now,
 )
 
 pytestmark = pytest.mark.django_db
@@ -283,6 +300,42 @@ def test_purging_wants_the_name_typed_and_leaves_only_the_last_run_number(
     assert RunNumber.objects.get().last == 4
     assert next_number("orders") == 5
     assert admin.delete(f"{url}?confirm=orders").status_code == 404
+
+
+def given_up(pipeline: Pipeline, **more: Any) -> Migration:
+    """A migration that was begun, and given up before anything had changed."""
+    ana = Actor("ana")
+    made = migrations.create(
+        pipeline=pipeline, kind=MigrationKind.HOST, spec={"host": "beta"}, reason="x", actor=ana, **more
+    )
+    made = migrations.approve(migration=made, named=made.plan_hash, actor=ana)
+    made = migrations.advance(migration=made, named=made.plan_hash, actor=ana)
+    made = migrations.abort(migration=made, reason="no", actor=ana)
+    migration_steps.conclude(migration=made)
+    assert made.stage == MigrationStage.ABORTED
+    return made
+
+
+def test_purging_takes_migrations_along_also_where_one_takes_another_back(admin: APIClient) -> None:
+    HostFactory.create(name="beta")
+    pipeline = PipelineFactory.create(name="orders", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
+    run = RunFactory.create(pipeline=pipeline)
+    emptied = evacuations.begin(host="alpha", at_once=1, go_on=False, reason="x", actor=Actor("ana"))
+    given_up(pipeline, reverts=given_up(pipeline), evacuation=emptied)
+    times = {"created_at": now(), "created_by": "ana"}
+    hook = Webhook.objects.create(url="https://example.test", updated_at=now(), updated_by="ana", **times)
+    Delivery.objects.create(webhook=hook, event=Event.objects.filter(pipeline=pipeline)[0], created_at=now())
+    Run.objects.filter(pk=run.pk).update(state="ENDED")
+    Pipeline.objects.update(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED)
+    assert admin.delete(f"{LIST}/orders").status_code == 204
+
+    assert admin.delete(f"/api/v1/archived-pipelines/{pipeline.id}?confirm=orders").status_code == 204
+
+    for model in (Migration, MigrationApproval, Delivery, Revision, Run, Pipeline):
+        assert not model.objects.exists(), model
+    assert not Event.objects.exclude(pipeline=None).exists()
+    assert AuditRow.objects.filter(action="migration.advance", pipeline_name="orders").count() == 2
+    assert Evacuation.objects.filter(pk=emptied.pk).exists()
 
 
 def test_a_pipeline_that_does_not_exist_is_a_problem_in_words(viewer: APIClient) -> None:

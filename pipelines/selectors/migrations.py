@@ -87,6 +87,12 @@ def open_migration(pipeline_id: UUID) -> Migration | None:
     return Migration.objects.filter(pipeline_id=pipeline_id, stage__in=OPEN).first()
 
 
+def look_in_use(pipeline_id: UUID) -> str | None:
+    """The look at positions by which the open migration of a pipeline goes on."""
+    rows = Migration.objects.filter(pipeline_id=pipeline_id, stage__in=OPEN)
+    return rows.values_list("snapshot__look", flat=True).first()
+
+
 def concerning(host: str, silent: Collection[str]) -> list[Migration]:
     """Migrations under way that begin or end on a host, that its supervisor carries out, or that a silent one does; one
     query."""

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 
 from controlplane.shared import clock, dispatch
 from controlplane.shared.errors import Conflict
@@ -23,6 +24,7 @@ from pipelines.domain.positions import Frozen, SourceIdentity
 from pipelines.domain.states import LedgerState, LookState, Phase
 from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionLook, Run
 from pipelines.selectors.hosts import supervised
+from pipelines.selectors.migrations import look_in_use
 from pipelines.selectors.positions import basis
 from pipelines.selectors.runs import last_active
 from pipelines.selectors.situations import live_run
@@ -34,7 +36,7 @@ ANSWER_SECONDS = 60.0
 """How long the worker of the host may take."""
 FRESH_SECONDS = 5.0
 KEPT = 50
-"""Looks of one pipeline that are kept."""
+"""Looks of one pipeline that are kept, and as many plans."""
 MOVABLE = frozenset({Phase.STOPPED, Phase.BLOCKED})
 
 
@@ -112,10 +114,16 @@ def _ask(pipeline: Pipeline, target: Target | ClusterMove | None, actor: Actor, 
         asked_at=now,
         deadline=now + timedelta(seconds=ANSWER_SECONDS),
     )
-    kept = PositionLook.objects.filter(pipeline=pipeline).order_by("-asked_at").values_list("pk", flat=True)[:KEPT]
-    PositionLook.objects.filter(pipeline=pipeline).exclude(pk__in=list(kept)).delete()
+    _prune(PositionLook.objects.filter(pipeline=pipeline, target__isnull=target is None), pipeline, now)
     dispatch.wake(pipeline.host_id)
     return asked
+
+
+def _prune(alike: QuerySet[PositionLook], pipeline: Pipeline, now: datetime) -> None:
+    """Remove the oldest, but none that is awaited, and not the one by which a migration goes on."""
+    old = list(alike.order_by("-asked_at").values_list("pk", flat=True)[KEPT:])
+    awaited = Q(state=LookState.PENDING, deadline__gt=now)
+    PositionLook.objects.filter(pk__in=old).exclude(awaited | Q(pk=look_in_use(pipeline.pk))).delete()
 
 
 def answer(

@@ -13,6 +13,7 @@ from pipelines.domain import journal
 from pipelines.domain.findings import Finding
 from pipelines.domain.journal import Entry, EntryKind
 from pipelines.domain.lineage import Lineage
+from pipelines.domain.position_plan import Goal, Target
 from pipelines.domain.positions import Frozen, SourceIdentity
 from pipelines.domain.protocol import SparkSettings
 from pipelines.domain.states import DesiredState, LedgerState, LookState, Phase, RunState
@@ -31,6 +32,7 @@ from pipelines.models import (
 from pipelines.selectors.positions import pending_looks
 from pipelines.selectors.supervision import ledger_heads, open_batches
 from pipelines.services import positions
+from pipelines.services.audit import Actor
 from pipelines.services.journals import ingest
 from pipelines.services.runs import NextRun, Overtaken, create_run
 from tests.factories import LedgerBatchFactory, PipelineFactory, PositionFactory, RunFactory, now
@@ -189,6 +191,30 @@ def test_a_plan_is_applied_once_and_only_to_what_it_was_made_against(
         status, problem = apply(operator, named)
         assert (status, problem["code"]) == (409, "plan_stale")
     assert next_offsets() == {0: 0}
+
+
+def test_a_plan_that_is_being_reviewed_outlives_any_number_of_looks(
+    operator: APIClient, stopped: Pipeline, surveys: FakeSurveys
+) -> None:
+    made = plan(operator, "latest")
+    for _ in range(positions.KEPT + 2):
+        positions.look(pipeline=stopped, actor=Actor("ana"), now=now(), max_age=0)
+    assert PositionLook.objects.filter(target__isnull=True).count() == positions.KEPT
+    assert operator.get(f"{ORDERS}/plans/{made['id']}").status_code == 200
+    assert apply(operator, made["hash"])[0] == 200
+
+
+def test_a_plan_that_is_awaited_outlives_any_number_of_plans() -> None:
+    pipeline = PipelineFactory.create(name="orders")
+    awaited, *_ = [
+        positions.plan(pipeline=pipeline, target=Target(goal=Goal.LATEST), actor=Actor("ana"))
+        for _ in range(positions.KEPT + 1)
+    ]
+    assert PositionLook.objects.filter(pk=awaited.pk).exists()
+    PositionLook.objects.update(deadline=now())
+    positions.plan(pipeline=pipeline, target=Target(goal=Goal.LATEST), actor=Actor("ana"))
+    assert not PositionLook.objects.filter(pk=awaited.pk).exists()
+    assert PositionLook.objects.count() == positions.KEPT
 
 
 @pytest.mark.parametrize("change", ["position", "run", "revision", "open batch", "time"])

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 
+from controlplane.shared import clock
 from pipelines.domain.migrating.cluster_move import By, ClusterMove, PartitionTranslation, Translation
-from pipelines.domain.position_plan import Answer, Question
+from pipelines.domain.position_plan import Answer, Question, Survey
 from pipelines.domain.positions import SourceIdentity
 from pipelines.domain.protocol import Launch, SparkSettings
 from pipelines.domain.states import LedgerState, LookState, MigrationKind, MigrationStage, OperationKind, Phase
@@ -180,6 +181,42 @@ def test_it_goes_on_in_the_new_cluster_behind_the_last_record(
     assert [each.positions is None for each in mirror.looks] == [False] * (2 + behind)
     if not replay:
         world.require_each_once()
+
+
+def wait_at_the_gate(world: World) -> Migration:
+    """Its positions are translated, and a person has to let it go on."""
+    begin(world, gates=[MigrationStage.APPLYING])
+    world.run_until(lambda: selecting.waits(present(world)) is not None)
+    return present(world)
+
+
+def look_again_and_again(world: World) -> None:
+    """Somebody follows the positions for longer than looks are kept."""
+    for _ in range(positions.KEPT + 1):
+        seen = positions.look(pipeline=world.pipeline, actor=ANA, now=clock.now(), max_age=0)
+        assert positions.answer(look=seen, survey=Survey(at=1.0, rows=[]), found=None, findings=[], seen={})
+
+
+def test_what_was_translated_is_known_however_long_its_gate_waits(world: TwoClusters, mirror: Mirror) -> None:
+    made = wait_at_the_gate(world)
+    look_again_and_again(world)
+    migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
+    world.run_until(lambda: over(world), within=120)
+    assert present(world).stage == MigrationStage.COMMITTED, world.story()
+    assert address(world.pipeline) == NEW
+    world.require_each_once()
+
+
+def test_without_what_was_translated_it_is_taken_back_at_once(world: TwoClusters) -> None:
+    before, made = world.pipeline.current_revision, wait_at_the_gate(world)
+    PositionLook.objects.all().delete()
+    migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
+    world.run_until(lambda: over(world), within=60)
+    made = present(world)
+    assert made.stage == MigrationStage.ROLLED_BACK, world.story()
+    assert "not known any more" in made.message
+    assert world.pipeline.current_revision == before
+    world.require_each_once()
 
 
 def test_what_cannot_be_translated_lets_the_old_agent_go_on(world: TwoClusters, mirror: Mirror) -> None:

@@ -294,6 +294,8 @@ def _set_positions(scene: Scene) -> None:
 
 def _positions_set(scene: Scene) -> Outcome:
     look = steering.look_of(scene.migration)
+    if look is None and scene.migration.kind == MigrationKind.CLUSTER:
+        return Outcome(failed=True, message="The translation of its positions is not known any more; begin it again.")
     if look is None or look.state in {LookState.PENDING, LookState.ANSWERED}:
         return Outcome(message="The host counts what the decision does.")
     if look.state == LookState.FAILED:

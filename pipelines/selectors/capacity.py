@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
@@ -13,7 +13,7 @@ from controlplane.shared.errors import NotFound
 from pipelines.domain.capacity import Room, agent_bytes
 from pipelines.domain.moving import ties
 from pipelines.domain.spec import ANY_HOST
-from pipelines.domain.states import WAITING_STAGES, DesiredState, Phase, RunRole, RunState
+from pipelines.domain.states import FORWARD_STAGES, WAITING_STAGES, DesiredState, Phase, RunRole, RunState
 from pipelines.domain.validate import validate_data
 from pipelines.models import Evacuation, Host, Migration, Pipeline, Position, Run
 from pipelines.selectors import runs as run_selectors
@@ -22,6 +22,7 @@ from pipelines.selectors.views import GuestView, HostDetailView, HostView
 
 _MEMORY = "definition__placement__launcher__driver_memory"
 _HEAP = f"current_revision__{_MEMORY}"
+_FORWARD = [stage.value for stage in FORWARD_STAGES]
 
 
 def takers(present: str | None = None) -> QuerySet[Host]:
@@ -55,7 +56,7 @@ def promised() -> QuerySet[Pipeline]:
 
 
 def hosts() -> list[HostView]:
-    """Every host that is expected; two queries."""
+    """Every host that is expected, in four queries."""
     rows = list(host_rows())
     return [host_view(host, room) for host, room in zip(rows, rooms(rows), strict=True)]
 
@@ -117,18 +118,22 @@ def definition_of(pipeline: Pipeline) -> dict[str, Any]:
     return pipeline.current_revision.definition if pipeline.current_revision else {}
 
 
-def rooms(hosts: Iterable[Host], beside: Pipeline | None = None) -> list[Room]:
-    """The rooms of hosts, in two queries; what `beside` takes itself is not counted, its standby is."""
+def rooms(hosts: Iterable[Host], beside: Pipeline | None = None, *, ahead: bool = True) -> list[Room]:
+    """The rooms of hosts, in three queries; what `beside` takes itself is not counted, its standby is. `ahead`: with
+    standbys that migrations were begun with and have not asked for yet."""
     found = list(hosts)
     names = [host.name for host in found]
     others = promised().filter(host__in=names)
     if beside is not None:
         others = others.exclude(id=beside.id)
+    standbys = Run.objects.filter(role=RunRole.STANDBY, host__in=names).exclude(state=RunState.ENDED)
+    rows = [
+        *others.values_list("host_id", _HEAP),
+        *standbys.values_list("host_id", f"revision__{_MEMORY}"),
+        *(_ahead(names) if ahead else ()),
+    ]
     taken: dict[str, list[int]] = defaultdict(list)
-    for name, heap in others.values_list("host_id", _HEAP):
-        taken[str(name)].append(agent_bytes(heap))
-    waiting = Run.objects.filter(role=RunRole.STANDBY, host__in=names).exclude(state=RunState.ENDED)
-    for name, heap in waiting.values_list("host_id", f"revision__{_MEMORY}"):
+    for name, heap in rows:
         taken[str(name)].append(agent_bytes(heap))
     return [
         Room(
@@ -142,3 +147,9 @@ def rooms(hosts: Iterable[Host], beside: Pipeline | None = None) -> list[Room]:
         )
         for host in found
     ]
+
+
+def _ahead(names: Collection[str]) -> Iterable[tuple[str, str | None]]:
+    """Host and heap of each standby that a migration was begun with and has not asked for yet."""
+    begun = Migration.objects.filter(stage__in=_FORWARD, new_run=None, new_host__in=names)
+    return begun.values_list("new_host_id", f"new_revision__{_MEMORY}")

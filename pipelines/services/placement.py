@@ -39,11 +39,13 @@ def choose(pipeline: Pipeline) -> str | None:
 
 
 def room_for_standby(name: str, definition: dict[str, Any]) -> Host:
-    """The host, which has room for one more agent beside all that it has, those of the same pipeline included.
+    """The host, which has room for one more agent beside all that it has, those of the same pipeline included. Places
+    of migrations that were begun do not count: the one that asks has such a place itself.
 
     Raises Conflict where it never was, is being drained, or has no room.
     """
-    return _with_room(_known(name), need_by(definition), None)
+    host = _known(name)
+    return _with_room(host, need_by(definition), rooms([host], ahead=False))
 
 
 def _anywhere(pipeline: Pipeline, present: Host | None) -> str | None:
@@ -60,17 +62,16 @@ def _anywhere(pipeline: Pipeline, present: Host | None) -> str | None:
 
 def _on(host: Host, pipeline: Pipeline) -> str:
     """This host and no other. Raises Conflict where it takes no more agents."""
-    return _with_room(host, need_of(pipeline), pipeline).name
+    return _with_room(host, need_of(pipeline), rooms([host], beside=pipeline)).name
 
 
-def _with_room(host: Host, need: int, beside: Pipeline | None) -> Host:
+def _with_room(host: Host, need: int, found: list[Room]) -> Host:
     if host.drained_at is not None:
         raise Conflict(
             f"{host.name} is being drained and takes no new agents.",
             code="host_drained",
             hint=f"Take it back with `headgate hosts undrain {host.name}`, or change placement.host.",
         )
-    found = rooms([host], beside=beside)
     if least_loaded(found, need) is None:
         raise _no_room(found, need)
     return host

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 
 import pytest
@@ -15,7 +16,7 @@ from pipelines.domain.states import DesiredState, MigrationStage, Phase
 from pipelines.models import ApprovalPolicy, Evacuation, Host, Migration, Pipeline, Run
 from pipelines.selectors.capacity import takers
 from pipelines.selectors.migrations import OPEN
-from pipelines.services import evacuations, hosts, migrations, ownership, placement
+from pipelines.services import evacuations, hosts, migration_steering, migrations, ownership, placement
 from pipelines.services.audit import Actor
 from tests.factories import HostFactory, PipelineFactory, RevisionFactory, RunFactory, UserFactory, definition, now
 
@@ -58,6 +59,17 @@ def test_so_many_move_at_once_and_the_next_when_one_has_come_through(five: list[
     assert under_way() == ["p1", "p2"]
     assert set(Migration.objects.values_list("stage", "new_host")) >= {("PREFLIGHT", "beta")}
     assert row.names == ["p0", "p1", "p2", "p3", "p4"]
+
+
+def test_those_that_begin_together_take_no_more_room_than_each_host_has(five: list[Pipeline]) -> None:
+    Host.objects.filter(name="beta").update(slots=3)
+    HostFactory.create(name="gamma", slots=2)
+    begin(at_once=5)
+    assert evacuations.turn(host="alpha") == 5
+    moves = list(Migration.objects.select_related("pipeline", "new_revision"))
+    assert Counter(each.new_host_id for each in moves) == {"beta": 3, "gamma": 2}
+    for each in moves:
+        assert migration_steering.prepare(migration=each), "its own place is not taken"
 
 
 def test_one_that_fails_its_preflight_stays_and_the_others_move(five: list[Pipeline]) -> None:

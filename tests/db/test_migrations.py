@@ -40,6 +40,7 @@ from pipelines.models import (
     Position,
     Revision,
 )
+from pipelines.selectors.capacity import rooms
 from pipelines.selectors.migrations import batch_interval
 from pipelines.selectors.situations import steering
 from pipelines.services import lifecycle, migration_plans, migration_steering, migration_steps, positions
@@ -177,6 +178,29 @@ def test_the_new_agent_needs_the_room_that_its_own_definition_asks_for(ana: APIC
     Migration.objects.all().delete()
     made = planned(ana, spec={"definition": changed(placement={"launcher": {"type": "local", "driver_memory": "6g"}})})
     assert [each["code"] for each in made["plan"]["blockers"]] == ["NO_CAPACITY"]
+
+
+def test_the_room_of_the_new_agent_is_taken_from_the_beginning(ana: APIClient, orders: Pipeline) -> None:
+    large = {"definition": changed(placement={"launcher": {"type": "local", "driver_memory": "6g"}})}
+
+    def taken() -> tuple[int, int]:
+        (room,) = rooms([Host.objects.get(name="alpha")])
+        return room.agents, room.taken >> 20
+
+    made = planned(ana, spec=large)
+    act(ana, made, "approve")
+    assert taken() == (1, 768)
+    act(ana, made, "advance")
+    assert taken() == (2, 768 + 6400)
+    migration_steering.prepare(migration=Migration.objects.select_related("pipeline", "new_revision").get())
+    assert taken() == (2, 768 + 6400)
+
+
+def test_what_was_given_up_before_its_new_agent_came_takes_no_room(ana: APIClient, orders: Pipeline) -> None:
+    act(ana, begun(ana, kind="host", spec={"host": "beta"}), "abort", {"reason": "no"})
+    assert Migration.objects.get().stage == MigrationStage.ROLLING_BACK
+    (room,) = rooms([Host.objects.get(name="beta")])
+    assert room.agents == 0
 
 
 def test_a_draft_is_planned_again_when_what_blocked_it_is_gone(ana: APIClient, orders: Pipeline) -> None:

@@ -3387,7 +3387,7 @@ export interface components {
          * ObservationRules
          * @description `window`: seconds of observation. `then`: what follows when all is well at its end, `otherwise`: when something
          *     is not. `band`: the least share of the rate of before, while it lags further behind than before; else the source
-         *     gives no more. `dead_letters`: so many more than in the same time before are no fault. `lag_slack`: records by which
+         *     gives no more. `dead_letters`: so many more than those of before explain are no fault. `lag_slack`: records by which
          *     the lag may be larger at the end than before and what comes between two batches, unless it falls. `crashes`: so many
          *     restarts of the new run are no fault.
          */

@@ -12,7 +12,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from controlplane.shared.errors import Forbidden, NotFound
+from controlplane.shared.errors import NotFound
 from pipelines.api.base import (
     PipelineView,
     StrictJSONParser,
@@ -25,12 +25,10 @@ from pipelines.api.base import (
 from pipelines.api.openapi import IF_MATCH, OPTIONAL_IF_MATCH, query_parameters
 from pipelines.api.paging import Page, PageQuery, each, page
 from pipelines.api.requests import ConfirmQuery, DefinitionBody, DetailsBody, PipelinesQuery, RevisionBody, SeriesQuery
-from pipelines.api.rights import require_rights
-from pipelines.domain.roles import Role
+from pipelines.api.rights import require_governed, require_rights
 from pipelines.domain.validate import Validation, validate_data, validate_text
 from pipelines.models import Pipeline
 from pipelines.selectors import ledger, views
-from pipelines.selectors.migrations import lifted_by
 from pipelines.selectors.pipelines import (
     archived,
     archived_view,
@@ -118,8 +116,8 @@ class PipelineDetail(PipelineView):
         administrators set."""
         version = expected_version(request, required=True)
         body = self.body(DetailsBody)
-        if body.labels is not None and self.role < Role.ADMIN:
-            self._require_governed(body.labels)
+        if body.labels is not None:
+            require_governed(self.role, self.pipeline, body.labels)
         definitions.update_details(
             pipeline=self.pipeline,
             version=self.pipeline.version if version is None else version,
@@ -129,15 +127,6 @@ class PipelineDetail(PipelineView):
         )
         changed = get_pipeline(name)
         return answer(detail_view(changed, self.role), ETag=etag(changed))
-
-    def _require_governed(self, labels: dict[str, str]) -> None:
-        """Raises Forbidden where others have decided by a label that is taken away how migrations are begun."""
-        if lifted := lifted_by(self.pipeline, labels):
-            name = self.pipeline.name
-            raise Forbidden(
-                f"These labels would free migrations of {name} from what was set for them: {'; '.join(lifted)}.",
-                code="labels_govern_migrations", hint="Keep the label, or ask an administrator to change it.",
-            )  # fmt: skip
 
     @extend_schema(operation_id="delete_pipeline", parameters=[OPTIONAL_IF_MATCH], responses={204: None})
     def delete(self, request: Request, name: str) -> Response:

@@ -12,7 +12,7 @@ from pipelines.api.openapi import OPTIONAL_IF_MATCH, query_parameters
 from pipelines.api.paging import Page, PageQuery, each, page
 from pipelines.api.pipelines import validated
 from pipelines.api.requests import DiffQuery, RevisionBody
-from pipelines.api.rights import require_rights
+from pipelines.api.rights import require_governed, require_rights
 from pipelines.domain.diff import diff
 from pipelines.models import Pipeline, Revision
 from pipelines.selectors import views
@@ -68,6 +68,7 @@ class RevisionList(PipelineView):
         if validation.definition is None:
             raise definitions.invalid(validation.findings)
         require_rights(self.role, validation.definition.plain())
+        require_governed(self.role, self.pipeline, validation.definition.labels)
         revision, new = revisions.publish(
             pipeline=self.pipeline,
             definition=validation.definition,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -11,9 +12,10 @@ from uuid import UUID
 from django.db.models import Exists, Max, OuterRef, QuerySet, Sum
 
 from pipelines.domain.migrating import evidence, progress
+from pipelines.domain.migrating.progress import MigrationStepState
 from pipelines.domain.migrating.specs import shown
 from pipelines.domain.migrating.steps import StepName
-from pipelines.domain.states import DesiredState, LedgerState
+from pipelines.domain.states import DesiredState, LedgerState, RunOutcome
 from pipelines.models import AuditRow, Host, LedgerBatch, Migration, Run
 from pipelines.selectors import migrations as selecting
 
@@ -167,10 +169,26 @@ def _positions(migration: Migration, taken: dict[str, Any], follower: Run | None
 
 def _heir(migration: Migration, follower: Run | None) -> Run | None:
     """The run that delivered first after a new side that had delivered was ended."""
-    ended = _evidence_of(migration, StepName.END_NEW_RUN)
-    if follower is None or follower.pk != migration.new_run_id or not ended:
+    ended = _run_of(migration, _ended_new_run(migration).get("run"))
+    if ended is None or follower is None or not _is_between(migration.new_run, follower, ended):
         return None
-    return _delivered_after(migration.pipeline_id, ended["run"])
+    return _delivered_after(migration.pipeline_id, ended.number)
+
+
+def _ended_new_run(migration: Migration) -> dict[str, Any]:
+    """How the last run of the new side ended, once it is proven over."""
+    rows = (row for row in migration.steps if row["name"] == StepName.END_NEW_RUN and row["evidence"])
+    return next((row["evidence"] for row in rows if row["state"] == MigrationStepState.DONE), {})
+
+
+def _run_of(migration: Migration, number: int | None) -> Run | None:
+    if number is None:
+        return None
+    return Run.objects.filter(pipeline_id=migration.pipeline_id, number=number, epoch__isnull=False).first()
+
+
+def _is_between(first: Run | None, run: Run, last: Run) -> bool:
+    return first is not None and (first.epoch or 0) <= (run.epoch or 0) <= (last.epoch or 0)
 
 
 def _way_back(migration: Migration, heir: Run | None) -> dict[str, Any] | None:
@@ -178,20 +196,27 @@ def _way_back(migration: Migration, heir: Run | None) -> dict[str, Any] | None:
     pause of the data between them."""
     if heir is None or migration.new_run is None:
         return None
-    translated = (_evidence_of(migration, StepName.TRANSLATE_BACK) or {}).get("rows")
     of_new = LedgerBatch.objects.filter(
         pipeline=migration.pipeline_id, run__epoch__gte=migration.new_run.epoch, run__epoch__lt=heir.epoch
     ).exclude(state=LedgerState.REPLAYED)
     done = of_new.filter(state=LedgerState.DONE)
-    started = _starts(heir)
+    translated, started = (migration.snapshot or {}).get("translated_back"), _starts(heir)
     positions = evidence.across(translated, started) if translated else evidence.between(_ends(done), started)
     last = done.aggregate(at=Max("done_at"))["at"]
-    first = heir.first_record_at if migration.old_desired != DesiredState.PAUSED else None
     return {
-        "positions": positions, **evidence.sums(positions), "last_delivered_at": last, "first_delivered_at": first,
-        "seen": round(max(0.0, (first - last).total_seconds()), 3) if first and last else None,
+        "positions": positions, **evidence.sums(positions), "last_delivered_at": last,
+        "first_delivered_at": heir.first_record_at, "seen": _pause_back(migration, last, heir.first_record_at),
         "duplicates_max": of_new.aggregate(most=Sum("duplicates_max", default=0))["most"],
     }  # fmt: skip
+
+
+def _pause_back(migration: Migration, last: datetime | None, first: datetime | None) -> float | None:
+    if last is None or first is None or migration.old_desired == DesiredState.PAUSED:
+        return None
+    clean = _ended_new_run(migration).get("outcome") == RunOutcome.CLEAN  # what has crashed was not without records
+    asked = _time_of(migration, StepName.PAUSE_NEW, "intent_at") if clean else None
+    worked = _time_of(migration, StepName.START_OLD, "done_at")
+    return _without_idle_time(last.timestamp(), first.timestamp(), asked, worked)
 
 
 def following(migration: Migration) -> Run | None:
@@ -225,11 +250,12 @@ def _ends(done: QuerySet[LedgerBatch]) -> list[dict[str, Any]]:
 
 
 def _edges(batches: QuerySet[LedgerBatch], edge: str) -> list[dict[str, Any]]:
-    """The `start` or `end` of each partition's first range among the batches."""
+    """The `start` or `end` of each partition's first range among the batches, which are counted per channel."""
     found: dict[tuple[str, str, str, int], int] = {}
-    for batch in batches.only("source", "channel", "ranges")[:MOST_BATCHES]:
-        for each in batch.ranges:
-            found.setdefault((batch.source, batch.channel, each["topic"], each["partition"]), each[edge])
+    for source, channel in batches.order_by().values_list("source", "channel").distinct():
+        own = batches.filter(source=source, channel=channel).values_list("ranges", flat=True)
+        for each in itertools.chain.from_iterable(own[:MOST_BATCHES]):
+            found.setdefault((source, channel, each["topic"], each["partition"]), each[edge])
     return [
         {"source": place[0], "channel": place[1], "topic": place[2], "partition": place[3], "offset": offset}
         for place, offset in found.items()
@@ -239,7 +265,7 @@ def _edges(batches: QuerySet[LedgerBatch], edge: str) -> list[dict[str, Any]]:
 IDLE_SECONDS = 10.0
 """Without a delivery for so long before the pause, or after the new side works, there was nothing to be delivered."""
 MOST_BATCHES = 1000
-"""Rows of the ledger in which every partition is looked for."""
+"""Rows of the ledger in which every partition of a channel is looked for."""
 
 
 def pause_seen(migration: Migration, follower: Run | None) -> float | None:
@@ -251,10 +277,15 @@ def pause_seen(migration: Migration, follower: Run | None) -> float | None:
     if last is None or follower is None or follower.first_record_at is None:
         return None
     began, ended = float(last), follower.first_record_at.timestamp()
-    asked, worked = _time_of(migration, StepName.PAUSE, "intent_at"), _time_of(migration, StepName.PROMOTE, "done_at")
+    asked = _time_of(migration, StepName.PAUSE, "intent_at")
+    worked = _time_of(migration, StepName.PROMOTE, "done_at") if follower.pk == migration.new_run_id else None
+    return _without_idle_time(began, ended, asked, worked)
+
+
+def _without_idle_time(began: float, ended: float, asked: float | None, worked: float | None) -> float:
     if asked is not None and began < asked - IDLE_SECONDS:
         began = asked
-    if worked is not None and follower.pk == migration.new_run_id and ended > worked + IDLE_SECONDS:
+    if worked is not None and ended > worked + IDLE_SECONDS:
         ended = worked
     return round(max(0.0, ended - began), 3)
 

@@ -430,7 +430,8 @@ def seen_now(pipeline: Pipeline, new: Run, span: float = 0.0) -> Seen:
     )
     live = (run.observed or {}).get("live", {}) if run else {}
     restarts = Run.objects.filter(pipeline=pipeline, epoch__gt=new.epoch).count()
-    resting = pipeline.phase in {Phase.BLOCKED, Phase.FAILED}
+    answered = pipeline.observed_generation >= pipeline.generation
+    resting = answered and pipeline.phase in {Phase.BLOCKED, Phase.FAILED}
     return Seen(
         rate=live.get("records_per_second"),
         lag=live.get("lag_records"),

@@ -63,9 +63,7 @@ def _before(pipeline: Pipeline, written: str, source: str | None) -> Target:
         hint = "headgate events lists them with --json."
         raise NotFound(f"There is no event {wanted.event}.", code="event_not_found", hint=hint)
     at = moment(event, wanted.seconds)
-    seen = positions_before(pipeline, at)
-    if seen is None:
-        return Target(goal=Goal.TIMESTAMP, at=round(at.timestamp() * 1000), source=source)
+    seen = positions_before(pipeline, at) or {}
     offsets: dict[str, dict[int, int]] = {}
     owners: dict[str, str] = {}
     for (owner, _, topic, partition), position in seen.items():
@@ -75,4 +73,6 @@ def _before(pipeline: Pipeline, written: str, source: str | None) -> Target:
             raise ValueError(f"{owners[topic]} and {owner} both read {topic}; decide for one source at a time")
         known = offsets.setdefault(topic, {})
         known[partition] = min(position, known.get(partition, position))
+    if not offsets:
+        return Target(goal=Goal.TIMESTAMP, at=round(at.timestamp() * 1000), source=source)
     return Target(goal=Goal.OFFSETS, offsets=offsets, source=source)

@@ -122,7 +122,8 @@ def _note_failures(row: Evacuation, moves: list[Migration]) -> None:
 
 
 def _came_through(migration: Migration) -> bool:
-    return migration.stage == MigrationStage.COMMITTED
+    """Whether the host has no more of its pipeline: it was moved, or deleted."""
+    return migration.stage == MigrationStage.COMMITTED or migration.pipeline.archived_at is not None
 
 
 def _begin_some(row: Evacuation, places: int) -> int:

@@ -16,7 +16,7 @@ from pipelines.domain.migrating.cluster_move import ClusterMove, PartitionTransl
 from pipelines.domain.position_plan import Target
 from pipelines.domain.positions import SourceIdentity
 from pipelines.domain.states import DesiredState, LookState, MigrationKind, MigrationStage, Phase, RunRole
-from pipelines.models import Migration, Pipeline, PositionLook, Run
+from pipelines.models import Migration, Pipeline, PositionLook, Revision, Run
 from pipelines.selectors import migrations as selecting
 from pipelines.selectors.positions import basis, identities
 from pipelines.services import events, migration_plans, ownership, positions
@@ -208,7 +208,7 @@ def hand_over(*, migration: Migration) -> bool:
         return False
     _at_rest(migration)
     standbys.promote(run=run, desired=DesiredState(migration.old_desired))
-    _describe(migration.pipeline_id)
+    _describe(migration.pipeline_id, migration.old_revision, migration.new_revision)
     return True
 
 
@@ -227,7 +227,7 @@ def restore(*, migration: Migration) -> bool:
     same = Pipeline.objects.filter(pk=pipeline.pk, generation=pipeline.generation, phase=Phase.STOPPED)
     if not same.update(current_revision=old, host=migration.old_host_id):
         raise Overtaken(pipeline.name)
-    _describe(pipeline.pk)
+    _describe(pipeline.pk, migration.new_revision, old)
     data = {"revision": old.number if old else None, "host": migration.old_host_id}
     message = "Its revision and its host are those of before the migration."
     events.record(kind="migration.restored", message=message, pipeline=pipeline, actor=ACTOR, data=data)
@@ -269,12 +269,18 @@ def _at_rest(migration: Migration) -> Pipeline:
     return pipeline
 
 
-def _describe(pipeline_id: UUID) -> None:
-    """Words and labels are those of the present revision."""
-    pipeline = Pipeline.objects.select_related("current_revision").get(pk=pipeline_id)
-    definition = pipeline.current_revision.definition if pipeline.current_revision else {}
+def _describe(pipeline_id: UUID, before: Revision | None, after: Revision | None) -> None:
+    """Words and labels follow what differs between the two revisions; what was set beside them stays."""
+    old, new = (each.definition if each else {} for each in (before, after))
+    if old == new:
+        return
+    pipeline = Pipeline.objects.get(pk=pipeline_id)
+    had, has = old.get("labels", {}), new.get("labels", {})
+    kept = {name: value for name, value in pipeline.labels.items() if name in has or name not in had}
+    changed = {name: value for name, value in has.items() if had.get(name) != value}
+    words = pipeline.description if old.get("description") == new.get("description") else new.get("description", "")
     Pipeline.objects.filter(pk=pipeline_id).update(
-        description=definition.get("description", ""), labels=definition.get("labels", {}), version=pipeline.version + 1
+        description=words, labels={**kept, **changed}, version=pipeline.version + 1
     )
 
 

@@ -244,25 +244,29 @@ def try_again(migration: Migration, actor: Actor) -> None:
     index = progress.current(steps)
     stage = MigrationStage(steps[index]["stage"]) if index is not None else FORWARD_STAGES[-1]
     again = StepName(steps[index]["name"]) if index is not None else None
-    if again in {StepName.START_OLD, StepName.OBSERVE}:
-        _ask_anew(migration)
+    started = _ask_anew(migration) if again in {StepName.START_OLD, StepName.OBSERVE} else 0
     change(
         migration, stage=stage, message=f"{actor.name} let it try again.", actor=actor.name, steps=steps, findings=[],
-        snapshot=_accepted(migration) if again is StepName.OBSERVE else migration.snapshot,
+        snapshot=_accepted(migration, started) if again is StepName.OBSERVE else migration.snapshot,
     )  # fmt: skip
 
 
-def _ask_anew(migration: Migration) -> None:
-    """What has refused to start, or was given up, is started once more."""
+def _ask_anew(migration: Migration) -> int:
+    """What has refused to start, or was given up, is started once more. Returns how many runs that makes."""
     resting = Pipeline.objects.filter(pk=migration.pipeline_id, phase__in=[Phase.BLOCKED, Phase.FAILED])
-    if resting.update(generation=F("generation") + 1):
+    asked = resting.update(generation=F("generation") + 1)
+    if asked:
         dispatch.wake(migration.pipeline.host_id)
+    return asked
 
 
-def _accepted(migration: Migration) -> dict[str, Any]:
-    """What the new side has been counted so far is known to who lets it be observed once more."""
+def _accepted(migration: Migration, started: int) -> dict[str, Any]:
+    """What the new side has been counted so far is known to who lets it be observed once more. `started`: runs that
+    this very request makes."""
     seen = selecting.seen_now(migration.pipeline, migration.new_run) if migration.new_run else Sample()
-    return {**(migration.snapshot or {}), "accepted": {name: getattr(seen, name) for name in Counts.model_fields}}
+    counts = {name: getattr(seen, name) for name in Counts.model_fields}
+    counts["restarts"] += started
+    return {**(migration.snapshot or {}), "accepted": counts, "accepted_at": clock.now().isoformat()}
 
 
 def close(migration: Migration, reason: str, actor: Actor) -> None:

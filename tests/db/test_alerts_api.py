@@ -90,6 +90,8 @@ def test_of_two_sources_of_one_topic_each_goes_back_to_its_own_place() -> None:
     event = Event.objects.create(at=datetime.now(UTC), kind="x", message="y")
     found = target_of(pipeline, f"before={event.pk}", now=datetime.now(UTC), source="eu")
     assert (found.offsets, found.source) == ({"in": {0: 1000}}, "eu")
+    later = target_of(pipeline, f"before={event.pk}", now=datetime.now(UTC), source="added_since")
+    assert (later.goal, later.source) == (Goal.TIMESTAMP, "added_since")
     with pytest.raises(ValueError, match="both read in"):
         target_of(pipeline, f"before={event.pk}", now=datetime.now(UTC))
 

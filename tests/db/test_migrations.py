@@ -547,6 +547,10 @@ def test_nobody_takes_a_label_away_that_others_have_decided_by(ana: APIClient, o
     assert "2 other people have to approve them; the freeze until" in refused.json()["detail"]
     assert relabel(ana, {"team": "else"}).status_code == 403
     assert relabel(ana, {"team": "demo", "new": "y"}).status_code == 200
+    Pipeline.objects.update(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED)
+    orders.runs.update(state="ENDED")
+    published = post(ana, f"{address}/revisions", {"definition": changed(labels={"other": "x"})})
+    assert (published.status_code, published.json()["code"]) == (403, "labels_govern_migrations")
     assert relabel(client_of("root", Role.ADMIN), {}).status_code == 200
 
 

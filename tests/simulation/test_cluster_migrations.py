@@ -290,8 +290,9 @@ def test_it_is_translated_back_after_the_new_side_has_delivered(world: TwoCluste
     world.require_each_once()
 
 
+@pytest.mark.parametrize("anew", [False, True])
 def test_what_cannot_be_translated_back_waits_for_a_person_who_may_try_again(
-    world: TwoClusters, mirror: Mirror
+    world: TwoClusters, mirror: Mirror, anew: bool
 ) -> None:
     begin(world, rules={"window": 600})
     until(world, MigrationStage.VERIFYING)
@@ -305,8 +306,13 @@ def test_what_cannot_be_translated_back_waits_for_a_person_who_may_try_again(
     assert [each["code"] for each in made.findings] == ["RECORDS_DIFFER"]
     assert not world.agents.living
     mirror.one_way = False
-    migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
+    if anew:
+        migrations.rollback(migration=made, reason="again", actor=ANA)
+    else:
+        migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
     world.run_until(lambda: present(world).stage == MigrationStage.ROLLED_BACK, within=200)
+    back = migration_evidence.document(present(world))["content"]["way_back"]
+    assert [back[name] for name in ("gap", "overlap", "not_compared")] == [0, 0, 0]
     world.run_until(world.settled)
     world.require_each_once()
 

@@ -402,9 +402,10 @@ def _since(scene: Scene) -> float:
 
 
 def _span(scene: Scene) -> float:
-    """Seconds whose records the new side has had: also those that had waited through the pause."""
+    """Seconds whose records are counted: also those of records that had waited through the pause."""
     paused = progress.of(scene.migration.steps, StepName.PAUSE, "intent_at")
-    return max(0.0, (scene.now.wall - datetime.fromisoformat(paused)).total_seconds()) if paused else 0.0
+    since = (scene.migration.snapshot or {}).get("accepted_at") or paused
+    return max(0.0, (scene.now.wall - datetime.fromisoformat(since)).total_seconds()) if since else 0.0
 
 
 def _wall(scene: Scene) -> str:

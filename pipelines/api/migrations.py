@@ -19,9 +19,10 @@ from pipelines.api.base import View, answer, idempotent
 from pipelines.api.openapi import query_parameters
 from pipelines.api.paging import Page, PageQuery, each, page
 from pipelines.api.requests import ActionBody, Shape, Text
-from pipelines.api.rights import require_rights
+from pipelines.api.rights import require_governed, require_rights
 from pipelines.domain.findings import Finding
 from pipelines.domain.migrating import report
+from pipelines.domain.migrating.policy import carried
 from pipelines.domain.migrating.specs import problems
 from pipelines.domain.plain import clean
 from pipelines.domain.states import FINAL_STAGES, OPEN_STAGES, MigrationKind, MigrationStage
@@ -114,7 +115,8 @@ class MigrationBase(View):
 
 
 def require_spec_rights(view: View, pipeline: str, spec: dict[str, Any]) -> None:
-    """Raises Forbidden where the definition that would run has a component that the caller's role may not start."""
+    """Raises Forbidden where the definition that would run has a component that the caller's role may not start, or
+    would take away a label by which others have decided."""
     found = get_pipeline(pipeline)
     present = found.current_revision.definition if found.current_revision else None
     sent, number = spec.get("definition"), spec.get("revision")
@@ -126,6 +128,8 @@ def require_spec_rights(view: View, pipeline: str, spec: dict[str, Any]) -> None
         wanted = Revision.objects.filter(pipeline=found, number=number).values_list("definition", flat=True).first()
     if wanted is not None:
         require_rights(view.role, wanted)
+        labels = carried(found.labels, (present or {}).get("labels", {}), wanted.get("labels", {}))
+        require_governed(view.role, found, labels)
 
 
 class MigrationList(MigrationBase):

@@ -13,6 +13,7 @@ from uuid import UUID
 from controlplane.shared import clock, dispatch
 from controlplane.shared.errors import Conflict
 from pipelines.domain.migrating.cluster_move import ClusterMove, PartitionTranslation, pairs_back
+from pipelines.domain.migrating.policy import carried
 from pipelines.domain.position_plan import Target
 from pipelines.domain.positions import SourceIdentity
 from pipelines.domain.states import DesiredState, LookState, MigrationKind, MigrationStage, Phase, RunRole
@@ -275,13 +276,9 @@ def _describe(pipeline_id: UUID, before: Revision | None, after: Revision | None
     if old == new:
         return
     pipeline = Pipeline.objects.get(pk=pipeline_id)
-    had, has = old.get("labels", {}), new.get("labels", {})
-    kept = {name: value for name, value in pipeline.labels.items() if name in has or name not in had}
-    changed = {name: value for name, value in has.items() if had.get(name) != value}
+    labels = carried(pipeline.labels, old.get("labels", {}), new.get("labels", {}))
     words = pipeline.description if old.get("description") == new.get("description") else new.get("description", "")
-    Pipeline.objects.filter(pk=pipeline_id).update(
-        description=words, labels={**kept, **changed}, version=pipeline.version + 1
-    )
+    Pipeline.objects.filter(pk=pipeline_id).update(description=words, labels=labels, version=pipeline.version + 1)
 
 
 @fenced

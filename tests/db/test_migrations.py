@@ -547,6 +547,11 @@ def test_nobody_takes_a_label_away_that_others_have_decided_by(ana: APIClient, o
     assert "2 other people have to approve them; the freeze until" in refused.json()["detail"]
     assert relabel(ana, {"team": "else"}).status_code == 403
     assert relabel(ana, {"team": "demo", "new": "y"}).status_code == 200
+    assert post(ana, MIGRATIONS, body()).status_code == 201
+    Migration.objects.all().delete()
+    Revision.objects.update(definition={**changed(), "labels": {"team": "demo"}})
+    migrated = post(ana, MIGRATIONS, body(spec={"definition": changed(labels={"other": "x"})}))
+    assert (migrated.status_code, migrated.json()["code"]) == (403, "labels_govern_migrations")
     Pipeline.objects.update(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED)
     orders.runs.update(state="ENDED")
     published = post(ana, f"{address}/revisions", {"definition": changed(labels={"other": "x"})})

@@ -114,3 +114,10 @@ def lifted(
             and not _concerns(each.pipeline, each.label, pipeline, after)
         ),
     ]
+
+
+def carried(labels: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    """The labels of a pipeline once its definition's labels change from `before` to `after`; those that were set beside
+    the definition stay."""
+    kept = {name: value for name, value in labels.items() if name in after or name not in before}
+    return {**kept, **{name: value for name, value in after.items() if before.get(name) != value}}

@@ -64,6 +64,11 @@ class LedgerBatch(models.Model):
     def __str__(self) -> str:
         return f"{self.source}.{self.channel} {self.first_batch}-{self.last_batch}"
 
+    @property
+    def most_twice(self) -> int:
+        """The most records that a sink has twice where this batch was begun, and is read again."""
+        return self.duplicates_max or sum(each["end"] - each["start"] for each in self.ranges)
+
 
 class Position(models.Model):
     """The next offset to read of one partition, per (source, channel): Headgate's own copy, and the one that counts."""

@@ -44,7 +44,7 @@ from pipelines.models import (
     Run,
     Sample,
 )
-from pipelines.selectors.positions import identities
+from pipelines.selectors.positions import identities, possible_duplicates
 from pipelines.selectors.situations import STEERING
 
 OPEN = [stage.value for stage in OPEN_STAGES]
@@ -240,7 +240,7 @@ def standing(migration: Migration) -> Standing:
         promoted=promoted,
         planned=promoted and has_delivered(migration),
         delivered=_delivered(migration) if promoted else 0,
-        open_records=_open_records(migration.new_run) if promoted else 0,
+        open_records=possible_duplicates(migration.pipeline_id) if promoted else 0,
         again=_read_again(migration) if promoted else 0,
         restart=_restart_seconds(migration),
         frozen="; ".join(words),
@@ -311,13 +311,6 @@ def _definition(revision: Revision | None) -> Definition:
     return Definition.model_validate(revision.definition if revision else {})
 
 
-def _open_records(run: Run | None) -> int:
-    if run is None:
-        return 0
-    rows = LedgerBatch.objects.filter(pipeline_id=run.pipeline_id, state=LedgerState.PLANNED)
-    return sum(row.duplicates_max or sum(each["end"] - each["start"] for each in row.ranges) for row in rows)
-
-
 @dataclass(frozen=True)
 class Draining:
     """What a pause waits for: `batches` and `records` begun and not finished, `rate` of before, what holds them up."""
@@ -337,7 +330,7 @@ def draining(migration: Migration) -> Draining | None:
     before = (migration.snapshot or {}).get("before") or {}
     return Draining(
         batches=sum(1 for each in queries if each.get("in_flight")),
-        records=_open_records(run),
+        records=possible_duplicates(migration.pipeline_id),
         rate=before.get("rate"),
         held_by=sorted({each["holding"]["component"] for each in queries if each.get("holding")}),
     )

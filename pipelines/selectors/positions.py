@@ -159,7 +159,7 @@ def plan_view(look: PositionLook) -> PlanView:
         skip=made.skip,
         replay=made.replay,
         gone=sum(move.gone for move in made.moves),
-        possible_duplicates=_possible_duplicates(look.pipeline),
+        possible_duplicates=possible_duplicates(look.pipeline_id),
         partitions=move_views(made.moves),
         impossible=[ImpossibleView(**each.model_dump()) for each in made.impossible],
         asked_by=look.asked_by,
@@ -168,7 +168,7 @@ def plan_view(look: PositionLook) -> PlanView:
     )
 
 
-def _possible_duplicates(pipeline: Pipeline) -> int:
+def possible_duplicates(pipeline_id: UUID) -> int:
     """The most records of open batches that sinks may hold already."""
-    rows = LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.PLANNED)
-    return sum(row.duplicates_max or sum(each["end"] - each["start"] for each in row.ranges) for row in rows)
+    rows = LedgerBatch.objects.filter(pipeline_id=pipeline_id, state=LedgerState.PLANNED)
+    return sum(row.most_twice for row in rows)

@@ -242,7 +242,7 @@ def abandon_open_batches(*, pipeline: Pipeline, run: Run) -> int:
     delivered twice. Returns their number."""
     rows = LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.PLANNED).order_by("first_batch")
     for row in rows:
-        records = row.duplicates_max or sum(each["end"] - each["start"] for each in row.ranges)
+        records = row.most_twice
         row.state, row.duplicates_max = LedgerState.ABANDONED, records
         message = (
             f"Batch {row.first_batch} of {row.source}.{row.channel} was begun by run {run.number} and is given up; its "

@@ -338,7 +338,7 @@ def _abandon(pipeline: Pipeline) -> int:
     """Open batches of the lineage that ends; returns the most records of theirs that sinks may hold."""
     total = 0
     for batch in LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.PLANNED):
-        bound = batch.duplicates_max or sum(each["end"] - each["start"] for each in batch.ranges)
+        bound = batch.most_twice
         LedgerBatch.objects.filter(pk=batch.pk).update(state=LedgerState.ABANDONED, duplicates_max=bound)
         total += bound
     return total

@@ -24,9 +24,7 @@ from pipelines.services import events, migration_plans, ownership, positions
 from pipelines.services import migration_standbys as standbys
 from pipelines.services.audit import Actor
 from pipelines.services.fencing import fenced
-from pipelines.services.migration_steps import NotYet, Overtaken, change, lock
-
-ACTOR = "migration"
+from pipelines.services.migration_steps import ACTOR, NotYet, Overtaken, change, desire, lock
 
 
 @fenced
@@ -49,19 +47,8 @@ def want(*, migration: Migration, desired: DesiredState, why: str) -> bool:
     pipeline = Pipeline.objects.select_for_update().get(pk=migration.pipeline_id)
     if pipeline.desired_state == desired:
         return False
-    _desire(pipeline, desired, why, drain_on_stop=True, force_stop=False, after_timeout="")
+    desire(pipeline, desired, why, drain_on_stop=True, force_stop=False, after_timeout="")
     return True
-
-
-def _desire(pipeline: Pipeline, desired: DesiredState, why: str, **fields: Any) -> None:
-    generation = pipeline.generation + 1
-    same = Pipeline.objects.filter(pk=pipeline.pk, generation=pipeline.generation, archived_at=None)
-    if not same.update(desired_state=desired, generation=generation, updated_at=clock.now(), **fields):
-        raise Overtaken(pipeline.name)
-    pipeline.refresh_from_db()
-    data = {"desired_state": desired.value, "generation": generation, "kind": ACTOR}
-    events.record(kind="desired.changed", message=why, pipeline=pipeline, actor=ACTOR, data=data)
-    dispatch.wake(pipeline.host_id)
 
 
 @fenced

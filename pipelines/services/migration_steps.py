@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import F
-
 from controlplane.shared import clock, dispatch
 from controlplane.shared.errors import Conflict
 from pipelines.domain.alert_rules import AlertRule
@@ -17,12 +15,23 @@ from pipelines.domain.migrating import progress
 from pipelines.domain.migrating.observation import Counts, Sample
 from pipelines.domain.migrating.progress import Instant, MigrationStepState
 from pipelines.domain.migrating.steps import GATE_SECONDS, ChangeBeforeProof, StepName, back
-from pipelines.domain.states import FINAL_STAGES, FORWARD_STAGES, MigrationStage, Phase, RunState, may_follow
+from pipelines.domain.states import (
+    FINAL_STAGES,
+    FORWARD_STAGES,
+    DesiredState,
+    MigrationStage,
+    Phase,
+    RunState,
+    may_follow,
+)
 from pipelines.models import Migration, Pipeline
 from pipelines.selectors import migrations as selecting
 from pipelines.services import alerts, events
 from pipelines.services.audit import Actor
 from pipelines.services.fencing import epoch, fenced
+
+ACTOR = "migration"
+"""Who asks, in events."""
 
 
 class Overtaken(Conflict):
@@ -253,11 +262,23 @@ def try_again(migration: Migration, actor: Actor) -> None:
 
 def _ask_anew(migration: Migration) -> int:
     """What has refused to start, or was given up, is started once more. Returns how many runs that makes."""
-    resting = Pipeline.objects.filter(pk=migration.pipeline_id, phase__in=[Phase.BLOCKED, Phase.FAILED])
-    asked = resting.update(generation=F("generation") + 1)
-    if asked:
-        dispatch.wake(migration.pipeline.host_id)
-    return asked
+    pipeline = Pipeline.objects.select_for_update().get(pk=migration.pipeline_id)
+    if pipeline.phase not in {Phase.BLOCKED, Phase.FAILED}:
+        return 0
+    desire(pipeline, DesiredState(pipeline.desired_state), f"Migration {migration.pk} starts it once more.")
+    return 1
+
+
+def desire(pipeline: Pipeline, desired: DesiredState, why: str, **fields: Any) -> None:
+    """Ask the supervisor for a state of a pipeline. Call it in a transaction. Raises Overtaken."""
+    generation = pipeline.generation + 1
+    same = Pipeline.objects.filter(pk=pipeline.pk, generation=pipeline.generation, archived_at=None)
+    if not same.update(desired_state=desired, generation=generation, updated_at=clock.now(), **fields):
+        raise Overtaken(pipeline.name)
+    pipeline.refresh_from_db()
+    data = {"desired_state": desired.value, "generation": generation, "kind": ACTOR}
+    events.record(kind="desired.changed", message=why, pipeline=pipeline, actor=ACTOR, data=data)
+    dispatch.wake(pipeline.host_id)
 
 
 def _accepted(migration: Migration, started: int) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
-from uuid import UUID
 
 from django.db.models import Exists, Max, OuterRef, QuerySet, Sum
 
@@ -172,7 +171,7 @@ def _heir(migration: Migration, follower: Run | None) -> Run | None:
     ended = _run_of(migration, _ended_new_run(migration).get("run"))
     if ended is None or follower is None or not _is_between(migration.new_run, follower, ended):
         return None
-    return _delivered_after(migration.pipeline_id, ended.number)
+    return _delivered_after(ended)
 
 
 def _ended_new_run(migration: Migration) -> dict[str, Any]:
@@ -227,14 +226,13 @@ def following(migration: Migration) -> Run | None:
         return None
     if selecting.is_promoted(migration) and selecting.planned_by(migration.new_run):
         return migration.new_run
-    return _delivered_after(migration.pipeline_id, taken["run"])
+    last = _run_of(migration, taken["run"])
+    return _delivered_after(last) if last is not None else None
 
 
-def _delivered_after(pipeline: UUID, number: int | None) -> Run | None:
-    """The first run that has delivered of those that had the pipeline after this one; None: of all."""
-    runs = Run.objects.filter(pipeline_id=pipeline)
-    last = runs.filter(number=number).first() if number is not None else None
-    later = runs.filter(epoch__gt=(last.epoch if last else None) or 0)
+def _delivered_after(last: Run) -> Run | None:
+    """The first run that has delivered of those that had the pipeline after this one."""
+    later = Run.objects.filter(pipeline_id=last.pipeline_id, epoch__gt=last.epoch)
     return later.filter(Exists(LedgerBatch.objects.filter(run=OuterRef("pk")))).order_by("epoch").first()
 
 

@@ -206,15 +206,15 @@ def _fields(row: Migration) -> dict[str, Any]:
 def detail_view(row: Migration) -> MigrationDetailView:
     """One migration with all that is known of it."""
     plan = selecting.plan_of(row)
-    rule = selecting.approval_rule(row.pipeline)
+    rule, standing = selecting.approval_rule(row.pipeline), selecting.standing(row)
     return MigrationDetailView(
         **_fields(row),
         spec=shown(row.spec),
         plan=plan,
         planned_at=row.planned_at,
-        stale=selecting.is_stale(row),
+        stale=standing.stale,
         steps=[MigrationStepView(**_step(each)) for each in row.steps],
-        choices=options(selecting.standing(row)),
+        choices=options(standing),
         approvals=_approvals(row, rule),
         approvers_needed=rule.approvers,
         passed=[PassedGateView(**each) for each in row.passed],

@@ -83,14 +83,18 @@ def get_migration(migration_id: UUID) -> Migration:
 
 
 def open_migration(pipeline_id: UUID) -> Migration | None:
-    """The migration that is not over."""
-    return Migration.objects.filter(pipeline_id=pipeline_id, stage__in=OPEN).first()
+    """The one that holds the pipeline, or will."""
+    return _open(pipeline_id).first()
 
 
 def look_in_use(pipeline_id: UUID) -> str | None:
     """The look at positions by which the open migration of a pipeline goes on."""
-    rows = Migration.objects.filter(pipeline_id=pipeline_id, stage__in=OPEN)
-    return rows.values_list("snapshot__look", flat=True).first()
+    return _open(pipeline_id).values_list("snapshot__look", flat=True).first()
+
+
+def _open(pipeline_id: UUID) -> QuerySet[Migration]:
+    """One at most."""
+    return Migration.objects.filter(pipeline_id=pipeline_id, stage__in=OPEN)
 
 
 def concerning(host: str, silent: Collection[str]) -> list[Migration]:
@@ -441,6 +445,7 @@ def seen_now(pipeline: Pipeline, new: Run, span: float = 0.0) -> Seen:
 
 
 def _is_at_work(pipeline: Pipeline) -> bool:
+    """A batch that is stalled is no work."""
     if pipeline.desired_state == DesiredState.PAUSED:
         return pipeline.phase == Phase.PAUSED
     return pipeline.phase in {Phase.RUNNING, Phase.DEGRADED}

@@ -7,8 +7,8 @@ from django.db import transaction
 from controlplane.shared import clock
 from controlplane.shared.errors import Conflict, Invalid
 from pipelines.domain.actions import Action, Outcome, judge
-from pipelines.domain.states import OPEN_STAGES
 from pipelines.models import Migration, Pipeline, Purged, Revision, Run, RunNumber
+from pipelines.selectors.migrations import open_migration
 from pipelines.selectors.runs import last_number
 from pipelines.selectors.situations import situation_of
 from pipelines.services import audit, events, migrations
@@ -28,7 +28,7 @@ def archive(*, pipeline: Pipeline, version: int | None, actor: Actor) -> None:
     verdict = judge(Action.DELETE, situation_of(current))
     if verdict.outcome == Outcome.REFUSE:
         raise Conflict(verdict.reason, code="pipeline_not_stopped", hint=f"POST /api/v1/pipelines/{current.name}/stop")
-    for migration in Migration.objects.filter(pipeline=current, stage__in=[stage.value for stage in OPEN_STAGES]):
+    if (migration := open_migration(current.id)) is not None:
         migrations.abort(migration=migration, reason=f"{current.name} was deleted", actor=actor)
     same = Pipeline.objects.filter(id=current.id, generation=current.generation, phase=current.phase, archived_at=None)
     if not same.update(archived_at=clock.now(), generation=current.generation + 1):

@@ -367,7 +367,7 @@ def _refused(migration: Migration, reason: str) -> Conflict:
 
 def _present_plan(migration: Migration, named: str) -> MigrationPlan:
     made = selecting.plan_of(migration)
-    if made is None or named != migration.plan_hash or made.basis != selecting.basis(migration.pipeline):
+    if made is None or named != migration.plan_hash or selecting.is_stale(migration):
         raise _stale(migration)
     return made
 

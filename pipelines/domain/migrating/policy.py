@@ -46,7 +46,15 @@ NOBODY = ApprovalRule(approvers=0)
 def rule_for(rules: Iterable[ApprovalRule], *, pipeline: str, labels: Mapping[str, str]) -> ApprovalRule:
     """The strictest of those that concern the pipeline; without any, its author begins alone."""
     own = [rule for rule in rules if _concerns(rule.pipeline, rule.label, pipeline, labels)]
-    return max(own, key=lambda rule: (rule.approvers, -rule.expiry.total_seconds()), default=NOBODY)
+    return max(own, key=_strictness, default=NOBODY)
+
+
+def _strictness(rule: ApprovalRule) -> tuple[int, timedelta]:
+    return rule.approvers, -rule.expiry
+
+
+def _people(rule: ApprovalRule) -> str:
+    return "somebody else has" if rule.approvers == 1 else f"{rule.approvers} other people have"
 
 
 def _concerns(of_pipeline: str, of_label: str, pipeline: str, labels: Mapping[str, str]) -> bool:
@@ -72,8 +80,7 @@ def valid(
 def refusal(rule: ApprovalRule, *, author: str, approver: str) -> str:
     """Why somebody may not approve; empty where they may."""
     if rule.approvers and approver == author:
-        others = "somebody else has" if rule.approvers == 1 else f"{rule.approvers} other people have"
-        return f"{author} asked for this migration; {others} to approve it."
+        return f"{author} asked for this migration; {_people(rule)} to approve it."
     return ""
 
 
@@ -102,10 +109,8 @@ def lifted(
 ) -> list[str]:
     """What other labels would free the migrations of the pipeline from, in words."""
     old, new = (rule_for(rules, pipeline=pipeline, labels=labels) for labels in (before, after))
-    people = "somebody else has" if old.approvers == 1 else f"{old.approvers} other people have"
-    looser = (new.approvers, -new.expiry) < (old.approvers, -old.expiry)
     return [
-        *([f"{people} to approve them"] if looser else []),
+        *([f"{_people(old)} to approve them"] if _strictness(new) < _strictness(old) else []),
         *(
             f"the freeze until {each.ends:%Y-%m-%d %H:%M} UTC"
             for each in freezes

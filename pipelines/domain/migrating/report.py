@@ -65,7 +65,8 @@ def _tables(content: Mapping[str, Any]) -> list[str]:
         _table("Ends of the sink's topics", ("sink", "partition", "start", "end", "cluster"), ends) if ends else "",
         _table(
             "Positions of the way back",
-            ("source.channel", "partition", "stopped at", "started at", "gap", "overlap"), _returned(back),
+            ("source.channel", "partition", "stopped at", "started at", "gap", "overlap"),
+            _places(back["positions"], "stopped_at", "started_at", "gap", "overlap"),
             "Where the new side stopped, and where the side that went on after it began to read.",
         ) if back else "",
     ]  # fmt: skip
@@ -82,7 +83,8 @@ def _tables(content: Mapping[str, Any]) -> list[str]:
         _table(
             "Positions",
             ("source.channel", "partition", "stopped at", "snapshot", "started at", "gap", "overlap"),
-            _positions(content), "Offsets of the next record: where the old side stopped, what the snapshot has, and "
+            _places(content["positions"], "stopped_at", "snapshot", "started_at", "gap", "overlap"),
+            "Offsets of the next record: where the old side stopped, what the snapshot has, and "
             "where the side that went on began to read.", none="It ended before positions were written down.",
         ),
         *apart,
@@ -212,16 +214,11 @@ def _shown(value: Any) -> Any:
     return None if value is None else _Code(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-def _positions(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
-    for row in content["positions"]:
+def _places(rows: Iterable[Mapping[str, Any]], *figures: str) -> Iterable[Sequence[Any]]:
+    """Of each partition where it is, and figures."""
+    for row in rows:
         where = f"{row['source']}.{row['channel']}", f"{row['topic']}/{row['partition']}"
-        yield *where, row["stopped_at"], row.get("snapshot"), row["started_at"], row["gap"], row["overlap"]
-
-
-def _returned(back: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
-    for row in back["positions"]:
-        where = f"{row['source']}.{row['channel']}", f"{row['topic']}/{row['partition']}"
-        yield *where, row["stopped_at"], row["started_at"], row["gap"], row["overlap"]
+        yield *where, *(row.get(name) for name in figures)
 
 
 def _translated(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:

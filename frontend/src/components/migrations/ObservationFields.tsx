@@ -17,6 +17,17 @@ const NUMBERS: {
   { name: 'crashes', label: 'Restarts allowed' },
 ]
 
+const ASK = { value: 'ask', label: 'Ask a person' }
+
+const CHOICES: { name: 'then' | 'otherwise'; label: string; data: { value: string; label: string }[] }[] = [
+  { name: 'then', label: 'When all is well', data: [{ value: 'commit', label: 'Commit by itself' }, ASK] },
+  {
+    name: 'otherwise',
+    label: 'When something is not',
+    data: [{ value: 'roll_back', label: 'Roll back by itself' }, ASK],
+  },
+]
+
 interface ObservationFieldsProps {
   title: string
   rules: ObservationRules
@@ -43,24 +54,15 @@ export function ObservationFields({ title, rules, onChange, children }: Observat
               onChange={(value) => set({ [name]: Number(value) })}
             />
           ))}
-          <Select
-            label="When all is well"
-            data={[
-              { value: 'commit', label: 'Commit by itself' },
-              { value: 'ask', label: 'Ask a person' },
-            ]}
-            value={rules.then}
-            onChange={(value) => set({ then: value as ObservationRules['then'] })}
-          />
-          <Select
-            label="When something is not"
-            data={[
-              { value: 'roll_back', label: 'Roll back by itself' },
-              { value: 'ask', label: 'Ask a person' },
-            ]}
-            value={rules.otherwise}
-            onChange={(value) => set({ otherwise: value as ObservationRules['otherwise'] })}
-          />
+          {CHOICES.map(({ name, label, data }) => (
+            <Select
+              key={name}
+              label={label}
+              data={data}
+              value={rules[name]}
+              onChange={(value) => set({ [name]: value })}
+            />
+          ))}
         </div>
         {children}
       </div>

@@ -76,6 +76,7 @@ generate: setup ## write what is made from the code: reference pages in docs/ an
 	@$(MANAGE) render_migrations
 	@$(MANAGE) render_migration_examples
 	@$(MANAGE) render_schema
+	@$(MANAGE) render_vocabulary
 	@cd frontend && npm run --silent types
 
 fmt: setup ## format and fix what can be fixed

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from pipelines.domain.states import DesiredState, Phase
+from pipelines.domain.states import DesiredState, Phase, StopReason
+from pipelines.domain.vocabulary import PHASES, STOPPED_BY
 
 
 class ConditionType(StrEnum):
@@ -53,6 +54,7 @@ class Known:
     supervised: bool
     host: str | None
     host_seen_at: datetime | None
+    stop_reason: StopReason | None = None
 
 
 def completed(recorded: Iterable[Condition], known: Known) -> list[Condition]:
@@ -67,51 +69,71 @@ def completed(recorded: Iterable[Condition], known: Known) -> list[Condition]:
 def _unplaced(known: Known) -> Condition:
     stable = known.phase == Phase.STOPPED and known.desired == DesiredState.STOPPED
     status = ConditionStatus.TRUE if stable else ConditionStatus.FALSE
-    words = "It is as it was asked to be." if stable else "It waits for a host."
+    words = "The pipeline is in its desired state." if stable else "The pipeline waits for a host."
     return Condition(ConditionType.STABLE, status, "as_desired" if stable else "no_host", words, known.phase_since)
 
 
 def _unknown(kind: ConditionType, known: Known) -> Condition:
-    return Condition(kind, ConditionStatus.UNKNOWN, "never_observed", "It has not been started yet.", known.phase_since)
+    words = "The pipeline has not been started yet."
+    return Condition(kind, ConditionStatus.UNKNOWN, "never_observed", words, known.phase_since)
 
 
 def _supervised(known: Known) -> Condition:
     kind, since = ConditionType.SUPERVISED, known.host_seen_at or known.phase_since
     if known.host is None:
-        return Condition(kind, ConditionStatus.UNKNOWN, "not_placed", "It has no host until it is started.", since)
+        return Condition(kind, ConditionStatus.UNKNOWN, "not_placed", "The pipeline gets a host when it starts.", since)
     if known.supervised:
-        return Condition(kind, ConditionStatus.TRUE, "ticking", "The host's supervisor looks after it.", since)
-    words = f"The supervisor on {known.host} is silent; an agent there goes on by itself."
+        return Condition(kind, ConditionStatus.TRUE, "ticking", "The host's supervisor is watching.", since)
+    words = f"The supervisor on {known.host} is silent. An agent there continues without it."
     return Condition(kind, ConditionStatus.FALSE, "host_silent", words, since)
 
 
-HEADLINES: dict[Phase, str] = {
-    Phase.STOPPED: "Stopped; no process exists.",
-    Phase.PREFLIGHT: "Starting: every component is being initialised; nothing has been read.",
-    Phase.STARTING: "Starting: the first batch is on its way.",
-    Phase.RUNNING: "Running.",
-    Phase.DEGRADED: "A source or a sink is away; another sink of the group takes the batches, or they are held.",
-    Phase.STALLED: "Stalled: the agent lives, but no batch gets finished.",
-    Phase.PAUSING: "Pausing: the batch in hand is being finished.",
-    Phase.PAUSED: "Paused; nothing is being read.",
-    Phase.STOPPING: "Stopping.",
-    Phase.BACKOFF: "The agent ended by itself; the next start waits for the back-off.",
-    Phase.BLOCKED: "Blocked: nothing is read until a person decides.",
-    Phase.FAILED: "Failed: it is not started again without a person.",
-    Phase.UNKNOWN: "Nothing is heard of the agent.",
+CONDITION_LABELS: dict[ConditionType, dict[ConditionStatus, str]] = {
+    ConditionType.STABLE: {
+        ConditionStatus.TRUE: "Stable",
+        ConditionStatus.FALSE: "Changing",
+        ConditionStatus.UNKNOWN: "Stability unknown",
+    },
+    ConditionType.POSITIONS_SAFE: {
+        ConditionStatus.TRUE: "Positions safe",
+        ConditionStatus.FALSE: "Positions unsafe",
+        ConditionStatus.UNKNOWN: "Positions unknown",
+    },
+    ConditionType.LEDGER_BALANCED: {
+        ConditionStatus.TRUE: "Ledger balanced",
+        ConditionStatus.FALSE: "Ledger unbalanced",
+        ConditionStatus.UNKNOWN: "Ledger unknown",
+    },
+    ConditionType.SUPERVISED: {
+        ConditionStatus.TRUE: "Supervised",
+        ConditionStatus.FALSE: "Not supervised",
+        ConditionStatus.UNKNOWN: "Supervision unknown",
+    },
 }
-EXPLAINED_PHASES = frozenset(
-    {Phase.DEGRADED, Phase.STALLED, Phase.STOPPING, Phase.BACKOFF, Phase.BLOCKED, Phase.FAILED, Phase.UNKNOWN}
-)
+
+_SAID_BY_MEANING = frozenset({Phase.STOPPED, Phase.RUNNING, Phase.PAUSING, Phase.PAUSED})
+"""Phases of which the supervisor's message says no more than their meaning."""
 
 
-def headline(known: Known, in_flight: int) -> str:
-    """The state in a few words: what is, what holds it, and who is silent."""
-    words = [HEADLINES[known.phase]]
-    if known.phase in {Phase.PAUSING, Phase.PAUSED}:
-        words.append(f"{in_flight} in flight.")
-    if known.phase in EXPLAINED_PHASES and known.phase_message:
-        words.append(known.phase_message)
+def headline(known: Known) -> str:
+    """The state in one to three sentences: what is, why, and whether the supervisor is silent.
+
+    Live figures are left out, since they change between two reads of a headline.
+    """
+    sentences = [_state(known)]
+    if known.phase_message and known.phase not in _SAID_BY_MEANING:
+        sentences.append(known.phase_message)
     if known.host is not None and not known.supervised:
-        words.append(f"The supervisor on {known.host} is silent; this is the last that is known.")
-    return " ".join(words)
+        sentences.append(f"The supervisor on {known.host} is silent; this is its last report.")
+    return " ".join(sentences)
+
+
+def _state(known: Known) -> str:
+    label, meaning = PHASES[known.phase]
+    if known.phase is Phase.RUNNING:
+        return f"{label}."
+    if known.phase is Phase.STOPPED and known.host is None and known.stop_reason is None:
+        return f"Not started yet. {meaning}"
+    if known.phase is Phase.STOPPED and known.stop_reason is not None:
+        return f"{label} {STOPPED_BY[known.stop_reason]}. {meaning}"
+    return f"{label}. {meaning}"

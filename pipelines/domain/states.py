@@ -36,22 +36,6 @@ class Phase(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
-PHASE_DESCRIPTIONS: dict[Phase, str] = {
-    Phase.STOPPED: "No process exists; proven by its exit.",
-    Phase.PREFLIGHT: "The agent is initialising and probing every component; nothing has been consumed.",
-    Phase.STARTING: "Preflight passed; the first batch has not been delivered yet.",
-    Phase.RUNNING: "Records move, or the source is idle and reachable.",
-    Phase.DEGRADED: "A sink is failing; another of its group takes the batches, or the batch is held; nothing is lost.",
-    Phase.STALLED: "The process lives, there is lag, and no batch has finished within stall_timeout.",
-    Phase.PAUSING: "A pause was asked for; the batch in hand is being finished.",
-    Phase.PAUSED: "Consumption is proven to have stopped; the process stays warm.",
-    Phase.STOPPING: "A stop was asked for; the process has not exited yet.",
-    Phase.BACKOFF: "The last run ended by itself; the next one starts when the back-off ends.",
-    Phase.BLOCKED: "A position or a component needs a person's decision; nothing is consumed.",
-    Phase.FAILED: "The restart budget is spent; a person has to start it again.",
-    Phase.UNKNOWN: "Heartbeat or host lost; never restarted elsewhere until proven dead.",
-}
-
 RUNNING_PHASES = frozenset({Phase.RUNNING, Phase.DEGRADED, Phase.STALLED})
 """Phases in which records are, or should be, moving."""
 
@@ -243,25 +227,6 @@ class MigrationStage(StrEnum):
     NEEDS_ATTENTION = "NEEDS_ATTENTION"
     ABORTED = "ABORTED"
 
-
-MIGRATION_DESCRIPTIONS: dict[MigrationStage, str] = {
-    MigrationStage.DRAFT: "It is written down; something blocks it, or its plan is not made yet.",
-    MigrationStage.PLANNED: "The plan is made: differences, steps, counts, expected pause. Nothing was touched.",
-    MigrationStage.APPROVED: "Enough people have approved this very plan; it waits to be begun.",
-    MigrationStage.PREFLIGHT: "The new agent is initialised on its host, in standby; the old one goes on working.",
-    MigrationStage.PAUSING: "Consumption is being stopped; the batch in hand is finished.",
-    MigrationStage.PAUSE_PROVEN: "It is being proven that nothing is read, in flight or unaccounted for.",
-    MigrationStage.SNAPSHOT: "Positions, revision, checkpoint and books are written down with a digest.",
-    MigrationStage.APPLYING: "The old run is ended and proven over; positions are handed over.",
-    MigrationStage.READY_TO_CUT_OVER: "Nothing runs the pipeline; the new agent is ready to take over.",
-    MigrationStage.RESUMING: "The new agent has the pipeline and delivers its first records.",
-    MigrationStage.VERIFYING: "Books, lag, rate and errors are compared with those of before.",
-    MigrationStage.COMMITTED: "It is done, and stays.",
-    MigrationStage.ROLLING_BACK: "It is being taken back.",
-    MigrationStage.ROLLED_BACK: "It was taken back after something had changed.",
-    MigrationStage.NEEDS_ATTENTION: "The engine does not go on by itself; a person chooses among what is possible.",
-    MigrationStage.ABORTED: "It ended before anything had changed.",
-}
 
 WAITING_STAGES = frozenset({MigrationStage.DRAFT, MigrationStage.PLANNED, MigrationStage.APPROVED})
 """Stages in which nothing was touched and nothing happens by itself."""

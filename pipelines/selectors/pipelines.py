@@ -163,13 +163,13 @@ def _fields(pipeline: Listed, heard: Mapping[str, _Heard], unread: Mapping[int, 
         "name": pipeline.name,
         "description": pipeline.description,
         "labels": pipeline.labels,
-        "headline": headline(known, live.in_flight),
+        "headline": headline(known),
         "desired_state": known.desired,
         "phase": known.phase,
         "phase_since": pipeline.phase_since,
         "phase_reason": pipeline.phase_reason,
         "phase_message": pipeline.phase_message,
-        "stop_reason": StopReason(pipeline.stop_reason) if pipeline.stop_reason else None,
+        "stop_reason": known.stop_reason,
         "generation": pipeline.generation,
         "observed_generation": pipeline.observed_generation,
         "revision": pipeline.revision_number,
@@ -236,6 +236,7 @@ def _known(pipeline: Listed, heard: Mapping[str, _Heard]) -> Known:
         supervised=host.supervised,
         host=pipeline.host_id,
         host_seen_at=host.seen_at,
+        stop_reason=StopReason(pipeline.stop_reason) if pipeline.stop_reason else None,
     )
 
 

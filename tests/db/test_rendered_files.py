@@ -21,6 +21,7 @@ COMMANDS = [
     "render_cli",
     "render_migrations",
     "render_migration_examples",
+    "render_vocabulary",
 ]
 
 

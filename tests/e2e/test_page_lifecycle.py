@@ -46,7 +46,8 @@ def test_numbers_move_stand_still_while_paused_and_move_again(browser: Browser, 
 
         press(page, "Pause")
         wait_for_phase(page, "Paused")
-        expect(page.get_by_test_id("headline")).to_contain_text("nothing is being read; 0 in flight")
+        expect(page.get_by_test_id("headline")).to_contain_text("Nothing is being read.")
+        expect(page.get_by_test_id("headline")).to_contain_text("0 in flight.")
         expect(page.get_by_role("button", name="Pause", exact=True)).to_have_attribute("aria-disabled", "true")
         stood, lag = next_offsets(stack, "demo"), figure(page, "Lag")
         assert len(stood) == 4
@@ -67,7 +68,7 @@ def test_a_stop_asks_once_and_a_start_goes_on_where_it_stopped(browser: Browser,
         dialog = page.get_by_role("dialog", name="Stop demo?")
         dialog.get_by_role("button", name="Drain and stop").click()
         wait_for_phase(page, "Stopped")
-        expect(page.get_by_test_id("headline")).to_contain_text("no process exists")
+        expect(page.get_by_test_id("headline")).to_contain_text("No process exists")
         delivered = figure(page, "Delivered")
 
         press(page, "Start")

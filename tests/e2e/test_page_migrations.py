@@ -75,7 +75,7 @@ def test_a_person_plans_by_keyboard_another_goes_on_and_gives_it_up(browser: Bro
         press(page, "More for orders", role="button")
         page.get_by_role("menuitem", name="New migration").press("Enter")
         settle(page, "New migration of orders")
-        host = page.get_by_role("radio", name="Another host")
+        host = page.get_by_role("radio", name=re.compile("^Host"))
         host.focus()
         page.keyboard.press("Space")
         blocked = page.get_by_role("button", name="Next: Plan it")
@@ -93,7 +93,7 @@ def test_a_person_plans_by_keyboard_another_goes_on_and_gives_it_up(browser: Bro
         heading(page, "What stands in the way")
         expect(page.get_by_text("charlie, revision 1")).to_be_visible()
         page.reload()
-        settle(page, "Another host: orders")
+        settle(page, "Host: orders")
         press(page, "Next: Approve", role="button")
         at(page, "approve")
         press(page, "Approve this plan", role="button")
@@ -103,7 +103,7 @@ def test_a_person_plans_by_keyboard_another_goes_on_and_gives_it_up(browser: Bro
         address = page.url
 
     with logged_in(browser, place.stack, address.removeprefix(place.stack.url)) as other:
-        settle(other, "Another host: orders")
+        settle(other, "Host: orders")
         expect(other.get_by_text("The old agent never noticed.").first).to_be_visible()
         other.get_by_role("button", name="Give it up").click()
         dialog = other.get_by_role("dialog", name="Give this migration up?")
@@ -151,7 +151,7 @@ def test_nothing_is_wrong_with_any_page_of_the_wizard(browser: Browser, migrated
     }
     evacuation = get(migrated.stack, "/evacuations")["results"][0]["id"]
     pages |= {"/migrations": "Migrations", "/migrations/rules": "Freezes and approvals", "/hosts": "Hosts"}
-    pages |= {f"{newest(migrated.stack, 'elsewhere')}/plan": "Another cluster: elsewhere"}
+    pages |= {f"{newest(migrated.stack, 'elsewhere')}/plan": "Kafka cluster: elsewhere"}
     pages |= {f"/evacuations/{evacuation}": "Evacuation of bravo", "/migrations/new": "New migration"}
     with logged_in(browser, migrated.stack) as page:
         logged = errors_of(page)

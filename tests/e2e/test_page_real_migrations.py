@@ -113,7 +113,7 @@ def test_one_is_taken_back_and_one_ends_at_its_preflight(browser: Browser, peopl
 
         run = flowing.runs[0]["id"]
         ask(page, flowing, "4", sink="no-such-topic")
-        ends(page, "Given up")
+        ends(page, "Aborted")
         expect(page.get_by_text("sinks.clean", exact=True).first).to_be_visible()
         assert run in [each["id"] for each in flowing.runs if each["state"] == "LIVE"]
         flowing.goes_on(flowing.read)

@@ -9,12 +9,12 @@ from pipelines.domain.ledger import Counts, total
 from pipelines.domain.positions import Discontinuity, PartitionPosition, PartitionRange, discontinuities, merge_ranges
 from pipelines.domain.states import (
     LIVE_PHASES,
-    PHASE_DESCRIPTIONS,
     RESTING_PHASES,
     TRANSITIONS,
     Phase,
     can,
 )
+from pipelines.domain.vocabulary import PHASES
 
 
 def span(start: int, end: int, partition: int = 0) -> PartitionRange:
@@ -62,7 +62,7 @@ def test_a_record_without_a_verdict_is_seen() -> None:
 
 
 def test_every_phase_is_described_and_has_a_way_out() -> None:
-    assert set(PHASE_DESCRIPTIONS) == set(Phase) == set(TRANSITIONS)
+    assert set(PHASES) == set(Phase) == set(TRANSITIONS)
     assert all(TRANSITIONS[phase] for phase in Phase)
     assert all(phase not in TRANSITIONS[phase] for phase in Phase)
 

@@ -36,7 +36,6 @@ from pipelines.domain.states import (
     CHANGING_STAGES,
     FINAL_STAGES,
     FORWARD_STAGES,
-    MIGRATION_DESCRIPTIONS,
     MIGRATION_TRANSITIONS,
     OPEN_STAGES,
     DesiredState,
@@ -45,6 +44,7 @@ from pipelines.domain.states import (
     Phase,
     may_follow,
 )
+from pipelines.domain.vocabulary import STAGES
 from tests.factories import definition
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -67,7 +67,7 @@ def a_plan(**more: Any) -> MigrationPlan:
 
 
 def test_every_stage_is_described_and_has_a_row_in_the_table() -> None:
-    assert set(MIGRATION_TRANSITIONS) == set(MIGRATION_DESCRIPTIONS) == set(MigrationStage)
+    assert set(MIGRATION_TRANSITIONS) == set(STAGES) == set(MigrationStage)
 
 
 def test_every_stage_of_the_work_can_be_left_and_no_final_one() -> None:

@@ -10,7 +10,8 @@ import pytest
 from pipelines.domain.conditions import Condition, ConditionStatus, ConditionType, Known, completed, headline
 from pipelines.domain.operations import STEPS, StepState, closed, moved, seconds_allowed, steps_of
 from pipelines.domain.spec import Lifecycle
-from pipelines.domain.states import SIDE_OPERATIONS, DesiredState, OperationKind, Phase
+from pipelines.domain.states import SIDE_OPERATIONS, DesiredState, OperationKind, Phase, StopReason
+from pipelines.domain.vocabulary import PHASES
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -22,13 +23,19 @@ def known(phase: Phase, desired: DesiredState = DesiredState.RUNNING, **changes:
 
 @pytest.mark.parametrize("phase", Phase)
 def test_every_phase_has_a_headline_and_a_silent_supervisor_is_named_in_it(phase: Phase) -> None:
-    assert headline(known(phase), 0)
-    assert "alpha is silent" in headline(known(phase, supervised=False), 0)
+    assert headline(known(phase)).startswith(PHASES[phase].label)
+    assert "alpha is silent" in headline(known(phase, supervised=False))
 
 
-def test_a_pause_says_what_is_in_flight_and_a_failure_says_why() -> None:
-    assert headline(known(Phase.PAUSED), 0) == "Paused; nothing is being read. 0 in flight."
-    assert headline(known(Phase.FAILED), 0).endswith("Because.")
+def test_a_failure_says_why_and_a_pause_what_it_means() -> None:
+    assert headline(known(Phase.FAILED)).endswith("Because.")
+    assert headline(known(Phase.PAUSED)) == "Paused. Nothing is being read. The process stays warm."
+
+
+def test_a_stopped_pipeline_says_what_stopped_it_or_that_it_never_ran() -> None:
+    watchdog = known(Phase.STOPPED, stop_reason=StopReason.WATCHDOG)
+    assert headline(watchdog) == "Stopped by the watchdog. No process exists."
+    assert headline(known(Phase.STOPPED, host=None)) == "Not started yet. No process exists."
 
 
 def test_recorded_conditions_are_kept_and_missing_ones_are_unknown() -> None:

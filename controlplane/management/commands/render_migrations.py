@@ -17,12 +17,12 @@ from pipelines.domain.states import (
     CHANGING_STAGES,
     FINAL_STAGES,
     FORWARD_STAGES,
-    MIGRATION_DESCRIPTIONS,
     MIGRATION_TRANSITIONS,
     WAITING_STAGES,
     MigrationKind,
     MigrationStage,
 )
+from pipelines.domain.vocabulary import STAGES
 
 GROUPS: dict[str, tuple[str, frozenset[MigrationStage]]] = {
     "people": ("People plan, approve and begin; nothing is touched", WAITING_STAGES),
@@ -139,7 +139,7 @@ def steps_table() -> str:
 
 
 def _waiting_row(stage: MigrationStage) -> str:
-    return f"| {stage} | people | | {MIGRATION_DESCRIPTIONS[stage]} | no limit |"
+    return f"| {stage} | people | | {STAGES[stage].meaning} | no limit |"
 
 
 def _all_forward() -> list[PlannedStep]:

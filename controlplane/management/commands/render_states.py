@@ -5,15 +5,14 @@ from __future__ import annotations
 from controlplane.management.rendered import RenderCommand
 from pipelines.domain.states import (
     ATTENTION_PHASES,
-    MIGRATION_DESCRIPTIONS,
     MIGRATION_TRANSITIONS,
-    PHASE_DESCRIPTIONS,
     RESTING_PHASES,
     TRANSITIONS,
     DesiredState,
     MigrationStage,
     Phase,
 )
+from pipelines.domain.vocabulary import PHASES, STAGES, Term
 
 HEAD = """# States of a pipeline
 
@@ -31,8 +30,8 @@ stateDiagram-v2
 
 From UNKNOWN every phase can follow: what is heard again is what it is.
 
-| phase | what it means | may be followed by |
-|---|---|---|
+| phase | shown as | what it means | may be followed by |
+|---|---|---|---|
 {rows}
 
 At rest are {resting}: no process exists, and none is started without a person. {attention} are shown to people first.
@@ -48,8 +47,8 @@ stateDiagram-v2
 {stage_arrows}
 ```
 
-| stage | what it means | may be followed by |
-|---|---|---|
+| stage | shown as | what it means | may be followed by |
+|---|---|---|---|
 {stage_rows}
 """
 
@@ -82,13 +81,16 @@ def _next_stages(stage: MigrationStage) -> list[MigrationStage]:
 
 
 def _stage_row(stage: MigrationStage) -> str:
-    following = ", ".join(_next_stages(stage)) or "nothing"
-    return f"| {stage} | {MIGRATION_DESCRIPTIONS[stage]} | {following} |"
+    return _state_row(stage, STAGES[stage], ", ".join(_next_stages(stage)) or "nothing")
 
 
 def _row(phase: Phase) -> str:
     following = "every other" if phase == Phase.UNKNOWN else ", ".join(_after(phase))
-    return f"| {phase} | {PHASE_DESCRIPTIONS[phase]} | {following} |"
+    return _state_row(phase, PHASES[phase], following)
+
+
+def _state_row(state: str, term: Term, following: str) -> str:
+    return f"| {state} | {term.label} | {term.meaning} | {following} |"
 
 
 def _listed(phases: frozenset[Phase]) -> str:

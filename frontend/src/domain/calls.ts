@@ -8,11 +8,10 @@ import type {
   WebhookRequest,
 } from '@/api/types'
 
-/** The same act as curl, as a headgate command where there is one, and in Python with nothing but its own library. */
+/** The same action as an API call, and as a CLI command where there is one. */
 export interface Call {
   curl: string
   cli: string | null
-  python: string
   /** What has to be done before it can be sent. */
   note?: string
 }
@@ -21,8 +20,8 @@ interface Request {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   path: string
   headers?: Record<string, string>
-  /** The body as it stands in a shell and in Python. */
-  body?: { curl: string; python: string; type: string }
+  /** The flag that gives the body to curl. */
+  body?: { flag: string; type: string }
 }
 
 const origin = () => window.location.origin
@@ -169,8 +168,7 @@ export function editCall(name: string, etag: string, fields: unknown): Call {
 export function applyCall(name: string, publish: boolean): Call {
   const file = `${name || 'pipeline'}.yaml`
   const body = {
-    curl: `--data-binary ${shellWord(`@${file}`)}`,
-    python: `open(${pythonLiteral(file)}, "rb").read()`,
+    flag: `--data-binary ${shellWord(`@${file}`)}`,
     type: 'application/yaml',
   }
   return {
@@ -181,14 +179,13 @@ export function applyCall(name: string, publish: boolean): Call {
 
 export function jsonBody(value: unknown): Request['body'] {
   return {
-    curl: `-d ${shellQuote(JSON.stringify(value))}`,
-    python: `json.dumps(${pythonLiteral(value)}).encode()`,
+    flag: `-d ${shellQuote(JSON.stringify(value))}`,
     type: 'application/json',
   }
 }
 
 export function requestCall(request: Request): Omit<Call, 'cli'> {
-  return { curl: curl(request), python: python(request) }
+  return { curl: curl(request) }
 }
 
 const addressOf = ({ path }: Request) => `${origin()}/api/v1${path}`
@@ -204,31 +201,8 @@ function curl(request: Request): string {
     `curl -X ${method} ${shellWord(addressOf(request))}`,
     `  -H "Authorization: Token $HEADGATE_TOKEN"`,
     ...headers,
-    ...(body ? [`  ${body.curl}`] : []),
+    ...(body ? [`  ${body.flag}`] : []),
   ].join(' \\\n')
-}
-
-function python(request: Request): string {
-  const { method, body } = request
-  const headers = headersOf(request).map(
-    ([key, value]) => `        ${pythonLiteral(key)}: ${pythonLiteral(value)},`,
-  )
-  return [
-    ...(body?.python.startsWith('json') ? ['import json'] : []),
-    'import os',
-    'import urllib.request',
-    '',
-    'request = urllib.request.Request(',
-    `    ${pythonLiteral(addressOf(request))},`,
-    `    method="${method}",`,
-    ...(body ? [`    data=${body.python},`] : []),
-    '    headers={',
-    `        "Authorization": f"Token {os.environ['HEADGATE_TOKEN']}",`,
-    ...headers,
-    '    },',
-    ')',
-    'print(urllib.request.urlopen(request, timeout=30).read().decode())',
-  ].join('\n')
 }
 
 export function shellQuote(text: string): string {
@@ -239,13 +213,3 @@ const PLAIN = /^[\w@+:,./-]+$/
 
 /** What somebody wrote as one word of a command; quoted only where a shell would read more in it. */
 export const shellWord = (text: string) => (PLAIN.test(text) ? text : shellQuote(text))
-
-/** JSON with Python's words for its three constants. */
-function pythonLiteral(value: unknown): string {
-  if (value === null) return 'None'
-  if (typeof value === 'boolean') return value ? 'True' : 'False'
-  if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(', ')}]`
-  if (typeof value !== 'object') return JSON.stringify(value)
-  const items = Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${pythonLiteral(item)}`)
-  return `{${items.join(', ')}}`
-}

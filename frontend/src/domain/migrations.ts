@@ -1,110 +1,42 @@
 import type { Consequence, Migration, MigrationKind, MigrationPlan, MigrationStage } from '@/api/types'
 import { duration } from '@/lib/format'
-import type { Tone } from './phases'
+import { toned, type Term } from './phases'
+import vocabulary from './vocabulary.json'
 
-interface KindWords {
-  /** In a list. */
-  word: string
-  /** What it changes, in one sentence. */
-  meaning: string
-}
+export const KINDS: Record<MigrationKind, Term> = vocabulary.kinds
 
-export const KINDS: Record<MigrationKind, KindWords> = {
-  revision: {
-    word: 'New revision',
-    meaning: 'Any component is added, changed or taken away by another definition.',
-  },
-  host: { word: 'Another host', meaning: 'The same definition goes on running on another host.' },
-  cluster: { word: 'Another cluster', meaning: 'A source or a sink moves to another Kafka cluster.' },
-  position: {
-    word: 'Another position',
-    meaning: 'It goes on elsewhere in the log, with what that skips counted.',
-  },
-  software: {
-    word: "The agent's software",
-    meaning: 'The same definition goes on with the software that is installed on its host now.',
-  },
-}
+export const STAGES = toned<MigrationStage>(vocabulary.stages, {
+  DRAFT: 'warn',
+  PLANNED: 'idle',
+  APPROVED: 'held',
+  PREFLIGHT: 'busy',
+  PAUSING: 'busy',
+  PAUSE_PROVEN: 'busy',
+  SNAPSHOT: 'busy',
+  APPLYING: 'busy',
+  READY_TO_CUT_OVER: 'busy',
+  RESUMING: 'busy',
+  VERIFYING: 'busy',
+  COMMITTED: 'ok',
+  ROLLING_BACK: 'warn',
+  ROLLED_BACK: 'warn',
+  NEEDS_ATTENTION: 'bad',
+  ABORTED: 'idle',
+})
 
-interface StageWords {
-  word: string
-  tone: Tone
-  meaning: string
-}
+export const CONSEQUENCES = toned<Consequence>(vocabulary.consequences, {
+  hot: 'ok',
+  restart: 'busy',
+  new_lineage: 'held',
+  position_decision: 'warn',
+})
 
-export const STAGES: Record<MigrationStage, StageWords> = {
-  DRAFT: { word: 'Blocked plan', tone: 'warn', meaning: 'It is written down; something blocks it.' },
-  PLANNED: { word: 'Planned', tone: 'idle', meaning: 'The plan is made. Nothing was touched.' },
-  APPROVED: { word: 'Approved', tone: 'held', meaning: 'This very plan is approved; it waits to be begun.' },
-  PREFLIGHT: {
-    word: 'Preflight',
-    tone: 'busy',
-    meaning: 'The new agent is made ready in standby; the old one goes on working.',
-  },
-  PAUSING: { word: 'Pausing', tone: 'busy', meaning: 'The batch in hand is finished, and no other begins.' },
-  PAUSE_PROVEN: {
-    word: 'Proving the pause',
-    tone: 'busy',
-    meaning: 'It is being proven that nothing is read, in flight or unaccounted for.',
-  },
-  SNAPSHOT: { word: 'Snapshot', tone: 'busy', meaning: 'Positions, revision and books are written down.' },
-  APPLYING: { word: 'Handing over', tone: 'busy', meaning: 'The old run is ended and proven over.' },
-  READY_TO_CUT_OVER: {
-    word: 'Ready to cut over',
-    tone: 'busy',
-    meaning: 'Nothing runs the pipeline; the new agent is ready to take over.',
-  },
-  RESUMING: { word: 'Resuming', tone: 'busy', meaning: 'The new agent delivers its first records.' },
-  VERIFYING: {
-    word: 'Verifying',
-    tone: 'busy',
-    meaning: 'Books, lag, rate and errors are compared with those of before.',
-  },
-  COMMITTED: { word: 'Committed', tone: 'ok', meaning: 'It is done, and stays.' },
-  ROLLING_BACK: { word: 'Rolling back', tone: 'warn', meaning: 'It is being taken back.' },
-  ROLLED_BACK: {
-    word: 'Rolled back',
-    tone: 'warn',
-    meaning: 'It was taken back after something had changed.',
-  },
-  NEEDS_ATTENTION: {
-    word: 'Needs a person',
-    tone: 'bad',
-    meaning: 'It does not go on by itself; a person chooses among what is possible.',
-  },
-  ABORTED: { word: 'Given up', tone: 'idle', meaning: 'It ended before anything had changed.' },
-}
+export type Gate = keyof typeof vocabulary.gates
 
-interface ConsequenceWords {
-  word: string
-  tone: Tone
-  meaning: string
-}
+/** Where an approval gate may stand, by the stage that waits behind it. */
+export const GATE_LABELS: Record<Gate, string> = vocabulary.gates
 
-export const CONSEQUENCES: Record<Consequence, ConsequenceWords> = {
-  hot: { word: 'Hot', tone: 'ok', meaning: 'Nothing that runs depends on it.' },
-  restart: { word: 'Restart', tone: 'busy', meaning: 'Another process takes over on the same checkpoint.' },
-  new_lineage: {
-    word: 'New lineage',
-    tone: 'held',
-    meaning: 'Another checkpoint begins, exactly at the positions of the ledger.',
-  },
-  position_decision: {
-    word: 'Position decision',
-    tone: 'warn',
-    meaning: 'The positions mean nothing there; a person decides where to go on.',
-  },
-}
-
-/** Stages that a person may ask to be asked before. */
-export const GATES = ['PAUSING', 'APPLYING', 'READY_TO_CUT_OVER', 'COMMITTED'] as const
-
-export const GATE_WORDS: Record<(typeof GATES)[number], string> = {
-  PAUSING: 'Before the pause',
-  APPLYING: 'Before the old run is ended',
-  READY_TO_CUT_OVER: 'Before the new agent takes over',
-  COMMITTED: 'Before it is committed',
-}
+export const GATES = Object.keys(GATE_LABELS) as Gate[]
 
 /** Whether a person is asked at the end when all is well: by the rules of the observation, or at a gate. */
 export function asksToCommit({ rules, gates }: Pick<MigrationPlan, 'rules' | 'gates'>): boolean {

@@ -1,63 +1,42 @@
 import type { DesiredState, Phase } from '@/api/types'
+import vocabulary from './vocabulary.json'
 
 /** A tone is never shown alone: an icon and a word always stand beside it. */
 export type Tone = 'ok' | 'busy' | 'warn' | 'bad' | 'idle' | 'held'
 
-interface PhaseWords {
-  word: string
-  tone: Tone
-  /** What the phase means, in one sentence. */
+/** A state in words: what it is called and what it implies. The texts are those of the server. */
+export interface Term {
+  label: string
   meaning: string
 }
 
-export const PHASES: Record<Phase, PhaseWords> = {
-  STOPPED: { word: 'Stopped', tone: 'idle', meaning: 'No process exists; proven by its exit.' },
-  PREFLIGHT: {
-    word: 'Preflight',
-    tone: 'busy',
-    meaning: 'Every component is being initialised and probed; nothing has been consumed.',
-  },
-  STARTING: { word: 'Starting', tone: 'busy', meaning: 'Preflight passed; the first batch is on its way.' },
-  RUNNING: { word: 'Running', tone: 'ok', meaning: 'Records move, or the source is idle and reachable.' },
-  DEGRADED: {
-    word: 'Degraded',
-    tone: 'warn',
-    meaning:
-      'A sink is failing; another of its group takes the batches, or the batch is held; nothing is lost.',
-  },
-  STALLED: {
-    word: 'Stalled',
-    tone: 'bad',
-    meaning: 'The process lives and there is lag, but no batch has finished in time.',
-  },
-  PAUSING: { word: 'Pausing', tone: 'busy', meaning: 'The batch in hand is being finished.' },
-  PAUSED: {
-    word: 'Paused',
-    tone: 'held',
-    meaning: 'Consumption is proven to have stopped; the process stays warm.',
-  },
-  STOPPING: {
-    word: 'Stopping',
-    tone: 'busy',
-    meaning: 'A stop was asked for; the process has not exited yet.',
-  },
-  BACKOFF: {
-    word: 'Backing off',
-    tone: 'warn',
-    meaning: 'The last run ended by itself; the next one starts when the back-off ends.',
-  },
-  BLOCKED: {
-    word: 'Blocked',
-    tone: 'bad',
-    meaning: 'A position or a component needs a decision; nothing is consumed.',
-  },
-  FAILED: { word: 'Failed', tone: 'bad', meaning: 'It will not be restarted by itself; start it again.' },
-  UNKNOWN: {
-    word: 'Unknown',
-    tone: 'bad',
-    meaning: 'Its heartbeat or host is lost; it is not restarted elsewhere until proven dead.',
-  },
+/** Terms with the tone in which each is shown. */
+export function toned<K extends string>(
+  terms: Record<K, Term>,
+  tones: Record<K, Tone>,
+): Record<K, Term & { tone: Tone }> {
+  const names = Object.keys(tones) as K[]
+  return Object.fromEntries(names.map((name) => [name, { ...terms[name], tone: tones[name] }])) as Record<
+    K,
+    Term & { tone: Tone }
+  >
 }
+
+export const PHASES = toned<Phase>(vocabulary.phases, {
+  STOPPED: 'idle',
+  PREFLIGHT: 'busy',
+  STARTING: 'busy',
+  RUNNING: 'ok',
+  DEGRADED: 'warn',
+  STALLED: 'bad',
+  PAUSING: 'busy',
+  PAUSED: 'held',
+  STOPPING: 'busy',
+  BACKOFF: 'warn',
+  BLOCKED: 'bad',
+  FAILED: 'bad',
+  UNKNOWN: 'bad',
+})
 
 export const PHASE_ORDER = Object.keys(PHASES) as Phase[]
 
@@ -94,12 +73,6 @@ export function reportsFigures(phase: Phase): boolean {
   return REPORTING.includes(phase)
 }
 
-export const DESIRED_WORDS: Record<DesiredState, string> = {
-  RUNNING: 'running',
-  PAUSED: 'paused',
-  STOPPED: 'stopped',
-}
-
 const SATISFIES: Record<DesiredState, Phase[]> = {
   RUNNING: ['RUNNING', 'DEGRADED', 'STALLED'],
   PAUSED: ['PAUSED'],
@@ -110,5 +83,5 @@ const SATISFIES: Record<DesiredState, Phase[]> = {
 export function wanted(pipeline: { phase: Phase; desired_state: DesiredState }): string | null {
   return SATISFIES[pipeline.desired_state].includes(pipeline.phase)
     ? null
-    : `should be ${DESIRED_WORDS[pipeline.desired_state]}`
+    : `should be ${vocabulary.desiredStates[pipeline.desired_state]}`
 }

@@ -9,7 +9,6 @@ export function CallTabs({ call, subject }: { call: Call; subject: string }) {
       <Tabs.List mb={8}>
         <Tabs.Tab value="curl">curl</Tabs.Tab>
         {call.cli && <Tabs.Tab value="cli">headgate</Tabs.Tab>}
-        <Tabs.Tab value="python">Python</Tabs.Tab>
       </Tabs.List>
       {call.note && (
         <Text size="sm" mb={8}>
@@ -24,9 +23,6 @@ export function CallTabs({ call, subject }: { call: Call; subject: string }) {
           <CodeBlock code={call.cli} label={`${subject} with the headgate command`} />
         </Tabs.Panel>
       )}
-      <Tabs.Panel value="python">
-        <CodeBlock code={call.python} label={`${subject} in Python`} />
-      </Tabs.Panel>
     </Tabs>
   )
 }

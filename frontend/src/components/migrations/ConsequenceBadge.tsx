@@ -12,10 +12,10 @@ const ICONS: Record<Consequence, Icon> = {
 
 /** What a difference means for what runs. */
 export function ConsequenceBadge({ consequence }: { consequence: Consequence }) {
-  const { word, tone, meaning } = CONSEQUENCES[consequence]
+  const { label, tone, meaning } = CONSEQUENCES[consequence]
   return (
     <ToneBadge tone={tone} icon={ICONS[consequence]} title={meaning}>
-      {word}
+      {label}
     </ToneBadge>
   )
 }

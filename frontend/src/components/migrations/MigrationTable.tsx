@@ -31,10 +31,10 @@ export function MigrationTable({ migrations, label }: { migrations: Migration[];
             <Link
               to="/migrations/$id"
               params={{ id: migration.id }}
-              aria-label={`${KINDS[migration.kind].word} of ${migration.pipeline}, asked for by ${migration.created_by}`}
+              aria-label={`${KINDS[migration.kind].label} of ${migration.pipeline}, asked for by ${migration.created_by}`}
               preload={false}
             >
-              {KINDS[migration.kind].word}
+              {KINDS[migration.kind].label}
             </Link>
             <div className="dim">{movement(migration)}</div>
           </th>

@@ -38,10 +38,10 @@ const ICONS: Record<MigrationStage, Icon> = {
 
 /** How far a migration has come: an icon and a word on a tone. */
 export function StageBadge({ stage }: { stage: MigrationStage }) {
-  const { word, tone, meaning } = STAGES[stage]
+  const { label, tone, meaning } = STAGES[stage]
   return (
     <ToneBadge tone={tone} icon={ICONS[stage]} title={meaning}>
-      {word}
+      {label}
     </ToneBadge>
   )
 }

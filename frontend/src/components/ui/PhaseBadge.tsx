@@ -41,7 +41,7 @@ export function PhaseIcon({ phase, size = 14 }: { phase: Phase; size?: number })
 
 /** The observed phase: an icon and a word on a tone. */
 export function PhaseBadge({ phase, large = false }: { phase: Phase; large?: boolean }) {
-  const { word, tone, meaning } = PHASES[phase]
+  const { label, tone, meaning } = PHASES[phase]
   return (
     <span
       className={classes.badge}
@@ -51,7 +51,7 @@ export function PhaseBadge({ phase, large = false }: { phase: Phase; large?: boo
       title={meaning}
     >
       <PhaseIcon phase={phase} size={large ? 16 : 13} />
-      {word}
+      {label}
     </span>
   )
 }

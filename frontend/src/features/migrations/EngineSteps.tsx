@@ -12,7 +12,7 @@ import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { watchCall } from '@/domain/migrationCalls'
-import { GATE_WORDS } from '@/domain/migrations'
+import { GATE_LABELS } from '@/domain/migrations'
 import type { Tone } from '@/domain/phases'
 import { useNow } from '@/lib/clock'
 import { between, duration, NONE } from '@/lib/format'
@@ -112,7 +112,7 @@ export function EnginePage({
 export function Gate({ migration, readOnly, page }: StepProps & { page: WizardStep }) {
   const { waits_for } = migration
   if (waits_for === null || currentStep(migration) !== page) return null
-  const words = GATE_WORDS[waits_for as keyof typeof GATE_WORDS]
+  const words = GATE_LABELS[waits_for as keyof typeof GATE_LABELS]
   return (
     <Panel title="It waits for a person" note={words}>
       <HeldUntil migration={migration} />

@@ -48,8 +48,8 @@ function Wizard({ migration, step }: { migration: MigrationDetail; step: WizardS
   return (
     <div className={classes.page}>
       <PageHeader
-        title={`${KINDS[migration.kind].word}: ${migration.pipeline}`}
-        documentTitle={`${STEP_TITLES[step]}, ${KINDS[migration.kind].word} of ${migration.pipeline}`}
+        title={`${KINDS[migration.kind].label}: ${migration.pipeline}`}
+        documentTitle={`${STEP_TITLES[step]}, ${KINDS[migration.kind].label} of ${migration.pipeline}`}
         before={<Crumbs name={migration.pipeline} />}
         beside={<StageBadge stage={migration.stage} />}
       >
@@ -106,7 +106,7 @@ function useFollowing(migration: MigrationDetail, step: WizardStep) {
     const before = last.current
     last.current = now
     if (before === now) return
-    announce(`${STAGES[migration.stage].word}. ${migration.message}`)
+    announce(`${STAGES[migration.stage].label}. ${migration.message}`)
     if (step === before)
       void navigate({
         to: '/migrations/$id/$step',

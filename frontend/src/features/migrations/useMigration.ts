@@ -40,7 +40,7 @@ export function useDeed(migration: Pick<MigrationDetail, 'id' | 'plan_hash' | 'p
     mutationFn: ({ deed, reason = '' }: Request) => ask(migration, deed, reason),
     onSuccess: (answer) => {
       client.setQueryData(keys.migration(answer.id), answer)
-      announce(`${STAGES[answer.stage].word}: ${answer.message}`)
+      announce(`${STAGES[answer.stage].label}: ${answer.message}`)
     },
     onSettled: () => {
       void client.invalidateQueries({ queryKey: keys.anyMigration })

@@ -36,7 +36,7 @@ export function MigrationsWaiting() {
                 {migration.pipeline}
               </Link>
               <span className={classes.reason}>
-                {KINDS[migration.kind].word}, asked for by {migration.created_by}. {whyWaiting(migration)}
+                {KINDS[migration.kind].label}, asked for by {migration.created_by}. {whyWaiting(migration)}
               </span>
             </div>
             <span className={classes.since}>

@@ -60,7 +60,7 @@ function PhaseFilter({ pipelines, search, onChange }: ToolbarProps) {
           onClick={() => onChange(togglePhase(search, phase))}
         >
           <PhaseIcon phase={phase} size={13} />
-          {PHASES[phase].word}
+          {PHASES[phase].label}
           <span className={classes.count}>{count(n)}</span>
         </button>
       ))}

@@ -2,7 +2,7 @@ import { IconAlertTriangle, IconCheck, IconHelpCircle, IconProgress, type Icon }
 import type { Condition, Pipeline, PipelineStatus } from '@/api/types'
 import { useShortTime } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
-import { conditionWord, headline } from '@/domain/headline'
+import { conditionLabel, movement } from '@/domain/headline'
 import { freshness } from '@/domain/freshness'
 import { wanted, type Tone } from '@/domain/phases'
 import { useNow } from '@/lib/clock'
@@ -13,22 +13,20 @@ interface HeadlineProps {
   status: PipelineStatus | undefined
 }
 
-/** The state in one sentence, what the server adds to it unless findings say it better, and the conditions. */
+/** The state in the words of the server, what moves right now, and the conditions. */
 export function Headline({ pipeline, status }: HeadlineProps) {
   const time = useShortTime()
   const conditions = status?.conditions ?? []
   const { stale } = freshness(pipeline, useNow())
-  const lastHeard = stale ? time(pipeline.live.as_of) : null
-  const sentence = headline(pipeline, conditions, time(pipeline.phase_since), lastHeard)
+  const moves = movement(pipeline, stale ? time(pipeline.live.as_of) : null)
   const unlike = wanted(pipeline)
-  const said = pipeline.phase === 'RUNNING' || status?.findings.length ? '' : pipeline.phase_message
   return (
     <>
       <p className={classes.sentence} data-testid="headline">
-        {sentence}
+        {pipeline.headline} {moves}
+        <span className="dim"> Since {time(pipeline.phase_since)}.</span>
         {unlike && <span className="dim"> It {unlike}.</span>}
       </p>
-      {said && <p className={classes.message}>{said}</p>}
       <div className={classes.headline}>
         <Conditions conditions={conditions} />
         <Labels labels={pipeline.labels} />
@@ -59,7 +57,7 @@ function Conditions({ conditions }: { conditions: Condition[] }) {
             icon={isChange(condition) ? IconProgress : LOOKS[condition.status].icon}
             title={condition.message || condition.reason}
           >
-            {conditionWord(condition)}
+            {conditionLabel(condition)}
           </ToneBadge>
         </li>
       ))}

@@ -19,7 +19,7 @@ export function MigrationNote({ name }: { name: string }) {
     <section className={classes.migration} aria-label="Open migration">
       <StageBadge stage={stage} />
       <span>
-        {created_by}&apos;s migration ({KINDS[kind].word.toLowerCase()}):{' '}
+        {created_by}&apos;s migration ({KINDS[kind].label.toLowerCase()}):{' '}
         {waits_for ? 'it waits for a person.' : message || STAGES[stage].meaning}
       </span>
       <Link to="/migrations/$id" params={{ id }} preload={false}>

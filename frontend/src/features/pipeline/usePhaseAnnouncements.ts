@@ -12,7 +12,7 @@ export function usePhaseAnnouncements(pipeline: Pipeline | undefined): void {
     if (!phase || !name) return
     const key = `${name} ${phase}`
     if (before.current?.startsWith(`${name} `) && before.current !== key) {
-      announce(`${name} is now ${PHASES[phase].word.toLowerCase()}.`)
+      announce(`${name} is now ${PHASES[phase].label.toLowerCase()}.`)
     }
     before.current = key
   }, [name, phase])

@@ -80,7 +80,7 @@ function useCreate(onCreated: () => void) {
       onCreated()
       client.setQueryData(keys.migration(made.id), made)
       void client.invalidateQueries({ queryKey: keys.anyMigration })
-      announce(`${STAGES[made.stage].word}: ${made.message}`)
+      announce(`${STAGES[made.stage].label}: ${made.message}`)
       void navigate({ to: '/migrations/$id/$step', params: { id: made.id, step: 'plan' } })
     },
   })

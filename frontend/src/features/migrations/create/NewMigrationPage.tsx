@@ -51,8 +51,8 @@ export function NewMigrationPage() {
             }
           >
             <div className={classes.kinds}>
-              {Object.entries(KINDS).map(([value, { word, meaning }]) => (
-                <Radio key={value} size="xs" value={value} label={word} description={meaning} />
+              {Object.entries(KINDS).map(([value, { label, meaning }]) => (
+                <Radio key={value} size="xs" value={value} label={label} description={meaning} />
               ))}
             </div>
           </Radio.Group>

@@ -1,6 +1,6 @@
 import { Checkbox } from '@mantine/core'
 import { ObservationFields } from '@/components/migrations/ObservationFields'
-import { GATE_WORDS, GATES } from '@/domain/migrations'
+import { GATE_LABELS, GATES } from '@/domain/migrations'
 import type { Draft } from './draft'
 import classes from '../migrations.module.css'
 
@@ -24,7 +24,7 @@ export function RuleFields({ draft: { rules, gates }, onChange }: RuleFieldsProp
       >
         <div className={classes.fields}>
           {GATES.map((gate) => (
-            <Checkbox key={gate} value={gate} label={GATE_WORDS[gate]} />
+            <Checkbox key={gate} value={gate} label={GATE_LABELS[gate]} />
           ))}
         </div>
       </Checkbox.Group>

@@ -68,7 +68,7 @@ it('begins with what an earlier migration asked for', async () => {
   open(`?from=${ID}`) // a reload does not take back what was typed
   expect(await screen.findByLabelText('Go on at')).toHaveValue('latest-')
   await userEvent.type(screen.getByLabelText('Go on at'), '{Backspace}')
-  expect(screen.getByRole('radio', { name: /^Another position/ })).toBeChecked()
+  expect(screen.getByRole('radio', { name: /^Position/ })).toBeChecked()
   await waitFor(() =>
     expect(screen.getByRole('button', { name: 'Next: Plan it' })).not.toHaveAttribute('aria-disabled'),
   )
@@ -97,7 +97,7 @@ it('finds it again after a look at another kind', async () => {
   givenUp({ spec: { definition: { name: 'orders', version: 2 } } })
   open(`?pipeline=orders&kind=revision&from=${ID}`)
   expect(await screen.findByText('"version"')).toBeInTheDocument()
-  await userEvent.click(screen.getByRole('radio', { name: /^The agent's software/ }))
+  await userEvent.click(screen.getByRole('radio', { name: /^Agent software/ }))
   expect(await screen.findByLabelText('Reason')).toHaveValue('')
   await userEvent.click(screen.getByRole('radio', { name: /^New revision/ }))
   expect(await screen.findByText('"version"')).toBeInTheDocument()

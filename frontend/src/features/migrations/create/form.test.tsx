@@ -90,7 +90,7 @@ describe('what was written', () => {
     await userEvent.type(await screen.findByLabelText('Go on at'), 'latest')
     await userEvent.type(screen.getByLabelText('Reason'), 'a backlog')
     await userEvent.click(screen.getByRole('button', { name: /^Rules of the observation/ }))
-    await userEvent.click(screen.getByRole('checkbox', { name: 'Before it is committed' }))
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Before the commit' }))
     unmount()
     const other = form('software')
     expect(await screen.findByLabelText('Reason')).toHaveValue('')
@@ -99,7 +99,7 @@ describe('what was written', () => {
     expect(await screen.findByLabelText('Go on at')).toHaveValue('latest')
     expect(screen.getByLabelText('Reason')).toHaveValue('a backlog')
     await userEvent.click(screen.getByRole('button', { name: /^Rules of the observation/ }))
-    expect(screen.getByRole('checkbox', { name: 'Before it is committed' })).toBeChecked()
+    expect(screen.getByRole('checkbox', { name: 'Before the commit' })).toBeChecked()
   })
 
   it('outlives a reload of the link that it began with, and gives way to another', async () => {

@@ -5,7 +5,7 @@ import { ShowCall } from '@/components/actions/ShowCall'
 import { CodeBlock } from '@/components/ui/CodeBlock'
 import { Panel } from '@/components/ui/Panel'
 import { createMigrationCall } from '@/domain/migrationCalls'
-import { asksToCommit, GATE_WORDS, KINDS } from '@/domain/migrations'
+import { asksToCommit, GATE_LABELS, KINDS } from '@/domain/migrations'
 import { duration } from '@/lib/format'
 import { asSent } from '../create/draft'
 import classes from '../migrations.module.css'
@@ -72,7 +72,7 @@ function Fact({ name, value }: { name: string; value: string }) {
 }
 
 function gatesInWords(gates: string[]): string {
-  const words = gates.map((gate) => GATE_WORDS[gate as keyof typeof GATE_WORDS] ?? gate)
+  const words = gates.map((gate) => GATE_LABELS[gate as keyof typeof GATE_LABELS] ?? gate)
   return words.length > 0 ? words.join(', ').toLowerCase() : 'nowhere else'
 }
 

@@ -16,7 +16,7 @@ export function CommitPage(props: StepProps) {
   return (
     <>
       <Gate {...props} page="commit" />
-      <Panel title={migration.open ? 'Commit' : STAGES[migration.stage].word}>
+      <Panel title={migration.open ? 'Commit' : STAGES[migration.stage].label}>
         <p className={classes.sentence}>
           {pageState(migration, 'commit') === 'done' ? (
             <>

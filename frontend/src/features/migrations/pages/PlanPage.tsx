@@ -238,7 +238,7 @@ function Steps({ plan }: { plan: MigrationPlan }) {
           <tr key={step.name}>
             <th scope="row">{step.sentence}</th>
             <td>
-              {STAGES[step.stage].word}
+              {STAGES[step.stage].label}
               {step.gate && <div className="dim">a person is asked first</div>}
             </td>
             <td className="num">{duration(step.seconds * 1_000)}</td>

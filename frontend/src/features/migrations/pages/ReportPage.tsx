@@ -203,7 +203,7 @@ function Durations({ evidence: { content } }: { evidence: Evidence }) {
         {rows.map((row) => (
           <tr key={row.place}>
             <th scope="row">{row.step.replaceAll('_', ' ')}</th>
-            <td>{STAGES[row.stage as keyof typeof STAGES]?.word ?? row.stage}</td>
+            <td>{STAGES[row.stage as keyof typeof STAGES]?.label ?? row.stage}</td>
             <td className="num">{seconds(row.seconds)}</td>
             <td>
               {row.state}

@@ -71,5 +71,5 @@ export function marksOf(events: HeadgateEvent[]): ChartMark[] {
 function labelOf({ kind, data }: HeadgateEvent): string | undefined {
   if (kind !== 'phase.changed') return MIGRATED[kind]
   const phase = MARKED.find((known) => known === data.new)
-  return phase && PHASES[phase].word
+  return phase && PHASES[phase].label
 }

@@ -1,0 +1,43 @@
+"""Write the labels and meanings of states for the dashboard."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from controlplane.management.rendered import RenderCommand
+from pipelines.domain.conditions import CONDITION_LABELS
+from pipelines.domain.vocabulary import (
+    CONSEQUENCES,
+    DESIRED_STATES,
+    GATES,
+    MIGRATION_KINDS,
+    PHASES,
+    STAGES,
+    Term,
+)
+
+
+class Command(RenderCommand):
+    """`manage.py render_vocabulary`: writes frontend/src/domain/vocabulary.json."""
+
+    help = "Write frontend/src/domain/vocabulary.json from pipelines/domain/vocabulary.py."
+    path = "frontend/src/domain/vocabulary.json"
+
+    def render(self) -> str:
+        """Terms by state, as JSON."""
+        terms: dict[str, object] = {
+            "phases": _terms(PHASES),
+            "desiredStates": DESIRED_STATES,
+            "conditions": CONDITION_LABELS,
+            "stages": _terms(STAGES),
+            "kinds": _terms(MIGRATION_KINDS),
+            "gates": GATES,
+            "consequences": _terms(CONSEQUENCES),
+        }
+        return json.dumps(terms, indent=2) + "\n"
+
+
+def _terms(terms: Mapping[Any, Term]) -> dict[str, dict[str, str]]:
+    return {state: term._asdict() for state, term in terms.items()}

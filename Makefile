@@ -7,6 +7,7 @@ PROVISION := $(PY) -m controlplane.provision
 MANAGE := $(PY) manage.py
 STEPS := $(PY) -m tests.steps
 PYTEST := $(PY) -m pytest
+TIMES := $(CURDIR)/var/test-times
 FAST := tests/unit tests/db tests/contracts tests/simulation
 # More than there are processors, since many of these tests wait for processes and timers; the last ones are shared out.
 FAST_PYTEST := $(PYTEST) -n $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2) --dist worksteal $(FAST)
@@ -19,7 +20,7 @@ PYTHON ?= python3
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help environment setup demo up test test-fast test-postgres check chaos bench bench-control generate fmt clean
+.PHONY: help environment setup demo up test test-fast test-times test-postgres check chaos bench bench-control generate fmt clean
 
 help: ## what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -43,11 +44,16 @@ check: environment ## lint, formatting, types and import rules
 test-fast: environment ## every test without Spark, Kafka or a browser (five minutes on two cores)
 	@$(STEPS) vitest -- $(FAST_PYTEST)
 
+test: export TEST_TIMES := $(TIMES)
 test: environment ## everything, in order of cost (about an hour on two cores)
+	@rm -rf $(TIMES) && mkdir -p $(TIMES)
 	@$(STEPS) check vitest services
 	@$(FAST_PYTEST)
 	@$(PYTEST) -n 2 --dist worksteal tests/agent
 	@$(PYTEST) $(LONG:%=--ignore tests/chaos/%.py) tests/chaos tests/e2e
+
+test-times: ## the table of times of the last `make test`
+	@$(PY) -m tests.times $(TIMES)
 
 test-postgres: setup ## the database's tests with PostgreSQL as the control plane's database
 	@$(PROVISION) postgres

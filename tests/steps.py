@@ -1,6 +1,7 @@
 """`python -m tests.steps NAME... [-- COMMAND...]`: set-up, and the checks that are no pytest, side by side.
 
-COMMAND runs among them, as a step that needs all of the set-up.
+COMMAND runs among them, as a step that needs all of the set-up. Where `TEST_TIMES` names a directory, what each step
+took is recorded there.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from pathlib import Path
 
 from controlplane.provision import steps
 from controlplane.provision.setup import SETUP, provision
-from controlplane.provision.steps import Step
+from controlplane.provision.steps import Ended, Step
+from tests.times import records
 
 _BIN = Path(sys.executable).parent
 CHECKS = (
@@ -44,7 +46,12 @@ def plan(names: Sequence[str], command: Sequence[str] = ()) -> list[Step]:
 
 def main(arguments: Sequence[str]) -> int:
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    return steps.run(plan(arguments[:end], arguments[end + 1 :]))
+    return steps.run(plan(arguments[:end], arguments[end + 1 :]), ended=_record)
+
+
+def _record(step: Ended) -> None:
+    if directory := records.directory():
+        records.write(directory, records.Step(step.name, step.wall, step.cpu))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ SHELL := /bin/sh
 PY := .venv/bin/python
 PROVISION := $(PY) -m controlplane.provision
 MANAGE := $(PY) manage.py
+STEPS := $(PY) -m tests.steps
 PYTEST := $(PY) -m pytest
+TIMES := $(CURDIR)/var/test-times
 FAST := tests/unit tests/db tests/contracts tests/simulation
 # More than there are processors, since many of these tests wait for processes and timers; the last ones are shared out.
 FAST_PYTEST := $(PYTEST) -n $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2) --dist worksteal $(FAST)
@@ -18,14 +20,16 @@ PYTHON ?= python3
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test test-fast test-postgres check chaos bench bench-control generate fmt clean
+.PHONY: help environment setup demo up test test-fast test-times test-postgres check chaos bench bench-control generate fmt clean
 
 help: ## what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
-setup: ## make this machine able to run Headgate (idempotent)
+environment:
 	@echo "Set-up of Headgate"
 	@controlplane/provision/bootstrap.sh
+
+setup: environment ## make this machine able to run Headgate (idempotent)
 	@$(PROVISION) setup
 
 demo: setup ## a pipeline on real Kafka and Spark; DEMO_EXIT=1 runs it unattended and prints the books
@@ -34,24 +38,22 @@ demo: setup ## a pipeline on real Kafka and Spark; DEMO_EXIT=1 runs it unattende
 up: setup ## Redis, Kafka, worker and web server for development
 	@$(MANAGE) up $(UP_ARGS)
 
-check: setup ## lint, formatting, types and import rules
-	@.venv/bin/ruff check .
-	@.venv/bin/ruff format --check .
-	@.venv/bin/mypy
-	@.venv/bin/lint-imports --no-logo
-	@$(PROVISION) check-frontend
+check: environment ## lint, formatting, types and import rules
+	@$(STEPS) check
 
-test-fast: setup ## every test without Spark, Kafka or a browser (five minutes on two cores)
-	@$(FAST_PYTEST)
-	@$(PROVISION) test-frontend
+test-fast: environment ## every test without Spark, Kafka or a browser (five minutes on two cores)
+	@$(STEPS) vitest -- $(FAST_PYTEST)
 
-test: check ## everything, in order of cost (about an hour on two cores)
-	@$(PROVISION) browser
-	@$(PROVISION) postgres
-	@$(PROVISION) test-frontend
+test: export TEST_TIMES := $(TIMES)
+test: environment ## everything, in order of cost (about an hour on two cores)
+	@rm -rf $(TIMES) && mkdir -p $(TIMES)
+	@$(STEPS) check vitest services
 	@$(FAST_PYTEST)
 	@$(PYTEST) -n 2 --dist worksteal tests/agent
 	@$(PYTEST) $(LONG:%=--ignore tests/chaos/%.py) tests/chaos tests/e2e
+
+test-times: ## the table of times of the last `make test`
+	@$(PY) -m tests.times $(TIMES)
 
 test-postgres: setup ## the database's tests with PostgreSQL as the control plane's database
 	@$(PROVISION) postgres

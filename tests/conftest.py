@@ -11,6 +11,7 @@ from rest_framework.test import APIClient
 
 from pipelines.domain.roles import Role
 
+pytest_plugins = ["tests.times.plugin"]
 OTHER_DATABASE = "HEADGATE_TEST_DATABASE_URL"
 
 # The machine may be busy, and a run has to be repeatable: no time limits, the same examples every time.

@@ -6,44 +6,63 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from controlplane.provision import frontend, jars, lock, setup
+from controlplane.provision import setup, steps
 from controlplane.provision.errors import SetupError
 from controlplane.provision.java import find_java
-from controlplane.provision.node import find_node
+
+PLANS = {
+    "setup": ("everything that running Headgate needs", setup.SETUP),
+    "runtime": ("what agents need alone: Java, jars, start-up archive", setup.RUNTIME),
+}
 
 
-def _npm(*arguments: str) -> Callable[[], None]:
-    return lambda: find_node().npm(*arguments, cwd=frontend.FRONTEND, timeout=900)
+def _npm(script: str) -> Callable[[], None]:
+    def run() -> None:
+        from controlplane.provision.frontend import FRONTEND
+        from controlplane.provision.node import find_node
+
+        find_node().npm("run", "--silent", script, cwd=FRONTEND, timeout=900)
+
+    return run
 
 
-def _jars() -> None:
-    for name in (jars.SPARK_KAFKA, jars.KAFKA_BROKER):
-        jars.ensure(name, find_java())
+def _lock_jars() -> None:
+    from controlplane.provision.lock import write_lock
+
+    write_lock(find_java())
 
 
-COMMANDS: dict[str, tuple[str, Callable[[], None]]] = {
-    "setup": ("everything that running Headgate needs", setup.setup),
-    "runtime": ("what agents need alone: Java, jars, start-up archive", setup.runtime),
+COMMANDS: dict[str, tuple[str, Callable[[], str | None]]] = {
+    "java": ("a Java that Spark runs on", setup.java),
+    "jars": ("check and download the locked jars", setup.jars),
+    "archive": ("the start-up archive of the agents", setup.archive),
+    "redis": ("a redis-server", setup.redis),
+    "packages": ("what the dashboard is built from", setup.packages),
+    "page": ("the dashboard", setup.page),
     "browser": ("a Chromium for the end-to-end tests", setup.browser),
     "postgres": ("a PostgreSQL server for the tests", setup.postgres),
-    "jars": ("check and download the locked jars", _jars),
-    "lock-jars": ("maintainers: write jars.lock.json anew", lambda: lock.write_lock(find_java())),
-    "check-frontend": ("types and lint of the dashboard", _npm("run", "--silent", "check")),
-    "test-frontend": ("unit tests of the dashboard", _npm("run", "--silent", "test")),
-    "format-frontend": ("format the dashboard", _npm("run", "--silent", "format")),
+    "lock-jars": ("maintainers: write jars.lock.json anew", _lock_jars),
+    "check-frontend": ("types and lint of the dashboard", _npm("check")),
+    "test-frontend": ("unit tests of the dashboard", _npm("test")),
+    "format-frontend": ("format the dashboard", _npm("format")),
 }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m controlplane.provision", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, (summary, _) in COMMANDS.items():
+    for name, (summary, _) in (*PLANS.items(), *COMMANDS.items()):
         commands.add_parser(name, help=summary)
+    command = parser.parse_args().command
+    if command in PLANS:
+        return steps.run(PLANS[command][1])
     try:
-        COMMANDS[parser.parse_args().command][1]()
+        outcome = COMMANDS[command][1]()
     except SetupError as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
+    if outcome:
+        print(outcome)
     return 0
 
 

@@ -1,80 +1,82 @@
-"""The steps of `make setup`, each idempotent, printed with what it found or did and how long that took."""
+"""What `make setup` does, each part idempotent: it returns what it found or did in a few words.
+
+Each part runs in a process of its own, mostly to find that nothing is to do, so it imports what it needs when it runs.
+"""
 
 from __future__ import annotations
 
 import shutil
-import time
-from collections.abc import Callable
+import sys
 
-from controlplane.devstack.redis import server_binary
-from controlplane.provision import apt, archive, frontend, jars
-from controlplane.provision import postgres as postgresql
+from controlplane.provision import apt
 from controlplane.provision.errors import SetupError
 from controlplane.provision.java import Java, check_modules, find_java
-from controlplane.provision.node import find_node
+from controlplane.provision.steps import Step
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-def setup() -> None:
-    """Make this machine able to run Headgate. Raises SetupError at the first step that cannot be done."""
-    runtime()
-    step("redis", lambda: str(server_binary()))
-    step("dashboard packages", lambda: "installed" if frontend.ensure_dependencies(find_node()) else "unchanged")
-    step("dashboard", lambda: "built" if frontend.ensure_build(find_node()) else "unchanged")
+def provision(*arguments: str) -> tuple[str, ...]:
+    """The command that runs one part."""
+    return (sys.executable, "-m", "controlplane.provision", *arguments)
 
 
-def runtime() -> None:
-    """What agents need: Java, jars and the start-up archive. Raises SetupError."""
-    step("java", _java)
-    step("jars", _jars)
-    step("start-up archive", lambda: "built" if archive.ensure(find_java()) else "fits this Java and these jars")
+RUNTIME = (
+    Step("java", provision("java")),
+    Step("jars", provision("jars"), needs=("java",)),
+    Step("start-up archive", provision("archive"), needs=("jars",)),
+)
+"""What agents need."""
+SETUP = (
+    *RUNTIME,
+    Step("dashboard packages", provision("packages")),
+    Step("dashboard", provision("page"), needs=("dashboard packages",)),
+    Step("redis", provision("redis")),
+)
+"""What running Headgate needs."""
 
 
-def browser() -> None:
-    """A Chromium for the end-to-end tests. Raises SetupError when there is none and none can be installed."""
-    step("browser", _browser)
+def java() -> str:
+    found = _find_or_install_java()
+    check_modules(found)
+    return f"Java {found.feature} at {found.executable}"
 
 
-def postgres() -> None:
-    """A PostgreSQL server for the tests. Raises SetupError when there is none and none can be installed."""
-    step("postgres", postgresql.ensure)
+def jars() -> str:
+    from controlplane.provision.jars import KAFKA_BROKER, SPARK_KAFKA, ensure
 
-
-def step(name: str, action: Callable[[], str]) -> None:
-    print(f"  {name:<20}", end="", flush=True)
-    started = time.monotonic()
-    try:
-        outcome = action()
-    except SetupError:
-        print("failed", flush=True)
-        raise
-    print(f"{outcome}  ({time.monotonic() - started:.1f} s)", flush=True)
-
-
-def _java() -> str:
-    java = _find_or_install_java()
-    check_modules(java)
-    return f"Java {java.feature} at {java.executable}"
-
-
-def _find_or_install_java() -> Java:
-    try:
-        return find_java()
-    except SetupError:
-        if not apt.can_install():
-            raise
-    apt.install("openjdk-17-jre-headless", "openjdk-21-jre-headless")
-    return find_java()
-
-
-def _jars() -> str:
-    java = find_java()
-    fetched = sum(jars.ensure(name, java) for name in (jars.SPARK_KAFKA, jars.KAFKA_BROKER))
+    found = find_java()
+    fetched = sum(ensure(name, found) for name in (SPARK_KAFKA, KAFKA_BROKER))
     return f"{fetched} downloaded, checksums right" if fetched else "all there, checksums right"
 
 
-def _browser() -> str:
+def archive() -> str:
+    from controlplane.provision.archive import ensure
+
+    return "built" if ensure(find_java()) else "fits this Java and these jars"
+
+
+def redis() -> str:
+    from controlplane.provision.redis import server_binary
+
+    return str(server_binary())
+
+
+def packages() -> str:
+    from controlplane.provision.frontend import ensure_dependencies
+    from controlplane.provision.node import find_node
+
+    return "installed" if ensure_dependencies(find_node()) else "unchanged"
+
+
+def page() -> str:
+    from controlplane.provision.frontend import ensure_build
+    from controlplane.provision.node import find_node
+
+    return "built" if ensure_build(find_node()) else "unchanged"
+
+
+def browser() -> str:
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if found:
         return found
@@ -85,3 +87,19 @@ def _browser() -> str:
         )
     apt.install("chromium", "chromium-browser")
     return str(shutil.which("chromium") or shutil.which("chromium-browser"))
+
+
+def postgres() -> str:
+    from controlplane.provision.postgres import ensure
+
+    return ensure()
+
+
+def _find_or_install_java() -> Java:
+    try:
+        return find_java()
+    except SetupError:
+        if not apt.can_install():
+            raise
+    apt.install("openjdk-17-jre-headless", "openjdk-21-jre-headless")
+    return find_java()

@@ -13,7 +13,7 @@ from pipelines.domain.roles import Role
 
 OTHER_DATABASE = "HEADGATE_TEST_DATABASE_URL"
 
-pytest_plugins = ["tests.seed"]
+pytest_plugins = ["tests.seed", *([] if OTHER_DATABASE in os.environ else ["tests.database"])]
 
 # The machine may be busy, and a run has to be repeatable: no time limits, nothing but the seed chooses the examples.
 settings.register_profile("repeatable", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])

@@ -18,6 +18,8 @@ UP_ARGS ?=
 BENCH_ARGS ?=
 PYTHON ?= python3
 export PYTHON
+# Bytecode is kept whatever the shell says: without it each of hundreds of processes compiles what it imports.
+export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 .PHONY: help environment setup demo up test test-fast test-times test-postgres check chaos bench bench-control generate fmt clean

@@ -14,8 +14,10 @@ from pipelines.domain.roles import Role
 pytest_plugins = ["tests.times.plugin"]
 OTHER_DATABASE = "HEADGATE_TEST_DATABASE_URL"
 
-# The machine may be busy, and a run has to be repeatable: no time limits, the same examples every time.
-settings.register_profile("repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+pytest_plugins = ["tests.seed", *([] if OTHER_DATABASE in os.environ else ["tests.database"])]
+
+# The machine may be busy, and a run has to be repeatable: no time limits, nothing but the seed chooses the examples.
+settings.register_profile("repeatable", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
 # Py4J tells of every connection that it closes, also when the interpreter ends and nobody can be told.
 logging.getLogger("py4j").setLevel(logging.WARNING)

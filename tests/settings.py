@@ -21,4 +21,5 @@ from controlplane.settings import DATABASES, HEADGATE
 
 if HEADGATE.embedded:
     DATABASES["default"]["TEST"] = {"NAME": f"{STATE}/test.sqlite3"}
+    DATABASES["default"]["OPTIONS"]["init_command"] += " PRAGMA synchronous=OFF;"  # a power cut may have these files
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

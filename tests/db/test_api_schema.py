@@ -49,7 +49,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_every_address_answers_as_described(headers: dict[str, str], path: str, method: str) -> None:
-    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, suppress_health_check=UNHEALTHY)
+    @settings(max_examples=EXAMPLES, suppress_health_check=UNHEALTHY)
     @given(case=DESCRIBED[path][method].as_strategy())
     def ask(case: Any) -> None:
         case.path_parameters = {**case.path_parameters, **({"name": "orders"} if "{name}" in path else {})}

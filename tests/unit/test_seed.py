@@ -1,0 +1,35 @@
+"""Each commit is tested with other examples, and one variable brings the examples of a run back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from hypothesis import core
+
+from tests.seed import VARIABLE, of_the_commit, pytest_report_header
+
+
+def commit(directory: Path, text: str) -> None:
+    author = ["-c", "user.name=ana", "-c", "user.email=ana@example.org"]
+    command = ["git", *author, "commit", "--quiet", "--allow-empty", "--no-gpg-sign", "-m", text]
+    subprocess.run(command, cwd=directory, check=True)
+
+
+def test_each_commit_has_a_seed_of_its_own_and_keeps_it(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    commit(tmp_path, "one")
+    first = of_the_commit(tmp_path)
+    assert of_the_commit(tmp_path) == first
+    commit(tmp_path, "two")
+    assert of_the_commit(tmp_path) != first
+
+
+def test_there_is_a_seed_where_there_is_no_repository(tmp_path: Path) -> None:
+    assert of_the_commit(tmp_path) == "0"
+
+
+def test_this_run_has_the_seed_that_its_header_names() -> None:
+    assert pytest_report_header() == f"seed: {VARIABLE}={core.global_force_seed}"
+    assert os.environ[VARIABLE] == str(core.global_force_seed)

@@ -11,9 +11,6 @@ TIMES := $(CURDIR)/var/test-times
 FAST := tests/unit tests/db tests/contracts tests/simulation
 # More than there are processors, since many of these tests wait for processes and timers; the last ones are shared out.
 FAST_PYTEST := $(PYTEST) -n $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2) --dist worksteal $(FAST)
-# Faults that take minutes each or want the machine to themselves: `make chaos` has them.
-LONG := test_worker_hears test_data_plane_network test_ownership test_decided_positions test_out_of_memory test_ladder test_migrations test_cluster_migrations \
-	test_host_migrations test_migration_kills
 UP_ARGS ?=
 BENCH_ARGS ?=
 PYTHON ?= python3
@@ -52,7 +49,7 @@ test: environment ## everything, in order of cost (about an hour on two cores)
 	@$(STEPS) check vitest services
 	@$(FAST_PYTEST)
 	@$(PYTEST) -n 2 --dist worksteal tests/agent
-	@$(PYTEST) $(LONG:%=--ignore tests/chaos/%.py) tests/chaos tests/e2e
+	@$(PYTEST) tests/chaos tests/e2e
 
 test-times: ## the table of times of the last `make test`
 	@$(PY) -m tests.times $(TIMES)

@@ -69,7 +69,7 @@ def _session(tests: Sequence[str], seeds: Sequence[int]) -> list[Outcome]:
         record = directory / "record.jsonl"
         record.touch()
         environment = {
-            "HEADGATE_REDIS_RESTARTS": "20", **os.environ, "TMPDIR": str(directory), recorder.VARIABLE: str(record),
+            **os.environ, "TMPDIR": str(directory), recorder.VARIABLE: str(record),
             extent.VARIABLE: ",".join(map(str, seeds)),
         }  # fmt: skip
         options = ["-q", "--no-header", "-p", recorder.__name__, "-p", "no:cacheprovider"]

@@ -12,6 +12,7 @@ from controlplane.cli.errors import ExitCode
 from controlplane.devstack import topics
 from controlplane.devstack.books import read_back
 from tests import command_line
+from tests.chaos.extent import whole_only
 from tests.chaos.installation import Installation, wait_for
 from tests.chaos.stream import GONE_ON, Stream, streaming
 
@@ -71,6 +72,7 @@ def test_a_gap_is_shown_in_the_status_and_a_reviewed_decision_leads_on(stream: S
     wait_for(lambda: stream.pipeline["phase"] == "RUNNING", LONG, "it runs")
 
 
+@whole_only
 def test_a_decision_to_go_back_reads_all_again_with_the_next_start(installation: Installation) -> None:
     """The group and the sink still tell of what was read before; that was known when it was decided."""
     with streaming(installation, "again") as stream:

@@ -12,6 +12,7 @@ import pytest
 
 from controlplane.devstack.books import read_back
 from tests.chaos import data_plane, fussy
+from tests.chaos.extent import WHOLE, whole_only
 from tests.chaos.installation import Installation, another_host, installed, wait_for
 from tests.chaos.migrating import ENDED_WITHIN, Trial, asked, told
 from tests.chaos.stream import MOVING_WITHIN, Stream, streaming
@@ -21,6 +22,7 @@ ALPHA, BETA = "chaos", "beta"
 FUSSY = f"{fussy.__name__}:{fussy.AtHome.__name__}"
 RATE, SELDOM_MS = 200.0, 5000
 """Records per second, and what is between two batches, so that seven agents have room on a small machine."""
+GATES = ("PAUSING", "APPLYING", "READY_TO_CUT_OVER") if WHOLE else ("READY_TO_CUT_OVER",)
 NAMES = ["alone", "bread", "cheese", "dates"]
 EMPTY_WITHIN = 480.0
 
@@ -44,6 +46,7 @@ def active(stream: Stream) -> int:
     return int(found)
 
 
+@whole_only
 def test_a_pipeline_moves_to_another_host_and_home_again(
     site: Installation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -67,9 +70,9 @@ def moved(stream: Stream, trial: Trial, host: str, example: str) -> str:
     return told(evidence)
 
 
-def test_a_move_is_taken_back_at_every_gate_and_after_the_cut(site: Installation, tmp_path: Path) -> None:
-    with streaming(site, name="hesitant") as stream, another_host(site, tmp_path, BETA):
-        for gate in ("PAUSING", "APPLYING", "READY_TO_CUT_OVER"):
+def test_a_move_is_taken_back_at_every_gate_and_after_the_cut(installation: Installation, tmp_path: Path) -> None:
+    with streaming(installation, name="hesitant") as stream, another_host(installation, tmp_path, BETA):
+        for gate in GATES:
             trial = move(stream, BETA, gates=[gate]).waits_before(gate)
             taken_back(stream, trial, "ROLLED_BACK" if gate == "READY_TO_CUT_OVER" else "ABORTED")
         trial = move(stream, BETA, rules={"window": 600}).reaches("VERIFYING")
@@ -94,6 +97,7 @@ def at_home(site: Installation) -> dict[str, Any]:
     return {"type": "python", "class": FUSSY, "config": {"home": str(site.state)}}
 
 
+@whole_only
 def test_an_interceptor_that_cannot_initialise_costs_the_old_agent_nothing(site: Installation, tmp_path: Path) -> None:
     with (
         streaming(site, name="native", interceptors=[at_home(site)]) as stream,
@@ -118,6 +122,7 @@ def test_an_interceptor_that_cannot_initialise_costs_the_old_agent_nothing(site:
         stream.delivered_once()
 
 
+@whole_only
 def test_a_pause_that_a_hung_sink_holds_up_is_given_up_and_says_what_was_at_work(
     site: Installation, tmp_path: Path
 ) -> None:
@@ -167,10 +172,12 @@ def five(site: Installation) -> Iterator[list[Stream]]:
         ]
 
 
+@whole_only
 def test_five_pipelines_flow_on_one_host(five: list[Stream]) -> None:
     assert {stream.pipeline["host"] for stream in five} == {ALPHA}
 
 
+@whole_only
 def test_a_host_is_emptied_and_who_cannot_begin_elsewhere_stays(
     site: Installation, five: list[Stream], tmp_path: Path
 ) -> None:

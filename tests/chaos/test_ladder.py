@@ -1,6 +1,7 @@
 """Components that do not obey a stop: it climbs, names who is at work, and costs nobody else anything.
 
 HEADGATE_REAL_LADDER=1 takes the deadlines of the defaults, 30 s and 180 s, instead of 1 s and 5 s.
+HEADGATE_CHAOS=1 runs all cases.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pipelines.domain.states import Command
 from tests.agent.harness import ROOT, Pipeline, Run
 from tests.agent.sources import bodies
 from tests.chaos import hostile
-from tests.chaos.extent import WHOLE
+from tests.chaos.extent import WHOLE, whole_only
 from tests.counts import not_once
 from tests.waiting import wait_for
 
@@ -201,15 +202,17 @@ def obeys_in_the_end(case: Case, neighbour: Run, how: str) -> None:
     case.nothing_is_missing()
 
 
+@whole_only
 def test_a_component_that_an_interrupt_ends_is_not_killed(case: Case, neighbour: Run) -> None:
     obeys_in_the_end(case, neighbour, "sleep")
 
 
+@whole_only
 def test_a_component_whose_close_hangs_is_interrupted_again_and_not_killed(case: Case, neighbour: Run) -> None:
     obeys_in_the_end(case, neighbour, "hook")
 
 
-@pytest.mark.parametrize("how", ["masked", "driver"])
+@pytest.mark.parametrize("how", ["masked", "driver"] if WHOLE else ["masked"])
 def test_a_component_that_nothing_interrupts_is_killed_at_the_deadline(case: Case, neighbour: Run, how: str) -> None:
     """In a Python worker, and in the driver itself: a sleep in C with every signal blocked."""
     run = case.start(how)
@@ -228,6 +231,7 @@ def test_a_component_that_nothing_interrupts_is_killed_at_the_deadline(case: Cas
         case.nothing_is_missing()
 
 
+@whole_only
 def test_the_watchdog_in_the_driver_needs_neither_the_interpreters_lock_nor_a_keeper(case: Case) -> None:
     """The stop is known to the driver when the component takes the lock; the keeper is frozen."""
     run = case.start("locked")

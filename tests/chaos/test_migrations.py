@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.chaos.extent import whole_only
 from tests.chaos.installation import Installation
 from tests.chaos.migrating import Trial, asked, intercepted, stamped, told
 from tests.chaos.stream import Stream, streaming
@@ -28,6 +29,7 @@ def migrate(stream: Stream, definition: dict[str, Any], *, rollback_at: str | No
     return trial
 
 
+@whole_only
 def test_a_new_side_that_cannot_begin_leaves_the_old_one_alone(changing: Stream) -> None:
     before = changing.runs
     wrong = stamped(changing.demo, "1")
@@ -57,6 +59,7 @@ def test_a_release_that_damages_records_takes_itself_back(installation: Installa
         stream.balances(produced)
 
 
+@whole_only
 def test_a_revision_is_changed_and_taken_back_under_load(changing: Stream, capsys: pytest.CaptureFixture[str]) -> None:
     lines, owners = [], []
     for release, rollback_at, end in (("2", None, "COMMITTED"), ("3", "VERIFYING", "ROLLED_BACK")):

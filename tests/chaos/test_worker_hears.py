@@ -27,12 +27,12 @@ from controlplane.devstack.interrupt import Interrupt
 from controlplane.devstack.ports import free_port
 from controlplane.devstack.redis import redis_service, redis_url
 from controlplane.devstack.services import worker_service
+from tests.chaos.extent import WHOLE
 from tests.chaos.installation import PROJECT, wait_for
 from workers.supervisor.hearing import EXIT_DEAF
 
 HOST = "hearing"
-ROUNDS = int(os.environ.get("HEADGATE_REDIS_RESTARTS", "5"))
-"""`make chaos` asks for 20."""
+ROUNDS = 20 if WHOLE else 2
 HEARS_WITHIN = 10.0
 BUSY_LOAD = 10.0
 STARTS_WITHIN = 180.0
@@ -168,9 +168,9 @@ def _hears_since(messages: dict[str, Any], began: str) -> bool:
 
 
 def _patience() -> float:
-    """Ten seconds, and a moment to end for a worker that was deaf for so long. On a machine that has far more to do
-    than it can, a bound says nothing of the worker."""
-    return HEARS_WITHIN + 5.0 if os.getloadavg()[0] < BUSY_LOAD else 12 * HEARS_WITHIN
+    """Ten seconds, and a moment to end for a worker that was deaf for so long. On a machine that runs other tests, too,
+    or has far more to do than it can, a bound says nothing of the worker."""
+    return HEARS_WITHIN + 5.0 if WHOLE and os.getloadavg()[0] < BUSY_LOAD else 12 * HEARS_WITHIN
 
 
 def hears(bench: Bench, within: float) -> bool:
@@ -188,7 +188,7 @@ def hears(bench: Bench, within: float) -> bool:
 
 def test_a_worker_hears_again_after_every_restart_of_redis_or_is_restarted(bench: Bench, record_property: Any) -> None:
     """Row 9: Redis is killed, stays away for a moment, comes back empty; now and then it is emptied while it runs."""
-    rng = random.Random(9)
+    rng = random.Random(22)
     times: list[float] = []
     with load(bench):
         for _ in range(ROUNDS):
@@ -217,7 +217,7 @@ def test_a_deaf_worker_ends_itself_with_a_code_of_its_own_and_its_beat_ends_with
     wait_for(lambda: not worker.alive, 120, "the worker ends itself")
     assert worker.process.returncode == EXIT_DEAF, bench.log[-3000:]
     assert "worker_is_deaf" in bench.log
-    wait_for(lambda: not _session(worker.process.pid), 10, "nothing of the worker is left")
+    wait_for(lambda: not _session(worker.process.pid), 60, "nothing of the worker is left")
 
 
 def _session(pid: int) -> list[int]:

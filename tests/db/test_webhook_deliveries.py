@@ -31,6 +31,7 @@ from workers.supervisor.webhooks import AT_ONCE_EACH, SETTLED_SECONDS, WebhookSe
 pytestmark = pytest.mark.django_db
 ANA = Actor("ana")
 FAILS = Answer(500, "It answers 500.")
+TAKEN = Answer(200)
 
 
 @pytest.fixture
@@ -164,20 +165,34 @@ def test_a_claim_is_lost_to_whoever_was_first(time: Time, monkeypatch: pytest.Mo
     assert only().attempts == job.attempt == 1
 
 
-def test_a_worker_that_dies_before_it_writes_down_leaves_the_message_to_the_next(time: Time) -> None:
-    webhook("*")
+@pytest.mark.parametrize("first", ["the late answer", "the next answer"])
+@pytest.mark.parametrize(
+    ("late", "last", "state"), [(FAILS, TAKEN, DeliveryState.DELIVERED), (TAKEN, FAILS, DeliveryState.WAITING)]
+)
+def test_a_worker_that_is_silent_for_too_long_leaves_the_message_and_its_outcome_to_the_next(
+    time: Time, late: Answer, last: Answer, state: DeliveryState, first: str
+) -> None:
+    hook = webhook("*")
     happen("phase.changed")
-    posts = FakePosts()
-    dead, next_one = sender(posts, time), sender(posts, time)
-    dead.turn()
+    answers = iter([late, last])
+    posts = FakePosts(lambda _: next(answers))
+    silent, next_one = sender(posts, time), sender(posts, time)
+    silent.turn()
     wait_for(lambda: posts.sent, "the message is sent")
     turn(next_one)
     assert (len(posts.sent), only().state) == (1, DeliveryState.SENDING)
     time.pass_(deliveries.CLAIMED_FOR.total_seconds())
-    turn(next_one)
+    next_one.turn()
+    wait_for(lambda: len(posts.sent) == 2, "it is sent once more")
     assert [message.id for message in posts.sent] == [only().message_id] * 2
-    dead.finish()
-    assert (only().state, only().attempts) == (DeliveryState.DELIVERED, 2)
+    if first == "the late answer":
+        silent.finish()
+        assert (only().state, only().attempts) == (DeliveryState.SENDING, 2)
+    next_one.finish()
+    silent.finish()
+    row, hook = only(), Webhook.objects.get(pk=hook.pk)
+    assert (row.state, row.attempts, row.response_status) == (state, 2, last.status)
+    assert (hook.failing_since, hook.last_success_at) == ((None, time.wall) if last is TAKEN else (time.wall, None))
 
 
 def test_an_event_that_turns_up_behind_a_newer_one_is_not_missed(time: Time) -> None:

@@ -32,6 +32,10 @@ def planned(batch: int, start: int, end: int) -> Planned:
     return Planned(source="s", channel="c", batch=batch, ranges=moved)
 
 
+def flowing(batch: int) -> Planned:
+    return Planned(source="s", channel="c", batch=batch, ranges=[], open_ended=True)
+
+
 def head(positions: Offsets, done: int | None = None, plan: Planned | None = None) -> Head:
     return Head("sources.s", positions, done, plan)
 
@@ -46,6 +50,43 @@ CASES: list[tuple[str, Head, View, set[str]]] = [
     ("next batch planned by Spark only", head(at(9), 3), View(4, 3, at(5), {3: at(9), 4: at(12)}), set()),
     ("next batch planned by both", head(at(9), 3, planned(4, 9, 12)), View(4, 3, at(5), {3: at(9), 4: at(12)}), set()),
     ("Spark's commit of a done batch was lost", head(at(9), 3), View(3, 2, at(5), {2: at(7), 3: at(9)}), set()),
+    (
+        "Spark's commits of two done batches were lost",
+        head(at(9), 3),
+        View(3, 1, at(5), {2: at(7), 3: at(9)}),
+        {"CHECKPOINT_DISAGREES"},
+    ),
+    (
+        "Spark's commit of a done batch was lost, and it has planned the next",
+        head(at(9), 3),
+        View(4, 2, at(5), {3: at(9), 4: at(12)}),
+        set(),
+    ),
+    (
+        "Spark has planned two batches more",
+        head(at(9), 3),
+        View(5, 3, at(5), {3: at(9), 4: at(12), 5: at(15)}),
+        {"CHECKPOINT_DISAGREES"},
+    ),
+    (
+        "Spark does not know the done batch",
+        head(at(9), 3),
+        View(2, 2, at(5), {2: at(7), 3: at(9)}),
+        {"CHECKPOINT_DISAGREES"},
+    ),
+    ("an open batch of real time was committed", head(at(9), 3, flowing(4)), View(4, 4, at(5), {4: at(12)}), set()),
+    (
+        "another than the open batch of real time was committed",
+        head(at(9), 3, flowing(4)),
+        View(5, 5, at(5), {5: at(12)}),
+        {"LEDGER_BEHIND"},
+    ),
+    (
+        "a batch is open that does not follow the done one",
+        head(at(9), 3, flowing(5)),
+        View(5, 5, at(5), {5: at(12)}),
+        {"LEDGER_BEHIND"},
+    ),
     ("a partition was added and is unmoved", head(at(9), 3), View(3, 3, at(5), {3: {**at(9), ("t", 2): 0}}), set()),
     (
         "a partition was added, and the run died before the first batch that has it was planned",

@@ -1,0 +1,202 @@
+"""A channel on a bench: books, gate and query are the agent's own, Spark, sinks and disk are not.
+
+The sinks are lists. Of the journals it is known what a loss of power would leave of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+import pytest
+
+from pipelines.domain.journal import Planned, read_entries
+from pipelines.domain.ledger import Counts
+from pipelines.domain.positions import Frozen, PartitionPosition
+from pipelines.domain.spec import Read
+from workers.agent.batch import Attempt, Refusal
+from workers.agent.books import ChannelBooks
+from workers.agent.checkpoint import Checkpoint, dump
+from workers.agent.component import DeadLetterBuilder, Place, Resolution, SinkBuilder
+from workers.agent.dead_letters import Office
+from workers.agent.delivery import SinkGroup
+from workers.agent.gate import Gate
+from workers.agent.ledger import Journal
+from workers.agent.query import ReadQuery
+from workers.agent.sink_processors import Processor
+from workers.agent.sink_processors.default import Default
+
+P = TypeVar("P", bound=Frozen)
+TOPIC = "orders"
+KEY = (TOPIC, 0)
+
+
+class Context:
+    """As much of Spark's context as an attempt asks for."""
+
+    master = "local[2]"
+
+    def setJobGroup(self, *_: Any, **__: Any) -> None:  # noqa: N802
+        """Nothing runs here."""
+
+    def cancelJobGroup(self, _: str) -> None:  # noqa: N802
+        """Nothing can be cancelled here."""
+
+
+FRAME: Any = SimpleNamespace(
+    sparkSession=SimpleNamespace(sparkContext=Context(), conf=SimpleNamespace(set=lambda *_: None))
+)
+JUDGE: Any = SimpleNamespace(judgement=lambda *_: SimpleNamespace(dead=lambda _: None))
+ALLOWED = 100
+
+
+class Disk:
+    """The journals of runs that follow each other, and how much of each was synced."""
+
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._directory = directory
+        self._runs = 0
+        self._synced: Counter[int] = Counter()
+        monkeypatch.setattr(os, "fdatasync", self._sync)
+
+    def _sync(self, file: int) -> None:
+        found = os.fstat(file)
+        self._synced[found.st_ino] = found.st_size
+
+    def journal(self, epoch: int = 1) -> Journal:
+        """That of the next run."""
+        self._runs += 1
+        return Journal(self._path(self._runs), epoch)
+
+    def _path(self, run: int) -> Path:
+        return self._directory / f"{run}.jsonl"
+
+    def _journals(self) -> list[bytes]:
+        return [self._path(run).read_bytes() for run in range(1, self._runs + 1)]
+
+    def lose_power(self) -> None:
+        """Nothing is left but what was synced."""
+        for run in range(1, self._runs + 1):
+            path = self._path(run)
+            os.truncate(path, self._synced[path.stat().st_ino])
+
+    def entries(self) -> list[Any]:
+        """What the journals say."""
+        return [payload for journal in self._journals() for payload in _payloads(journal)]
+
+    def synced(self) -> list[Any]:
+        """What they would say after a loss of power."""
+        sizes = [self._synced[self._path(run).stat().st_ino] for run in range(1, self._runs + 1)]
+        left = [journal[:size] for journal, size in zip(self._journals(), sizes, strict=True)]
+        return [payload for journal in left for payload in _payloads(journal)]
+
+    def of_kind(self, payload: type[P]) -> list[P]:
+        """Entries of one kind."""
+        return [each for each in self.entries() if isinstance(each, payload)]
+
+
+def _payloads(journal: bytes) -> list[Any]:
+    return [entry.payload() for entry in read_entries(journal)[0]]
+
+
+class Store(SinkBuilder):
+    """A sink that keeps offsets in a list. `bad`: it refuses these for good; `failing`: so many attempts end by
+    `failure` after half of the batch; `asked`: called when a write begins; `silent`: it cannot say what it holds."""
+
+    def __init__(self, name: str = "lake") -> None:
+        super().__init__(SimpleNamespace(write_deadline=60.0), Place("p", 1, f"sinks.{name}"))
+        self.records: list[int] = []
+        self.bad: set[int] = set()
+        self.failing = 0
+        self.failure: BaseException = ConnectionError(f"{name} is away")
+        self.silent = False
+        self.asked: Callable[[], None] = lambda: None
+
+    def ends(self) -> list[PartitionPosition]:
+        return [PartitionPosition(topic="out", partition=0, offset=len(self.records))]
+
+    def write(self, attempt: Attempt) -> Counts:
+        self.asked()
+        offsets = offsets_of(attempt.planned)
+        good = [offset for offset in offsets if offset not in self.bad]
+        if self.failing:
+            self.failing -= 1
+            self.records += good[: len(good) // 2]
+            raise self.failure
+        self.records += good
+        refused = [offset for offset in offsets if offset in self.bad]
+        attempt.refuse([_refusal(offset) for offset in refused])
+        attempt.already(Counts(read=len(offsets), delivered=len(good), dead_lettered=len(refused)))
+        return attempt.counts
+
+    def resolve(self, planned: Planned) -> Resolution:
+        if self.silent:
+            raise ConnectionError("away")
+        (end,) = planned.ends_of(self.place.name)
+        of_batch = set(offsets_of(planned))
+        return Resolution(sum(offset in of_batch for offset in self.records[end.offset :]))
+
+
+def offsets_of(planned: Planned) -> list[int]:
+    """The offsets of a batch."""
+    return [offset for item in planned.ranges for offset in range(item.start, item.end)]
+
+
+def _refusal(offset: int) -> Refusal:
+    return Refusal(None, b"bad", [], TOPIC, 0, offset, "no")
+
+
+class Letters(DeadLetterBuilder):
+    """Keeps dead letters in a list."""
+
+    def __init__(self) -> None:
+        super().__init__(None, Place("p", 1, "errors.dead_letter"))
+        self.kept: list[int] = []
+        self.asked: Callable[[], None] = lambda: None
+
+    def store(self, planned: Planned, letters: Sequence[Refusal]) -> list[str]:
+        self.asked()
+        self.kept += [letter.offset for letter in letters]
+        return [f"at {letter.offset}" for letter in letters]
+
+
+class Bench:
+    """One run of a pipeline with one source, and the channel `lake` with its sinks."""
+
+    def __init__(
+        self, journal: Journal, directory: Path, sinks: Sequence[Store], letters: Letters,
+        processor: Processor | None = None, judge: Any = JUDGE, **kind: bool,
+    ) -> None:  # fmt: skip
+        self.gate = Gate(1)
+        self.checkpoint = Checkpoint(directory)
+        named = {sink.place.name: sink for sink in sinks}
+        chosen = processor or Default(named, clock=lambda: 0.0, wall=lambda: 0.0)
+        self.group = SinkGroup("g" if processor else "", "any", named, chosen, self.gate)
+        office = Office(letters, journal, ALLOWED)
+        self.books = ChannelBooks("shop", "lake", group=self.group, judge=judge, office=office, journal=journal, **kind)
+        self.books.continue_from({KEY: 0}, None)
+        self.query = ReadQuery(Read("shop", ("lake",)), [self.books], checkpoint=self.checkpoint, gate=self.gate)
+
+    def plan(self, number: int, *ends: int) -> None:
+        """Do as Spark does before a batch; `ends` by partition."""
+        offsets = {(TOPIC, partition): end for partition, end in enumerate(ends)}
+        _entry(self.checkpoint.path / "offsets" / str(number), json.dumps(dump(offsets)))
+
+    def run(self, number: int, *ends: int) -> None:
+        """Do as Spark does with a batch, but for its commit."""
+        self.plan(number, *ends)
+        self.query.run_batch(FRAME, number)
+
+    def commit(self, number: int) -> None:
+        """Do as Spark does after a batch."""
+        _entry(self.checkpoint.path / "commits" / str(number))
+
+
+def _entry(path: Path, *more: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(["v1", "{}", *more]))

@@ -20,6 +20,7 @@ from workers.agent.guard import LogRange, Mirrored
 from workers.agent.guard_watch import GuardWatch, SourceGuard, before_batch
 from workers.agent.kafka import TIMEOUT, Cluster, Commit
 from workers.agent.ledger import Journal
+from workers.agent.mirror import Mirror
 
 KEY: Key = ("t", 0)
 KNOWN = SourceIdentity(source="shop", cluster_id="c", topics={"t": "one"})
@@ -56,6 +57,9 @@ class Stub(SourceBuilder):
     def ends(self, partitions: list[Key]) -> Offsets:
         return {KEY: self.log.end}
 
+    def acknowledge(self, positions: list[PartitionPosition]) -> None:
+        self.group = {position.key: Mirrored(position.offset, True) for position in positions}
+
     def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
         raise NotImplementedError
 
@@ -77,10 +81,17 @@ class Shown:
     """A mirror that has written 100."""
 
     def __init__(self) -> None:
-        self.written, self.forgotten = {KEY: 100}, 0
+        self.written, self.rounds, self.forgotten = {KEY: 100}, 1, 0
 
-    def forget(self) -> None:
+    def forget(self, since: int) -> None:
         self.forgotten += 1
+
+
+class Books:
+    """As much of a channel's books as the mirror looks at."""
+
+    def __init__(self) -> None:
+        self.positions, self.lag, self.channel = {KEY: 100}, 0, "lake"
 
 
 class Stage:
@@ -193,6 +204,37 @@ def test_a_mirror_that_is_lost_or_moved_is_told_once_and_written_again(
     stage.source.group = {KEY: Mirrored(100, True)}
     stage.guard.look_around()
     assert [each.over for each in stage.entries() if each.code == code] == ([False, True] if code else [])
+
+
+def test_what_somebody_else_has_committed_is_told_before_the_mirror_writes_over_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mirror writes what was lost while the guard looks at it once more: what the guard has seen is over then."""
+    source, query, books = Stub(), Query(), Books()
+    mirror = Mirror(source, [books])  # type: ignore[list-item]
+    journal = Journal(tmp_path / "journal.jsonl", epoch=1)
+    watched = SourceGuard(source, [query], mirror, journal, KNOWN)  # type: ignore[list-item]
+    mirror.commit()
+    source.group = {}
+    watched.look_around()
+
+    def overtaken(*_: Any, **__: Any) -> dict[Key, Mirrored]:
+        mirror.commit()
+        return {}
+
+    with monkeypatch.context() as patched:
+        patched.setattr(source, "mirrored", overtaken)
+        watched.look_around()
+    assert source.group == {KEY: Mirrored(100, True)}
+
+    source.group = {KEY: Mirrored(7, False)}
+    mirror.commit()
+    assert source.group == {KEY: Mirrored(7, False)}, "nobody was told of it yet"
+    watched.look_around()
+    entries = [entry.payload() for entry in read_entries((tmp_path / "journal.jsonl").read_bytes())[0]]
+    assert "GROUP_MOVED" in {each.code for each in entries if not each.over}
+    mirror.commit()
+    assert source.group == {KEY: Mirrored(100, True)}
 
 
 def test_records_that_will_expire_unread_are_told_with_the_time(stage: Stage) -> None:

@@ -77,6 +77,7 @@ class SourceGuard:
         Raises any exception where the source is away.
         """
         with self._lock:
+            rounds = self._mirror.rounds
             noticed = {each.code: each for each in self._noticed()}
             for code, notice in noticed.items():
                 if code not in self._standing:
@@ -86,7 +87,7 @@ class SourceGuard:
                 self._journal.append(Noticed(source=name, code=code, message="It is over.", over=True))
             self._standing, self._perhaps_standing = noticed, set(noticed)
             if noticed.keys() & {"GROUP_LOST", "GROUP_MOVED"}:
-                self._mirror.forget()
+                self._mirror.forget(rounds)
 
     def same_topics(self) -> None:
         """Raises Blocked where a topic is not the one any more that its positions are offsets of."""

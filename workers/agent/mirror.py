@@ -68,7 +68,8 @@ class SourceWatch:
 
 
 class Mirror:
-    """Commits the minimum over the required channels to the declared group. Nobody recovers from it."""
+    """Commits the minimum over the required channels to the declared group. Nobody recovers from it. `rounds`: how
+    often everything was written again."""
 
     def __init__(self, source: SourceBuilder, required: list[ChannelBooks]) -> None:
         self._source = source
@@ -76,15 +77,18 @@ class Mirror:
         self._written: Offsets = {}
         self._anew_at = time.monotonic() + _LASTS
         self._failures = 0
+        self.rounds = 0
 
     @property
     def written(self) -> Offsets:
         """What was written last."""
         return dict(self._written)
 
-    def forget(self) -> None:
-        """Write everything again with the next commit."""
-        self._anew_at = 0.0
+    def forget(self, since: int) -> None:
+        """Write everything again with the next commit, unless that was done since there were so many rounds: somebody
+        else may have committed something after it, which is to be noticed first."""
+        if since == self.rounds:
+            self._anew_at = 0.0
 
     def start(self) -> None:
         """Begin, in a daemon thread."""
@@ -109,6 +113,7 @@ class Mirror:
             self._written.update(moved)
             if anew:
                 self._anew_at = time.monotonic() + _LASTS
+                self.rounds += 1
 
     def _slowest(self) -> tuple[str, str, str]:
         """The channel that is furthest behind, and the component that holds it with its cause; empty where none is."""

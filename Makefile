@@ -51,7 +51,7 @@ test: check ## everything, in order of cost (about an hour on two cores)
 	@$(PROVISION) test-frontend
 	@$(FAST_PYTEST)
 	@$(PYTEST) -n 2 --dist worksteal tests/agent
-	@$(PYTEST) $(LONG:%=--ignore tests/chaos/%.py) tests/chaos tests/e2e
+	@$(PYTEST) -n 2 --dist loadgroup $(LONG:%=--ignore tests/chaos/%.py) tests/chaos tests/e2e
 
 test-postgres: setup ## the database's tests with PostgreSQL as the control plane's database
 	@$(PROVISION) postgres

@@ -41,8 +41,8 @@ def people(installation: Installation) -> Stack:
 
 @pytest.fixture(scope="session")
 def stack(people: Stack, installation: Installation) -> Iterator[Stack]:
-    """The same with the pipeline `demo`, fed with 1,000 records a second."""
-    with streaming(installation, name="demo"):
+    """The same with the pipeline `demo`, fed with 500 records a second."""
+    with streaming(installation, name="demo", rate=500.0, every_ms=1000):
         yield people
 
 

@@ -49,7 +49,7 @@ test: environment ## everything, in order of cost (about an hour on two cores)
 	@$(STEPS) check vitest services
 	@$(FAST_PYTEST)
 	@$(PYTEST) -n 2 --dist worksteal tests/agent
-	@$(PYTEST) tests/chaos tests/e2e
+	@$(PYTEST) -n 2 --dist loadgroup tests/chaos tests/e2e
 
 test-times: ## the table of times of the last `make test`
 	@$(PY) -m tests.times $(TIMES)

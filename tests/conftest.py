@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -11,10 +13,15 @@ from rest_framework.test import APIClient
 
 from pipelines.domain.roles import Role
 
-pytest_plugins = ["tests.times.plugin"]
-OTHER_DATABASE = "HEADGATE_TEST_DATABASE_URL"
+if TYPE_CHECKING:
+    from tests.chaos.installation import Installation
 
-pytest_plugins = ["tests.seed", *([] if OTHER_DATABASE in os.environ else ["tests.database"])]
+OTHER_DATABASE = "HEADGATE_TEST_DATABASE_URL"
+SHARED = ("installation", "broker")
+"""Fixtures of a session that cost much. With `--dist loadgroup` all who use one of them run in one process, one after
+the other, and so do the tests of a module that share a fixture of their own."""
+
+pytest_plugins = ["tests.times.plugin", "tests.seed", *([] if OTHER_DATABASE in os.environ else ["tests.database"])]
 
 # The machine may be busy, and a run has to be repeatable: no time limits, nothing but the seed chooses the examples.
 settings.register_profile("repeatable", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
@@ -23,8 +30,12 @@ settings.load_profile("repeatable")
 logging.getLogger("py4j").setLevel(logging.WARNING)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On another database only what touches a database has anything to show."""
+    """Groups for processes of tests. On another database only what touches a database has anything to show."""
+    for item in items:
+        if group := _group(item):
+            item.add_marker(pytest.mark.xdist_group(group))
     if OTHER_DATABASE not in os.environ:
         return
     touching = [item for item in items if _touches_the_database(item)]
@@ -32,9 +43,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = touching
 
 
+def _group(item: pytest.Item) -> str | None:
+    if not isinstance(item, pytest.Function):
+        return None
+    definitions = item._fixtureinfo.name2fixturedefs
+    lasts = any(found[-1].scope == "module" for found in definitions.values())
+    return next((name for name in SHARED if name in definitions), item.path.stem if lasts else None)
+
+
 def _touches_the_database(item: pytest.Item) -> bool:
     fixtures = getattr(item, "fixturenames", ())
     return item.get_closest_marker("django_db") is not None or not {"db", "transactional_db"}.isdisjoint(fixtures)
+
+
+@pytest.fixture(scope="session")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """The one real stack of a session, `manage.py up`, for chaos, migrations and the page. Leave no pipeline flowing
+    that others do not need."""
+    from tests.chaos import fussy
+    from tests.chaos.installation import installed
+
+    with installed(tmp_path_factory.mktemp("stack"), HEADGATE_INTERCEPTORS=fussy.NAME) as running:
+        yield running
 
 
 def _client(role: Role | None) -> APIClient:

@@ -1,5 +1,5 @@
-"""One real installation for the whole tier, `manage.py up` with a pipeline in mid-stream, and one broker for all tests
-of the data plane."""
+"""What the tests of this tier share beside the installation: a pipeline in mid-stream, and one broker for all tests of
+the data plane."""
 
 from __future__ import annotations
 
@@ -8,16 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.chaos.data_plane import broker, make_defined, spark_settings, topics
-from tests.chaos.installation import Installation, installed
+from tests.chaos.installation import Installation
 from tests.chaos.stream import Stream, streaming
 
-__all__ = ["broker", "installation", "make_defined", "spark_settings", "stream", "topics"]
-
-
-@pytest.fixture(scope="session")
-def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    with installed(tmp_path_factory.mktemp("chaos")) as running:
-        yield running
+__all__ = ["broker", "make_defined", "spark_settings", "stream", "topics"]
 
 
 @pytest.fixture(scope="session")

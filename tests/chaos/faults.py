@@ -95,7 +95,7 @@ _WHOLE = f"{_KILLS}::test_nothing_is_missing_and_there_was_never_a_second_agent"
 _CRASHES = "chaos/test_crash_points.py::test_an_agent_that_dies_anywhere_loses_nothing_and_doubles_what_was_counted"
 _PAIRS = (
     "chaos/test_data_plane_pairs.py"
-    "::test_nothing_is_missing_and_doubles_were_announced_although_the_agent_is_killed_twice"
+    "::test_nothing_is_missing_and_doubles_were_announced_although_the_agent_dies_with_a_batch_in_hand"
 )
 _RATE = "agent/test_kills.py::test_killed_processes_at_full_rate_lose_nothing_and_double_what_was_announced"
 _BAD = "agent/test_dead_letters.py::test_four_bad_records_of_ten_thousand_are_letters_and_a_mended_one_comes_back"

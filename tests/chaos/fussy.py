@@ -6,6 +6,9 @@ from pathlib import Path
 
 from workers.agent.interceptor_api import Context, Event, InitializationError
 
+NAME = "tests.chaos.fussy:AtHome"
+"""As a definition names it; the shared installation allows it."""
+
 
 class AtHome:
     """Initialises only in a run directory below `home`."""

@@ -47,6 +47,12 @@ class Installation:
         os.kill(identity.pid, signal.SIGKILL)
         return identity.pid
 
+    def rest(self, host: str = "") -> None:
+        """Stop every pipeline, or every one of a host, without waiting for what was not read."""
+        for pipeline in self.api.get(f"/pipelines?limit=200{host and f'&host={host}'}")["results"]:
+            if pipeline["desired_state"] != "STOPPED":
+                self.api.act(pipeline["name"], "stop", timeout=STOPPED_WITHIN, drain=False)
+
 
 def wait_for(condition: Callable[[], object], within: float, what: str) -> None:
     """Poll until the condition holds; fails after `within` seconds."""
@@ -109,6 +115,4 @@ def another_host(installation: Installation, directory: Path, name: str) -> Iter
         try:
             yield worker
         finally:
-            for pipeline in api.get(f"/pipelines?host={name}&limit=200")["results"]:
-                if pipeline["desired_state"] != "STOPPED":
-                    api.act(pipeline["name"], "stop", timeout=STOPPED_WITHIN, drain=False)
+            installation.rest(name)

@@ -59,10 +59,7 @@ def balanced_reads(books: Books) -> int:
 
 
 class Feed(ABC):
-    """A source. `count` numbers from 0 are fed, in each of its `lives`; `doubled`: those that were sent twice, since no
-    answer came."""
-
-    lives = 1
+    """A source. `count` numbers from 0 are fed; `doubled`: those that were sent twice, since no answer came."""
 
     def __init__(self, topics: Topics, directory: Path, count: int) -> None:
         self.topics, self.directory, self.count = topics, directory, count
@@ -161,8 +158,6 @@ class FromHttp(Feed):
 class FromExec(Feed):
     """Each life of the command prints its own numbers. What was printed before the log had it is not expected; of the
     last life, which nobody kills, everything is."""
-
-    lives = 3
 
     def spec(self) -> dict[str, Any]:
         (self.directory / "lives").mkdir(exist_ok=True)

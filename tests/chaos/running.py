@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,8 +24,9 @@ from tests.chaos import extent, recorder
 from tests.chaos.faults import belongs
 
 PROJECT = Path(__file__).resolve().parents[2]
-TEST_WITHIN = 900.0
-"""Seconds that a test may take, with what it needs."""
+_SETTINGS = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+TEST_WITHIN: float = _SETTINGS["faulthandler_timeout"]
+"""Seconds that a test may take, with what it needs; then its session shows where it hangs, and ends."""
 ENDS_WITHIN = 120.0
 """Seconds in which the processes of a finished session may end by themselves."""
 _LOOK_EVERY = 0.5
@@ -97,13 +99,13 @@ def _own_directory() -> Iterator[Path]:
 
 
 def _ended(session: subprocess.Popen[bytes], record: Path) -> bool:
-    """Wait for the session's end; False where a test takes too long."""
+    """Wait for the session's end; False where a test takes too long and the session does not end itself."""
     size, since = -1, time.monotonic()
     while session.poll() is None:
         time.sleep(_LOOK_EVERY)
         if (now := record.stat().st_size) != size:
             size, since = now, time.monotonic()
-        elif time.monotonic() - since > TEST_WITHIN:
+        elif time.monotonic() - since > TEST_WITHIN + ENDS_WITHIN:
             return False
     return True
 

@@ -66,12 +66,13 @@ class Watch(threading.Thread):
 
 @dataclass
 class Stream:
-    """The pipeline, its producer and the watch."""
+    """The pipeline, its producer of `rate` records a second and the watch."""
 
     installation: Installation
     demo: Demo
     watch: Watch
     producer: Child
+    rate: float = RATE
 
     @property
     def pipeline(self) -> dict[str, Any]:
@@ -139,12 +140,19 @@ class Stream:
     def act(self, action: str, **body: Any) -> dict[str, Any]:
         return self.installation.api.act(self.demo.name, action, timeout=MOVING_WITHIN, **body)
 
+    def flows(self) -> None:
+        """Produce again after the last record, where it has run out."""
+        if not self.producer.alive:
+            self.producer = _producing(self.demo, self.rate)
+
     def run_out(self) -> int:
-        """Stop the producer, wait for the last record, stop; returns how many were produced."""
+        """Stop the producer, wait for the last record, stop; returns how many were produced. Nothing is left to be
+        watched."""
         self.producer.stop()
         produced = self.produced
         wait_for(lambda: self.read >= produced, MOVING_WITHIN, "the last record is read")
         self.act("stop", drain=True)
+        self.watch.end()
         return produced
 
     def finish(self) -> tuple[int, Readback]:
@@ -158,10 +166,21 @@ class Stream:
         assert (sink.missing, sink.foreign, sink.duplicates) == (0, 0, 0)
         self.balances(produced)
 
+    def nothing_is_missing(self) -> None:
+        """Let it run out: everything was delivered, and what came twice was announced."""
+        produced, sink = self.finish()
+        assert (sink.missing, sink.foreign) == (0, 0)
+        assert sink.duplicates <= self.books["duplicates_max"]
+        self.balances(produced)
+
     def balances(self, produced: int) -> None:
         """Every record was read once."""
         books = self.books
         assert (books["read"], books["gaps"], books["overlaps"], books["balanced"]) == (produced, 0, 0, True), books
+
+
+def _producing(demo: Demo, rate: float) -> Child:
+    return Child(demo.producer(rate=rate), output=subprocess.DEVNULL)
 
 
 def kill(pid: int) -> None:
@@ -192,12 +211,11 @@ def streaming(
     installation.api.post("/pipelines", {"definition": definition})
     watch = Watch(installation.state / "runs" / demo.name)
     watch.start()
-    producer = Child(demo.producer(rate=rate), output=subprocess.DEVNULL)
-    stream = Stream(installation, demo, watch, producer)
+    stream = Stream(installation, demo, watch, _producing(demo, rate), rate)
     try:
         stream.act("start")
         stream.goes_on(0)
         yield stream
     finally:
-        producer.stop()
+        stream.producer.stop()
         watch.end()

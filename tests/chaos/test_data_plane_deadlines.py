@@ -1,4 +1,7 @@
-"""Sinks that hang: a write is cancelled at its deadline, the next sink takes the batch, neighbours do not notice."""
+"""Sinks that hang: a write is cancelled at its deadline, the next sink takes the batch, neighbours do not notice.
+
+Rates are compared in the whole suite alone, where no other tests share the machine.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,13 @@ from tests.agent.test_channels import numbers_in
 from tests.agent.topics import Pacer, Topics
 from tests.chaos import data_plane
 from tests.chaos.data_plane import MakeDefined, frozen
+from tests.chaos.extent import WHOLE
 from tests.counts import not_once
 from tests.fakes.http_servers import Asked, Reply, serving
 from tests.waiting import wait_for
 
 RATE = 1000
-DEADLINE = 25
+DEADLINE = 25 if WHOLE else 15
 FAILOVER = {"type": "failover", "priorities": {"first": 10, "second": 5}, "max_penalty_ms": 600_000}
 
 
@@ -49,10 +53,11 @@ def writers_to(run: Run, port: int) -> set[int]:
 def test_a_hung_writer_is_killed_at_the_deadline_while_its_neighbour_keeps_its_rate(
     topics: Topics, make_defined: MakeDefined, tmp_path: Path
 ) -> None:
-    hang, over = threading.Event(), threading.Event()
+    hang, hangs, over = threading.Event(), threading.Event(), threading.Event()
 
     def reply(_: Asked) -> Reply:
         if hang.is_set():
+            hangs.set()
             over.wait(300)
         return Reply()
 
@@ -77,14 +82,19 @@ def test_a_hung_writer_is_killed_at_the_deadline_while_its_neighbour_keeps_its_r
         run.wait_status(lambda s: all((query.lag or 0) < RATE for query in s.queries), "the pace", 90)
 
         hang.set()
-        hung = wait_for(lambda: writers_to(run, port), "writers that wait")
+        assert hangs.wait(60)
+        hung = writers_to(run, port)
+        assert hung
         produced, before = topics.produced, delivered(run, "audit")
         for pid in hung:
             os.kill(pid, signal.SIGSTOP)
+        wait_for(lambda: delivered(run, "audit") > before + RATE, "the neighbour to go on", DEADLINE)
+        assert run.of_kind(SinkFailed) == []
         failed = wait_for(lambda: run.of_kind(SinkFailed), "the deadline", DEADLINE + 60)
-        read, expected = delivered(run, "audit") - before, topics.produced - produced
-        assert expected > RATE * DEADLINE / 2
-        assert read > 0.9 * expected
+        if WHOLE:
+            read, expected = delivered(run, "audit") - before, topics.produced - produced
+            assert expected > RATE * DEADLINE / 2
+            assert read > 0.9 * expected
         assert (failed[0].sink, failed[0].cause) == (
             "first", f"the write did not end within {DEADLINE} s and was cancelled"
         )  # fmt: skip
@@ -127,12 +137,11 @@ def test_a_broker_that_hangs_is_given_up_at_the_deadline_and_what_it_got_was_ann
         with frozen(child.process.pid):
             topics.produce(1000)
             run.wait_delivered(2000, 120)
-        failed = run.of_kind(SinkFailed)
-        assert [(each.sink, each.cause) for each in failed] == [
-            ("first", "the write did not end within 10 s and was cancelled")
-        ]
-        (late,) = [each for each in run.of_kind(Done) if each.batch == failed[0].batch]
-        assert (late.sink, late.duplicates_max) == ("second", late.counts.delivered)
+        failed = {each.batch: (each.sink, each.cause) for each in run.of_kind(SinkFailed)}
+        late = [each for each in run.of_kind(Done) if each.batch in failed]
+        assert set(failed.values()) == {("first", "the write did not end within 10 s and was cancelled")}
+        assert len(late) == len(failed)
+        assert {(each.sink, each.duplicates_max - each.counts.delivered) for each in late} == {("second", 0)}
         topics.produce(1000)
         run.wait_delivered(3000)
         assert run.stop().exit_code == 0

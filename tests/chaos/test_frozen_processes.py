@@ -32,9 +32,12 @@ class Agent:
         self.api = installation.api
         self.demo = Demo("frozen", installation.servers)
         self.demo.create_topics()
-        if self.api.find(self.demo.name) is None:
-            self.api.post("/pipelines", {"definition": self.demo.definition() | {"lifecycle": QUICK}})
-        self.act("start")
+        self.api.post("/pipelines", {"definition": self.demo.definition() | {"lifecycle": QUICK}})
+
+    def is_up(self) -> None:
+        """Start it, unless it runs."""
+        if self.pipeline["phase"] != "RUNNING":
+            self.act("start")
 
     def act(self, action: str, **body: Any) -> None:
         self.api.act(self.demo.name, action, timeout=MOVING_WITHIN, **body)
@@ -64,11 +67,18 @@ class Agent:
         wait_for(lambda: self.pipeline["phase"] == phase, MOVING_WITHIN, f"the phase is {phase}")
 
 
-@pytest.fixture
-def agent(installation: Installation) -> Iterator[Agent]:
+@pytest.fixture(scope="module")
+def shared(installation: Installation) -> Iterator[Agent]:
     agent = Agent(installation)
     yield agent
     agent.act("stop", drain=False)
+
+
+@pytest.fixture
+def agent(shared: Agent) -> Agent:
+    """One that runs; the test before has left it so, if nothing ended it."""
+    shared.is_up()
+    return shared
 
 
 def test_a_silent_agent_is_unknown_and_never_replaced_and_comes_back(agent: Agent) -> None:

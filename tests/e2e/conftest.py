@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from controlplane.provision.setup import BROWSERS
-from tests.e2e.test_demo_stack import PROJECT, READY, environment, up
+from tests.chaos.installation import Installation
+from tests.chaos.stream import streaming
 
 expect.set_options(timeout=30_000)  # the machine may be busy
 FLAGS = [
@@ -25,7 +23,7 @@ FLAGS = [
 
 @dataclass(frozen=True)
 class Stack:
-    """A running demo stack: the pipeline `demo`, fed with 1,000 records a second, and its administrator."""
+    """Where a web server is, and its administrator."""
 
     url: str
     user: str
@@ -34,20 +32,18 @@ class Stack:
 
 
 @pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """One stack for the session, on free ports and in a state directory of its own."""
-    state = tmp_path_factory.mktemp("page") / "state"
-    with up(state, "--demo") as running:
-        running.says(READY, timeout=240)
-        password = re.search(r"password +(\S+)", running.output)
-        assert password is not None, running.output[-3000:]
-        yield Stack(f"http://127.0.0.1:{running.web}", "admin", password[1], _token(state))
+def people(installation: Installation) -> Stack:
+    """The shared stack for those who come with a name and a password."""
+    password = re.search(r"password +(\S+)", installation.log.read_text())
+    assert password is not None
+    return Stack(installation.url, "admin", password[1], installation.token)
 
 
-def _token(state: Path) -> str:
-    argv = [sys.executable, "manage.py", "create_token", "admin"]
-    done = subprocess.run(argv, cwd=PROJECT, env=environment(state), capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+@pytest.fixture(scope="session")
+def stack(people: Stack, installation: Installation) -> Iterator[Stack]:
+    """The same with the pipeline `demo`, fed with 500 records a second."""
+    with streaming(installation, name="demo", rate=500.0, every_ms=1000):
+        yield people
 
 
 @pytest.fixture(scope="session")

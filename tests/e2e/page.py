@@ -6,23 +6,33 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, Literal
 
 import httpx2
 from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import TimeoutError as TookTooLong
 
 from tests.e2e.conftest import Stack
 from tests.e2e.test_demo_stack import PROJECT
 
 AXE = PROJECT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 # Beyond WCAG 2.2 AA also axe's advice, so that landmarks and headings stay in order.
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+_RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+_OF_COLOURS = ["color-contrast", "link-in-text-block"]
+EVERYTHING: dict[str, Any] = {"runOnly": _RULES}
+COLOURS: dict[str, Any] = {"runOnly": {"type": "rule", "values": _OF_COLOURS}}
+ALL_BUT_COLOURS: dict[str, Any] = {"runOnly": _RULES, "rules": {rule: {"enabled": False} for rule in _OF_COLOURS}}
 SLOW_MS = 60_000
 TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 """After these a colour is the new one: even a change without a transition takes one."""
 Scheme = Literal["light", "dark"]
-LOOKS: list[tuple[int, Scheme]] = [(1440, "light"), (768, "light"), (768, "dark"), (1440, "dark")]
-"""Widths of the window with both schemes of colours; the last one is as wide as a new page."""
+LOOKS: list[tuple[int, Scheme, dict[str, Any]]] = [
+    (1440, "dark", COLOURS), (768, "light", ALL_BUT_COLOURS), (1440, "light", EVERYTHING),
+]  # fmt: skip
+"""Widths of the window and schemes of colours, with what axe looks for: rules of colours once in each scheme, the
+others once in each width. The last one is how a new page stands."""
+QUICK_MS = 5_000
 
 
 @contextmanager
@@ -118,20 +128,36 @@ def wait_until(page: Page, condition: Callable[[], bool], what: str) -> None:
         page.wait_for_timeout(100)
 
 
-def in_every_look(page: Page, look: Callable[[Page], list[str]]) -> list[str]:
-    """What a look finds on a page that stands, in each width and scheme; nothing is loaded again."""
+def in_every_look(page: Page) -> list[str]:
+    """What is wrong with a page that stands, in each width and scheme: what axe finds, and whether it scrolls sideways.
+    Nothing is loaded again."""
     found = []
-    for width, scheme in LOOKS:
+    for width, scheme, rules in LOOKS:
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": 900})
         expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
         page.evaluate(TWO_FRAMES)
-        found += [f"{width}, {scheme}: {each}" for each in look(page)]
+        found += [f"{width}, {scheme}: {each}" for each in (*violations(page, rules), *too_wide(page))]
     return found
 
 
-def violations(page: Page) -> list[str]:
+def violations(page: Page, rules: dict[str, Any] = EVERYTHING) -> list[str]:
     """What axe finds, one line each."""
-    page.evaluate(AXE.read_text())
-    found: dict[str, Any] = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(_axe())
+    found: dict[str, Any] = page.evaluate("rules => axe.run(document, rules)", rules)
     return [f"{each['id']}: {[node['target'] for node in each['nodes']]}" for each in found["violations"]]
+
+
+@cache
+def _axe() -> str:
+    return AXE.read_text()
+
+
+def too_wide(page: Page) -> list[str]:
+    """Charts follow the window a moment later."""
+    try:
+        page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth", timeout=QUICK_MS)
+    except TookTooLong:
+        return ["it scrolls sideways"]
+    return []

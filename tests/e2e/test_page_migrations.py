@@ -14,10 +14,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.conftest import Stack
-from tests.e2e.page import logged_in
+from tests.e2e.page import in_every_look, logged_in
 from tests.e2e.test_page_accessibility import settle
-from tests.e2e.test_page_supervision import Place, errors_of, problems, seen
-from tests.e2e.test_page_with_content import filled
+from tests.e2e.test_page_supervision import Place, errors_of
+from tests.e2e.test_page_with_content import filled, on_every_page
 
 LOOKED_AT = {
     "planned": ["change", "plan", "approve"],
@@ -61,9 +61,8 @@ def at(page: Page, step: str) -> None:
 def test_a_list_without_migrations_says_how_one_is_made(browser: Browser, place: Place) -> None:
     with logged_in(browser, place.stack) as page:
         logged = errors_of(page)
-        assert problems(page, "/migrations", "Migrations") == []
+        assert on_every_page(page, {"/migrations/rules": "Freezes and approvals", "/migrations": "Migrations"}) == {}
         expect(page.get_by_text("No pipeline has been migrated yet")).to_be_visible()
-        assert problems(page, "/migrations/rules", "Freezes and approvals") == []
         page.goto("/migrations/00000000-0000-4000-8000-000000000000")
         settle(page, "There is no such migration")
         assert [line for line in logged if "404" not in line] == []
@@ -87,7 +86,7 @@ def test_a_person_plans_by_keyboard_another_goes_on_and_gives_it_up(browser: Bro
         page.get_by_role("option", name="charlie").wait_for()
         type_choice(page, "charlie")
         page.get_by_role("textbox", name="Reason").fill("A larger machine")
-        assert seen(page) == []
+        assert in_every_look(page) == []
         press(page, "Next: Plan it", role="button")
         at(page, "plan")
         heading(page, "What stands in the way")
@@ -108,7 +107,7 @@ def test_a_person_plans_by_keyboard_another_goes_on_and_gives_it_up(browser: Bro
         other.get_by_role("button", name="Give it up").click()
         dialog = other.get_by_role("dialog", name="Give this migration up?")
         dialog.get_by_label("Reason").fill("Not tonight")
-        assert seen(other) == []
+        assert in_every_look(other) == []
         dialog.get_by_role("button", name="Give it up", exact=True).click()
         expect(dialog).to_have_count(0)
         expect(other.get_by_text("Rolling back", exact=True).first).to_be_visible()
@@ -155,8 +154,7 @@ def test_nothing_is_wrong_with_any_page_of_the_wizard(browser: Browser, migrated
     pages |= {f"/evacuations/{evacuation}": "Evacuation of bravo", "/migrations/new": "New migration"}
     with logged_in(browser, migrated.stack) as page:
         logged = errors_of(page)
-        found = {path: problems(page, path, words) for path, words in pages.items()}
-    assert {path: lines for path, lines in found.items() if lines} == {}
+        assert on_every_page(page, pages) == {}
     assert logged == []
 
 
@@ -207,7 +205,7 @@ def test_the_report_is_downloaded_and_the_way_back_planned(browser: Browser, mig
         page.get_by_role("button", name="Plan the way back").click()
         dialog = page.get_by_role("dialog", name="Plan a migration back?")
         dialog.get_by_label("Reason").fill("Too slow")
-        assert seen(page) == []
+        assert in_every_look(page) == []
         dialog.get_by_role("button", name="Plan the way back").click()
         expect(page).not_to_have_url(re.compile(f"{committed}/"))
         heading(page, "New revision: committed", level=1)
@@ -234,7 +232,7 @@ def test_a_host_is_evacuated_and_a_freeze_holds_migrations_up(browser: Browser, 
         page.get_by_role("button", name="Evacuate alpha").click()
         dialog = page.get_by_role("dialog", name="Evacuate alpha?")
         dialog.get_by_label("Reason").fill("A new kernel")
-        assert seen(page) == []
+        assert in_every_look(page) == []
         dialog.get_by_role("button", name="Evacuate", exact=True).click()
         settle(page, "Evacuation of alpha")
         expect(page.get_by_text(re.compile("^0 of [0-9]+ pipelines moved"))).to_be_visible()
@@ -248,7 +246,7 @@ def test_a_host_is_evacuated_and_a_freeze_holds_migrations_up(browser: Browser, 
         dialog.get_by_label("From").fill("2020-01-01T00:00")
         dialog.get_by_label("Until").fill("2120-01-01T00:00")
         dialog.get_by_label("Reason").fill("The audit")
-        assert seen(page) == []
+        assert in_every_look(page) == []
         dialog.get_by_role("button", name="Freeze", exact=True).click()
         expect(page.get_by_role("row", name=re.compile("every pipeline.*The audit"))).to_be_visible()
         page.goto(f"{newest(migrated.stack, 'planned')}/plan")
@@ -257,12 +255,12 @@ def test_a_host_is_evacuated_and_a_freeze_holds_migrations_up(browser: Browser, 
         page.goto("/migrations/rules")
         page.get_by_role("button", name="End it: the freeze of every pipeline, The audit").click()
         dialog = page.get_by_role("dialog", name="End the freeze of every pipeline?")
-        assert seen(page) == []
+        assert in_every_look(page) == []
         dialog.get_by_role("button", name="End it").click()
         expect(page.get_by_role("row", name=re.compile("The audit"))).to_have_count(0)
         page.get_by_role("button", name="Set a policy").click()
         dialog = page.get_by_role("dialog", name="Set an approval policy")
-        assert seen(page) == []
+        assert in_every_look(page) == []
         dialog.get_by_role("button", name="Set it").click()
         expect(page.get_by_role("row", name=re.compile("^every pipeline 1 1 d"))).to_be_visible()
         page.get_by_role("button", name="Remove the policy of every pipeline").click()

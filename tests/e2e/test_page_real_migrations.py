@@ -11,7 +11,7 @@ import pytest
 import yaml
 from playwright.sync_api import Browser, Page, expect
 
-from tests.chaos.installation import Installation, another_host, installed
+from tests.chaos.installation import Installation, another_host
 from tests.chaos.migrating import stamped
 from tests.chaos.stream import Stream, streaming
 from tests.e2e.conftest import Stack
@@ -25,22 +25,11 @@ LONG_MS = 240_000
 
 
 @pytest.fixture(scope="module")
-def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    with installed(tmp_path_factory.mktemp("wizard")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def flowing(installation: Installation) -> Iterator[Stream]:
+    """The only one that flows, so that it is all that a host has to be emptied of."""
+    installation.rest()
     with streaming(installation, name=NAME, rate=500.0) as stream:
         yield stream
-
-
-@pytest.fixture(scope="module")
-def people(installation: Installation) -> Stack:
-    password = re.search(r"password +(\S+)", installation.log.read_text())
-    assert password is not None
-    return Stack(installation.url, "admin", password[1], installation.token)
 
 
 def ask(page: Page, stream: Stream, release: str, *, sink: str = "", rules: dict[str, str] | None = None) -> None:

@@ -10,17 +10,16 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
-from playwright.sync_api import TimeoutError as TookTooLong
 
 from controlplane.devstack.child import Service, running
 from tests.e2e.conftest import Stack
-from tests.e2e.page import in_every_look, logged_in, violations, wait_until
-from tests.e2e.test_page_accessibility import settle
-from tests.e2e.test_page_with_content import fill, filled, right_edge, web_environment
+from tests.e2e.page import in_every_look, logged_in, wait_until
+from tests.e2e.test_page_with_content import fill, filled, on_every_page, right_edge, web_environment
 
 ORDERS = "/pipelines/orders"
 LISTS = {"/": "Pipelines", "/hosts": "Hosts"}
 OTHERS = {"/alerts": "Alerts", "/groups": "Watched groups"}
+EMPTY = {"/secrets": "Secrets", "/webhooks": "Webhooks", "/events": "Events"}
 PAGES = {
     f"{ORDERS}/positions": "orders",
     f"{ORDERS}/runs": "orders",
@@ -32,7 +31,6 @@ PAGES = {
     "/pipelines/stopping": "stopping",
 }
 SMALL = 768
-QUICK_MS = 5_000
 
 
 @dataclass(frozen=True)
@@ -55,27 +53,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         yield Place(stack, directory)
 
 
-def problems(page: Page, path: str, heading: str) -> list[str]:
-    """What is wrong with a page in any look: what axe finds, and where it scrolls sideways."""
-    page.goto(path)
-    settle(page, heading)
-    return seen(page)
-
-
-def seen(page: Page) -> list[str]:
-    """The same of a page that stands."""
-    return in_every_look(page, lambda page: [*violations(page), *too_wide(page)])
-
-
-def too_wide(page: Page) -> list[str]:
-    """Charts follow the window a moment later."""
-    try:
-        page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth", timeout=QUICK_MS)
-    except TookTooLong:
-        return ["it scrolls sideways"]
-    return []
-
-
 def errors_of(page: Page) -> list[str]:
     """What the page's scripts log as errors from now on."""
     found: list[str] = []
@@ -84,18 +61,21 @@ def errors_of(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("part", "words"), [(None, "No pipelines yet"), ("one", "1 pipeline,"), ("many", "1,000 pipelines,")]
+    ("part", "pages", "words"),
+    [
+        (None, LISTS | OTHERS | EMPTY, "No pipelines yet"),
+        ("one", LISTS | OTHERS, "1 pipeline,"),
+        ("many", LISTS, "1,000 pipelines,"),
+    ],
 )
 def test_lists_stand_with_no_pipeline_with_one_and_with_a_thousand(
-    browser: Browser, place: Place, part: str | None, words: str
+    browser: Browser, place: Place, part: str | None, pages: dict[str, str], words: str
 ) -> None:
     if part is not None:
         place.add(part)
     with logged_in(browser, place.stack) as page:
         logged = errors_of(page)
-        pages = LISTS if part == "many" else LISTS | OTHERS
-        found = {path: problems(page, path, heading) for path, heading in pages.items()}
-        assert {path: lines for path, lines in found.items() if lines} == {}
+        assert on_every_page(page, pages) == {}
         assert logged == []
         page.goto("/")
         expect(page.get_by_text(words).first).to_be_visible()
@@ -113,8 +93,7 @@ def asking(place: Place) -> Iterator[Place]:
 def test_nothing_is_wrong_with_any_page_on_which_people_decide(browser: Browser, asking: Place) -> None:
     with logged_in(browser, asking.stack) as page:
         logged = errors_of(page)
-        found = {path: problems(page, path, heading) for path, heading in PAGES.items()}
-    assert {path: lines for path, lines in found.items() if lines} == {}
+        assert on_every_page(page, PAGES) == {}
     assert logged == []
 
 
@@ -161,7 +140,7 @@ def test_what_cannot_be_taken_back_is_asked_for_by_name(browser: Browser, asking
 def confirm(page: Page, dialog: Locator, name: str, act: str) -> None:
     """Nothing is wrong with the dialog; it does what it says once the name was typed."""
     expect(dialog).to_be_visible()
-    assert seen(page) == [], act
+    assert in_every_look(page) == [], act
     dialog.get_by_label(f"Type {name} to confirm").fill(name)
     dialog.get_by_role("button", name=act, exact=True).click()
     expect(dialog).to_have_count(0)
@@ -187,14 +166,14 @@ def test_a_host_says_what_is_tied_to_it_and_is_drained_and_taken_back(browser: B
         dialog = page.get_by_role("dialog", name="Pipelines on alpha")
         expect(dialog.get_by_role("row")).to_have_count(101)
         expect(dialog.get_by_role("link", name="Pin behind to alpha")).to_be_visible()
-        assert seen(page) == []
+        assert in_every_look(page) == []
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_have_count(0)
         page.set_viewport_size({"width": SMALL, "height": 900})
         drain = page.get_by_role("button", name="Drain alpha", exact=True)
         wait_until(page, lambda: right_edge(drain) <= SMALL, "the table follows the window")
         drain.click()
-        assert seen(page) == []
+        assert in_every_look(page) == []
         page.get_by_role("dialog", name="Drain alpha?").get_by_role("button", name="Drain", exact=True).click()
         page.get_by_role("button", name="Undrain alpha", exact=True).click()
         expect(page.get_by_role("button", name="Drain alpha", exact=True)).to_be_visible()

@@ -54,7 +54,9 @@ _OPENED = (
 _SMALL_HEAP = "48m"
 _LARGE_HEAP = 1024
 """Mebibytes."""
-_GATEWAY_TIMEOUT = 60.0
+_GATEWAY_TIMEOUT = 300.0
+"""The default of lifecycle.init_timeout, for who has no shorter limit: an agent waits for its session as long as its
+own says, and so does its supervisor."""
 
 
 class JvmError(Exception):

@@ -142,6 +142,13 @@ def test_an_archive_is_used_with_the_jars_that_it_was_made_of(tmp_path: Path) ->
     assert argv[argv.index("-cp") + 1] == f"/jars/first.jar:{tmp_path}/jars/a.jar:{tmp_path}/jars/b.jar"
 
 
+def test_an_archive_without_its_jars_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "agent.jsa").touch()
+    argv = command(["/jars/first.jar"], java_home="/java", heap="512m", archive=str(tmp_path / "agent.jsa"))
+    assert not [flag for flag in argv if "SharedArchiveFile" in flag]
+    assert "spark-core" in argv[argv.index("-cp") + 1]
+
+
 @pytest.mark.parametrize(("heap", "first"), [("512m", "48m"), ("1024m", "1024m"), ("8192m", "8192m")])
 def test_a_large_heap_is_laid_out_for_throughput(heap: str, first: str) -> None:
     argv = command(["/jars/a.jar"], java_home="/java", heap=heap)

@@ -67,8 +67,8 @@ def command(
     connector_jars: Sequence[str | Path], *, java_home: str | None, heap: str, archive: str | None = None
 ) -> list[str]:
     """The command line of an agent's JVM. `heap` is the largest heap in mebibytes, for example 512m. A class-data
-    archive that is there is used; one that does not fit is passed over by the JVM without a word."""
-    if archive is None or not Path(archive).is_file():
+    archive that is there with its jars is used; one that does not fit is passed over by the JVM without a word."""
+    if archive is None or not (Path(archive).is_file() and jars_of(archive).is_dir()):
         return _command(connector_jars, _own_jars(), java_home, heap)
     return _command(connector_jars, jars_of(archive), java_home, heap, f"-XX:SharedArchiveFile={archive}")
 

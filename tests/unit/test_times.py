@@ -71,7 +71,7 @@ def proc(tmp_path: Path) -> FakeProc:
 def sampler(proc: FakeProc, monkeypatch: pytest.MonkeyPatch) -> Sampler:
     """One whose own process takes no CPU time."""
     monkeypatch.setattr(processes.resource, "getrusage", lambda _: _Nothing())
-    return Sampler("mine", "/tmp/tests-7", proc.root)
+    return Sampler("mine", "/tmp/tests-7", str(proc.root))
 
 
 class _Nothing:

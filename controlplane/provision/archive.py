@@ -1,70 +1,151 @@
 """The class-data archive: what makes an agent's JVM start in half the time.
 
-A dynamic archive (JEP 350) holds the classes of a real run, parsed and verified. It fits one JVM, one class path and
-one set of flags; a digest of these and of the training is its file name; where none fits, agents start without it.
+A dynamic archive (JEP 350) holds the classes of a real run, parsed and verified. It fits one JVM, one set of flags, and
+jars of one path, size and time of change. Therefore Spark's jars are linked into the cache below the digest of their
+checksums, where every clone with the same PySpark finds them. Where no archive fits, agents start without one.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
-import subprocess
-import sys
+import shutil
 import tempfile
-from collections.abc import Iterable
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
-
-from controlplane.devstack.kafka import running_kafka
 from controlplane.provision.errors import SetupError
 from controlplane.provision.jars import SPARK_KAFKA, jar_paths
 from controlplane.provision.java import Java, find_java
-from controlplane.provision.paths import PROJECT, cache_dir
+from controlplane.provision.paths import cache_dir, pyspark_jars
 from workers.agent import jvm
 
-TRAINING_RECORDS = 1000
 KEPT = 3  # archives, of 170 MB each
-TIMEOUT = 300.0  # seconds for the training job
+LOCK_TIMEOUT = 600.0  # seconds that another clone may take to build
+IN_PLACE = "HEADGATE_JARS_IN_PLACE"
+"""Set for an image, which has one clone: PySpark's jars stay where they are, since linked ones would be in it twice."""
+_CHECKSUMS = "pyspark/jars/"
 
 
 def archive_path() -> Path | None:
     """The archive that fits the Java, the jars and the flags of this moment; None where there is none."""
     try:
-        path = _place(find_java())
+        path = _place(_home(), find_java())
     except SetupError:
         return None
     return path if path.is_file() else None
 
 
 def ensure(java: Java) -> bool:
-    """Build the archive when none fits; returns whether it was built. Raises SetupError when the training run fails."""
-    target = _place(java)
-    if target.is_file():
+    """Build the archive when none fits; returns whether it was built. Raises SetupError when the training run fails.
+
+    One clone at a time builds, and the archives that were used last are kept.
+    """
+    if found := archive_path():
+        with suppress(OSError):
+            os.utime(found)
         return False
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".training-", dir=target.parent) as work:
-        fresh = Path(work) / target.name
-        _train(fresh, Path(work))
-        fresh.replace(target)
-    _forget_old(target.parent)
+    home = _home()
+    home.mkdir(parents=True, exist_ok=True)
+    with _alone(home.parent / "lock"):
+        _link_jars(home)
+        target = _place(home, java)
+        if target.is_file():
+            return False
+        _build(target)
+        _forget_old(home.parent)
     return True
 
 
-def _forget_old(directory: Path) -> None:
-    """Keep the newest archives only; other clones of the project may use the same cache."""
-    archives = sorted(directory.glob("agent-*.jsa"), key=lambda file: file.stat().st_mtime, reverse=True)
+def _build(target: Path) -> None:
+    from controlplane.provision.training import train
+
+    with tempfile.TemporaryDirectory(prefix=".training-", dir=target.parent) as work:
+        fresh = Path(work) / target.name
+        train(fresh, jvm.jars_of(target), Path(work))
+        fresh.replace(target)
+
+
+def _forget_old(root: Path) -> None:
+    """Keep the archives used last, of whichever clones, and the jars of those."""
+    archives = sorted(root.glob("*/agent-*.jsa"), key=lambda file: file.stat().st_mtime, reverse=True)
     for old in archives[KEPT:]:
-        old.unlink(missing_ok=True)
+        old.unlink()
+    for home in {old.parent for old in archives[KEPT:]} - {file.parent for file in archives[:KEPT]}:
+        shutil.rmtree(home, ignore_errors=True)
 
 
-def _place(java: Java) -> Path:
-    files = (Path(entry) for entry in jvm.class_path(jar_paths(SPARK_KAFKA)).split(os.pathsep))
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Hold the lock, which the kernel frees however this process ends. Raises SetupError after LOCK_TIMEOUT."""
+    deadline = time.monotonic() + LOCK_TIMEOUT
+    with lock.open("a") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise SetupError(
+                        f"Another process has held {lock} for {LOCK_TIMEOUT:.0f} s.", "End it, then run it again."
+                    ) from None
+            time.sleep(0.2)
+        yield
+
+
+def _home() -> Path:
+    """Where the archives and the jars of the installed PySpark are. pip and uv leave a list of checksums with it."""
+    try:
+        pyspark = distribution("pyspark")
+    except PackageNotFoundError as error:
+        raise SetupError("PySpark is not installed in this Python.", "Run `make setup`.") from error
+    sums = [line for line in (pyspark.read_text("RECORD") or "").splitlines() if line.startswith(_CHECKSUMS)]
+    return cache_dir() / "archive" / _digest(pyspark.version, *sorted(sums))
+
+
+def _link_jars(home: Path) -> None:
+    """Link or copy Spark's jars into the cache, all of them or none; as one directory where that is asked for."""
+    if _linked(home):
+        return
+    jars = home / "jars"
+    jars.unlink() if jars.is_symlink() else shutil.rmtree(jars, ignore_errors=True)
+    if os.environ.get(IN_PLACE):
+        jars.symlink_to(pyspark_jars())
+        return
+    with tempfile.TemporaryDirectory(prefix=".linking-", dir=home) as work:
+        fresh = Path(work) / "jars"
+        shutil.copytree(pyspark_jars(), fresh, copy_function=_link_or_copy, ignore=_all_but_jars)
+        fresh.replace(jars)
+
+
+def _linked(home: Path) -> bool:
+    return _sizes(home / "jars") == _sizes(pyspark_jars())
+
+
+def _sizes(jars: Path) -> dict[str, int]:
+    return {file.name: file.stat().st_size for file in jars.glob("*.jar")}
+
+
+def _all_but_jars(_: str, names: list[str]) -> list[str]:
+    return [name for name in names if not name.endswith(".jar")]
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def _place(home: Path, java: Java) -> Path:
     training = Path(__file__).with_name("training_job.py").read_text()
-    parts = [training, java.banner, str(java.executable), *jvm.FLAGS, *(_print(file) for file in files)]
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-    return cache_dir() / "archive" / f"agent-{key}.jsa"
+    files = jvm.class_path(jar_paths(SPARK_KAFKA), home / "jars")
+    key = _digest(training, java.banner, str(java.executable), *jvm.FLAGS, *(_print(file) for file in files))
+    return home / f"agent-{key}.jsa"
 
 
 def _print(file: Path) -> str:
@@ -73,34 +154,5 @@ def _print(file: Path) -> str:
     return f"{file}:{stat.st_size}:{stat.st_mtime_ns}"
 
 
-def _train(archive: Path, work: Path) -> None:
-    with running_kafka(work / "kafka") as servers:
-        fill(servers, "training-input", ["training-output"])
-        command = [sys.executable, "-m", "controlplane.provision.training_job", str(archive)]
-        command += [servers, "training-input", "training-output", str(TRAINING_RECORDS), str(work)]
-        output = _run(command)
-    if not archive.is_file():
-        raise SetupError(f"The training run left no class-data archive:\n{output[-2000:]}", "Run `make setup` again.")
-
-
-def _run(command: list[str]) -> str:
-    try:
-        result = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=TIMEOUT, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise SetupError(f"The training run did not end in {TIMEOUT:.0f} s.", "Run `make setup` again.") from error
-    output = "\n".join(line for line in (result.stdout + result.stderr).splitlines() if "[cds]" not in line)
-    if result.returncode != 0:
-        raise SetupError(
-            f"The training run of the class-data archive failed:\n{output[-3000:]}", "Run `make setup` again."
-        )
-    return output
-
-
-def fill(servers: str, source: str, others: Iterable[str]) -> None:
-    admin = AdminClient({"bootstrap.servers": servers})
-    for created in admin.create_topics([NewTopic(name, 2, 1) for name in (source, *others)]).values():
-        created.result(30)
-    producer = Producer({"bootstrap.servers": servers})
-    for number in range(TRAINING_RECORDS):
-        producer.produce(source, value=f"record {number}", key=str(number), headers={"origin": b"training"})
-    producer.flush(30)
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

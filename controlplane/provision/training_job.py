@@ -1,8 +1,8 @@
 """An agent that runs once at set-up so that its JVM can archive the classes it has loaded.
 
-`python -m controlplane.provision.training_job ARCHIVE BOOTSTRAP_SERVERS INPUT OUTPUT RECORDS DIRECTORY`: a real agent
-moves the RECORDS of the topic INPUT to the topic OUTPUT and to JSON files below DIRECTORY, then stops; its JVM writes
-ARCHIVE as it ends.
+`python -m controlplane.provision.training_job ARCHIVE JARS BOOTSTRAP_SERVERS INPUT OUTPUT RECORDS DIRECTORY`: a real
+agent moves the RECORDS of the topic INPUT to the topic OUTPUT and to JSON files below DIRECTORY, then stops; its JVM,
+which has Spark from JARS, writes ARCHIVE as it ends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from controlplane.provision.jars import SPARK_KAFKA, jar_paths
 from controlplane.provision.java import find_java
-from pipelines.domain import journal
+from pipelines.domain import journal, protocol
 from pipelines.domain.journal import Done
 from pipelines.domain.protocol import CONTROL, JOURNAL, Control, Launch, QueryHead, SparkSettings, boot_id, boottime
 from pipelines.domain.spec import Definition
@@ -35,15 +35,16 @@ class RecordingJvm(jvm.Jvm):
         super().stop(max(timeout, ARCHIVE_TIMEOUT), workers)
 
 
-def main(archive: str, servers: str, source: str, sink: str, records: str, directory: str) -> int:
-    run_dir = Path(directory, "run")
-    run_dir.mkdir()
+def main(archive: str, jars: str, servers: str, source: str, sink: str, records: str, directory: str) -> int:
+    run_dir = protocol.run_dir(Path(directory), "training", 1)
+    run_dir.mkdir(parents=True)
     definition = definition_of(servers, source, sink, directory)
     spark = SparkSettings(
         classpath=[str(path) for path in jar_paths(SPARK_KAFKA)], java_home=str(find_java().executable.parent.parent)
     )
-    flags = jvm.recording_flags(archive)
-    command = jvm.command(spark.classpath, java_home=spark.java_home, heap=HEAP, extra_flags=flags)
+    command = jvm.recording_command(
+        spark.classpath, java_home=spark.java_home, heap=HEAP, archive=archive, jars=Path(jars)
+    )
     process = RecordingJvm(command, run_dir / "tmp")
     order(run_dir, 1, Command.RUN)
     wanted = int(records) * len(definition.queries())
@@ -93,7 +94,7 @@ def launch_of(definition: Definition, spark: SparkSettings, directory: str) -> L
         revision_digest=definition.digest(),
         definition=definition.plain(),
         lineage=1,
-        checkpoint_root=f"{directory}/checkpoints",
+        checkpoint_root=str(protocol.checkpoint_root(Path(directory), "training", 1)),
         heads=[QueryHead(source=source, channel=channel) for source, channel in definition.queries()],
         spark=spark,
     )

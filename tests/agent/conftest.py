@@ -34,8 +34,8 @@ def spark_settings() -> SparkSettings:
 def session(tmp_path_factory: pytest.TempPathFactory, spark_settings: SparkSettings) -> Iterator[SparkSession]:
     """One local session for all tests of expressions."""
     tmp = tmp_path_factory.mktemp("spark")
-    flags = jvm.archive_flags(spark_settings.archive)
-    process = jvm.Jvm(jvm.command(spark_settings.classpath, java_home=None, heap="512m", extra_flags=flags), tmp)
+    argv = jvm.command(spark_settings.classpath, java_home=None, heap="512m", archive=spark_settings.archive)
+    process = jvm.Jvm(argv, tmp)
     session = spark.connect(process, name="expressions", cores=2, tmp=tmp)
     yield session
     session.stop()

@@ -26,7 +26,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def tables(found: Sequence[Module | Step]) -> Iterator[str]:
-    """The steps with what their tests started, then the modules."""
+    """The steps with what their tests started, the tiers, and the modules. Seconds of a step are those on the clock,
+    all others those of the tests, of which several run at a time."""
     modules = [record for record in found if isinstance(record, Module)]
     yield from _head("step")
     for step in (record for record in found if isinstance(record, Step)):
@@ -34,9 +35,18 @@ def tables(found: Sequence[Module | Step]) -> Iterator[str]:
         total.seconds, total.cpu = step.wall, step.cpu + total.cpu
         yield _row(total)
     yield ""
+    yield from _head("tier")
+    for tier in dict.fromkeys(_tier(module) for module in modules):
+        yield _row(_sum(tier, (module for module in modules if _tier(module) == tier)))
+    yield ""
     yield from _head("module")
     for session in dict.fromkeys(module.session for module in modules):
         yield from _modules(session, [module for module in modules if module.session == session])
+
+
+def _tier(module: Module) -> str:
+    """Its directory below tests/; what went before the first test is of none."""
+    return "/".join(module.path.split("/")[:2])
 
 
 def _modules(session: str, parts: Sequence[Module]) -> Iterator[str]:

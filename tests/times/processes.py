@@ -14,10 +14,15 @@ MARK = "TEST_TIMES_OF"
 """In the environment of everything that a worker starts, unless it is taken away."""
 _GATEWAY = "org.apache.spark.api.python.PythonGatewayServer"
 _TICKS = os.sysconf("SC_CLK_TCK")
+_LARGE = 256 * 1024
+LOOKS = 8
+"""At a process' command line, before it is taken for its last: a wrapper script becomes the program soon."""
 
 
 def kind(argv: Sequence[str]) -> str | None:
     """What is counted of a process, by its command line."""
+    if not argv:
+        return None
     program = Path((argv[0].split() or [""])[0]).name
     if "kafka.Kafka" in argv:
         return "brokers"
@@ -40,14 +45,14 @@ class Process:
     parent: int
     cpu: float
     argv: list[str]
-    settled: bool = False
+    looks: int = LOOKS
 
 
 class Sampler:
     """Everything that this process started: by descent, by the mark in its environment, or, where a run cleaned that
     and left its parents, by a command line that names the directory `tmp` of the tests."""
 
-    def __init__(self, mark: str, tmp: str, proc: Path = Path("/proc")) -> None:
+    def __init__(self, mark: str, tmp: str, proc: str = "/proc") -> None:
         self._mark, self._tmp = f"{MARK}={mark}".encode(), tmp.encode()
         self._proc, self._self = proc, os.getpid()
         self._seen: set[int] = set()
@@ -87,7 +92,6 @@ class Sampler:
         now = self._look(process.pid)
         if now is not None:
             process.parent, process.cpu = now.parent, now.cpu
-            process.argv = now.argv or process.argv
             return
         if not self._is_waited_for(process):
             self._lost += process.cpu
@@ -104,11 +108,13 @@ class Sampler:
         """A process that was forked has its parent's command line until it gets its own."""
         started: Counter[str] = Counter()
         for process in self._owned.values():
-            parent = self._owned.get(process.parent)
-            if process.settled or not process.argv or (parent and parent.argv == process.argv):
+            if not process.looks:
                 continue
-            if found := kind(process.argv):
-                process.settled = True
+            process.looks -= 1
+            process.argv = self._command_line(process.pid) or process.argv
+            parent = self._owned.get(process.parent)
+            if (not parent or parent.argv != process.argv) and (found := kind(process.argv)):
+                process.looks = 0
                 started[found] += 1
         return started
 
@@ -116,11 +122,21 @@ class Sampler:
         fields = self._read(pid, "stat").rpartition(b")")[2].split()
         if not fields:
             return None
-        argv = self._read(pid, "cmdline").decode(errors="replace").rstrip("\0").split("\0")
-        return Process(pid, int(fields[1]), sum(map(int, fields[11:15])) / _TICKS, argv if argv != [""] else [])
+        return Process(pid, int(fields[1]), sum(map(int, fields[11:15])) / _TICKS, [])
+
+    def _command_line(self, pid: int) -> list[str]:
+        text = self._read(pid, "cmdline").decode(errors="replace").rstrip("\0")
+        return text.split("\0") if text else []
 
     def _read(self, pid: int, name: str) -> bytes:
+        """The file as far as one read gives it, which is all of a line of numbers and of most command lines."""
         try:
-            return (self._proc / str(pid) / name).read_bytes()
+            descriptor = os.open(f"{self._proc}/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return b""
+        try:
+            return os.read(descriptor, _LARGE)
+        except OSError:
+            return b""
+        finally:
+            os.close(descriptor)

@@ -13,7 +13,7 @@ from pipelines.domain.states import Command
 from workers.agent.control import ControlFile
 from workers.agent.delivery import cause_of
 from workers.agent.gate import Cancelled, Gate
-from workers.agent.jvm import FLAGS, archive_flags, command
+from workers.agent.jvm import FLAGS, command
 from workers.agent.kafka import jvm_options, librdkafka_options
 from workers.agent.ledger import Journal, JournalUnwritable
 from workers.agent.mirror import slowest
@@ -124,12 +124,29 @@ def test_one_login_takes_the_form_of_each_client() -> None:
 
 
 def test_the_command_line_holds_flags_heap_and_class_path_and_passes_over_a_missing_archive() -> None:
-    argv = command(["/jars/a.jar"], java_home="/java", heap="512m", extra_flags=archive_flags("/does/not/exist"))
+    argv = command(["/jars/a.jar"], java_home="/java", heap="512m", archive="/does/not/exist")
     assert argv[0] == "/java/bin/java"
     assert set(FLAGS) < set(argv)
     assert "-Xmx512m" in argv
     assert argv[argv.index("-cp") + 1].startswith("/jars/a.jar:")
     assert not [flag for flag in argv if "SharedArchiveFile" in flag]
+
+
+def test_an_archive_is_used_with_the_jars_that_it_was_made_of(tmp_path: Path) -> None:
+    archive = tmp_path / "agent.jsa"
+    (tmp_path / "jars").mkdir()
+    for file in (archive, tmp_path / "jars" / "b.jar", tmp_path / "jars" / "a.jar"):
+        file.touch()
+    argv = command(["/jars/first.jar"], java_home="/java", heap="512m", archive=str(archive))
+    assert f"-XX:SharedArchiveFile={archive}" in argv
+    assert argv[argv.index("-cp") + 1] == f"/jars/first.jar:{tmp_path}/jars/a.jar:{tmp_path}/jars/b.jar"
+
+
+def test_an_archive_without_its_jars_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "agent.jsa").touch()
+    argv = command(["/jars/first.jar"], java_home="/java", heap="512m", archive=str(tmp_path / "agent.jsa"))
+    assert not [flag for flag in argv if "SharedArchiveFile" in flag]
+    assert "spark-core" in argv[argv.index("-cp") + 1]
 
 
 @pytest.mark.parametrize(("heap", "first"), [("512m", "48m"), ("1024m", "1024m"), ("8192m", "8192m")])

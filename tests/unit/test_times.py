@@ -71,7 +71,7 @@ def proc(tmp_path: Path) -> FakeProc:
 def sampler(proc: FakeProc, monkeypatch: pytest.MonkeyPatch) -> Sampler:
     """One whose own process takes no CPU time."""
     monkeypatch.setattr(processes.resource, "getrusage", lambda _: _Nothing())
-    return Sampler("mine", "/tmp/tests-7", proc.root)
+    return Sampler("mine", "/tmp/tests-7", str(proc.root))
 
 
 class _Nothing:
@@ -153,7 +153,13 @@ def test_the_table_adds_up_workers_and_puts_the_costly_modules_first(tmp_path: P
     assert rows[0][:4] == ["step", "tests", "seconds", "CPU seconds"]
     assert rows[2] == ["types", "", "33", "34", "", "", "", "", "", "", ""]
     assert rows[3] == [fast, "12", "100", "17", "", "2", "", "", "", "", "2"]
-    assert [row[:4] for row in rows[6:]] == [
+    assert [row[:4] for row in rows[4:8]] == [
+        ["tier", "tests", "seconds", "CPU seconds"],
+        ["---"] + ["---:"] * 3,
+        ["tests/unit", "8", "110", "14"],
+        ["tests/db", "4", "2", "1"],
+    ]
+    assert [row[:4] for row in rows[10:]] == [
         ["tests/unit/test_b.py", "1", "60", "1"],
         ["tests/unit/test_a.py", "7", "50", "13"],
         [f"2 more of {fast}", "4", "2", "1"],

@@ -17,10 +17,9 @@ def _start_jvm(run_dir: Path, launch: dict) -> jvm.Jvm:  # type: ignore[type-arg
     spark = launch["spark"]
     launcher = launch["definition"].get("placement", {}).get("launcher", {})
     heap = launcher.get("driver_memory", "512m")
-    flags = jvm.archive_flags(spark.get("archive"))
     local = launcher.get("type", "local") == "local"
     path = spark["classpath"] if local else [*spark["classpath"], *_hadoop()]
-    argv = jvm.command(path, java_home=spark.get("java_home"), heap=heap, extra_flags=flags)
+    argv = jvm.command(path, java_home=spark.get("java_home"), heap=heap, archive=spark.get("archive"))
     return jvm.Jvm(argv, run_dir / "tmp", local=local)
 
 

@@ -42,8 +42,8 @@ FLAGS = (
     "-Dio.netty.tryReflectionSetAccessible=true",
     "-Dio.netty.allocator.numDirectArenas=1",
     "-Dio.netty.allocator.numHeapArenas=1",
-    f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
 )
+_LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
 _OPENED = (
     "java.base/java.lang", "java.base/java.lang.invoke", "java.base/java.lang.reflect", "java.base/java.io",
     "java.base/java.net", "java.base/java.nio", "java.base/java.util", "java.base/java.util.concurrent",
@@ -63,39 +63,53 @@ class JvmError(Exception):
     """The JVM did not come up, or is gone."""
 
 
-def class_path(connector_jars: Sequence[str | Path]) -> str:
-    """The connector jars, then Spark's own in a fixed order: an archive fits one class path only."""
+def command(
+    connector_jars: Sequence[str | Path], *, java_home: str | None, heap: str, archive: str | None = None
+) -> list[str]:
+    """The command line of an agent's JVM. `heap` is the largest heap in mebibytes, for example 512m. A class-data
+    archive that is there with its jars is used; one that does not fit is passed over by the JVM without a word."""
+    if archive is None or not (Path(archive).is_file() and jars_of(archive).is_dir()):
+        return _command(connector_jars, _own_jars(), java_home, heap)
+    return _command(connector_jars, jars_of(archive), java_home, heap, f"-XX:SharedArchiveFile={archive}")
+
+
+def recording_command(
+    connector_jars: Sequence[str | Path], *, java_home: str | None, heap: str, archive: str, jars: Path
+) -> list[str]:
+    """The same with Spark's own jars in `jars`; the JVM writes the archive of all that it has loaded when it ends."""
+    return _command(connector_jars, jars, java_home, heap, f"-XX:ArchiveClassesAtExit={archive}")
+
+
+def jars_of(archive: str | Path) -> Path:
+    """Spark's own jars as an archive was made of them: it fits the files at this one place only."""
+    return Path(archive).parent / "jars"
+
+
+def class_path(connector_jars: Sequence[str | Path], jars: Path) -> list[Path]:
+    """The connector jars, then Spark's own in a fixed order."""
+    return [*map(Path, connector_jars), *sorted(jars.glob("*.jar"))]
+
+
+def _own_jars() -> Path:
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise JvmError("pyspark is not installed")
-    own = sorted(Path(spec.origin).parent.joinpath("jars").glob("*.jar"))
-    return os.pathsep.join(str(path) for path in [*connector_jars, *own])
+    return Path(spec.origin).parent / "jars"
 
 
-def command(
-    connector_jars: Sequence[str | Path], *, java_home: str | None, heap: str, extra_flags: Sequence[str] = ()
+def _command(
+    connector_jars: Sequence[str | Path], jars: Path, java_home: str | None, heap: str, *flags: str
 ) -> list[str]:
-    """The command line of an agent's JVM. `heap` is the largest heap in mebibytes, for example 512m."""
     java = Path(java_home, "bin", "java") if java_home else Path(shutil.which("java") or "java")
     opened = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]
-    argv = [str(java), *FLAGS, *opened, *_heap_flags(heap), *extra_flags]
-    return [*argv, "-cp", class_path(connector_jars), GATEWAY_CLASS]
+    argv = [str(java), *FLAGS, _LOGGING, *opened, *_heap_flags(heap), *flags]
+    return [*argv, "-cp", os.pathsep.join(map(str, class_path(connector_jars, jars))), GATEWAY_CLASS]
 
 
 def _heap_flags(heap: str) -> list[str]:
     """A heap starts small, for an idle agent. One that was asked to be large is there for throughput: whole at once."""
     large = int(heap.removesuffix("m")) >= _LARGE_HEAP
     return [f"-Xms{heap if large else _SMALL_HEAP}", f"-Xmx{heap}"]
-
-
-def archive_flags(archive: str | None) -> list[str]:
-    """Use a class-data archive; one that does not fit is passed over by the JVM without a word."""
-    return [f"-XX:SharedArchiveFile={archive}"] if archive and Path(archive).is_file() else []
-
-
-def recording_flags(archive: str) -> list[str]:
-    """Write a class-data archive of everything loaded when the JVM ends."""
-    return [f"-XX:ArchiveClassesAtExit={archive}"]
 
 
 class Jvm:

@@ -170,8 +170,8 @@ def answer(text: bytes) -> dict[str, Any]:
 
 
 def _rehearsed(definition: Definition, source: str, request: Request, tmp: Path) -> dict[str, Any]:
-    flags = jvm.archive_flags(request.spark.archive)
-    argv = jvm.command(request.spark.classpath, java_home=request.spark.java_home, heap=_HEAP, extra_flags=flags)
+    spark = request.spark
+    argv = jvm.command(spark.classpath, java_home=spark.java_home, heap=_HEAP, archive=spark.archive)
     process = jvm.Jvm(argv, tmp)
     try:
         session = sessions.connect(process, name="rehearsal", cores=_CORES, tmp=tmp)

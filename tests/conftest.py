@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections.abc import Iterator
@@ -26,6 +27,8 @@ pytest_plugins = ["tests.times.plugin", "tests.seed", *([] if OTHER_DATABASE in 
 # The machine may be busy, and a run has to be repeatable: no time limits, nothing but the seed chooses the examples.
 settings.register_profile("repeatable", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
+# Thousands of small collections find nothing, and take a twentieth of a run.
+gc.set_threshold(50_000, 20, 20)
 # Py4J tells of every connection that it closes, also when the interpreter ends and nobody can be told.
 logging.getLogger("py4j").setLevel(logging.WARNING)
 

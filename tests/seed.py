@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Give hypothesis the seed; workers of this run inherit it."""
-    config.option.hypothesis_seed = os.environ.setdefault(VARIABLE, of_the_commit(ROOT))
+    config.option.hypothesis_seed = int(os.environ.setdefault(VARIABLE, of_the_commit(ROOT)))
 
 
 def pytest_report_header() -> str:

@@ -1,15 +1,20 @@
-"""How much of the suite runs: a short selection, in which every module has its part, or all of it with the seeds that
-HEADGATE_CHAOS names."""
+"""How much of the suite runs: a short selection in which every module has its part, another one for each seed of the
+tests, or all of it with the seeds that HEADGATE_CHAOS names."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import TypeVar
 
 import pytest
 
+from tests.seed import VARIABLE as SEED
+
+T = TypeVar("T")
 VARIABLE = "HEADGATE_CHAOS"
 WHOLE = VARIABLE in os.environ
-EXAMPLES = 120 if WHOLE else 10
+EXAMPLES = 120 if WHOLE else 4
 """Of a simulated installation to which anything may happen."""
 SEEDS = [int(seed) for seed in os.environ.get(VARIABLE, "1").split(",")]
 whole_only = pytest.mark.skipif(not WHOLE, reason=f"takes minutes: {VARIABLE}=1 runs it")
@@ -17,5 +22,11 @@ whole_only = pytest.mark.skipif(not WHOLE, reason=f"takes minutes: {VARIABLE}=1 
 
 
 def sweep(count: int, nth: int) -> range:
-    """Instants at which something fails, one test for each: all in the whole suite, every nth in a short one."""
-    return range(0, count, 1 if WHOLE else nth)
+    """Instants at which something fails, one test for each: all in the whole suite, every nth in a short one, which
+    begins at another one with each seed."""
+    return range(count) if WHOLE else range(int(os.environ.get(SEED, "0")) % nth, count, nth)
+
+
+def some(cases: Sequence[T], nth: int) -> list[T]:
+    """All cases in the whole suite, every nth in a short one."""
+    return [cases[number] for number in sweep(len(cases), nth)]

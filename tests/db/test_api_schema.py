@@ -15,10 +15,11 @@ from controlplane.asgi import application
 from pipelines.api import positions, rehearsals
 from pipelines.domain.roles import Role
 from pipelines.services import access
+from tests.chaos.extent import WHOLE
 from tests.factories import PipelineFactory, RunFactory, UserFactory
 from tests.settings import BASE_DIR
 
-EXAMPLES = 10
+EXAMPLES = 10 if WHOLE else 3
 DESCRIPTION = json.loads((BASE_DIR / "frontend" / "openapi.json").read_text())
 DESCRIBED = schemathesis.openapi.from_dict(DESCRIPTION)
 DESCRIBED.app = application

@@ -249,5 +249,5 @@ class Hosts(RuleBasedStateMachine):
 
 @pytest.mark.django_db
 def test_whatever_happens_to_two_hosts_one_of_them_at_most_runs_a_pipeline() -> None:
-    load = settings(max_examples=40 if WHOLE else 5, stateful_step_count=15, suppress_health_check=list(HealthCheck))
+    load = settings(max_examples=40 if WHOLE else 3, stateful_step_count=15, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(Hosts, settings=load)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ from pipelines.selectors import migration_evidence
 from pipelines.selectors import migrations as selecting
 from pipelines.services import migration_plans, migrations, positions, standby
 from pipelines.services.audit import Actor
-from tests.chaos.extent import EXAMPLES, sweep
+from tests.chaos.extent import EXAMPLES, some, sweep
 from tests.factories import HostFactory
 from tests.fakes.agents import Agent, Agents
 from tests.fakes.host import FakeHost
@@ -275,7 +276,7 @@ FORWARD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("stage", FORWARD)
+@pytest.mark.parametrize("stage", some(FORWARD, 2))
 def test_it_is_taken_back_at_every_stage(world: World, stage: MigrationStage) -> None:
     before = world.pipeline.current_revision
     begin(world, rules={"window": 600})
@@ -291,7 +292,7 @@ def test_it_is_taken_back_at_every_stage(world: World, stage: MigrationStage) ->
     world.check_books()
 
 
-@pytest.mark.parametrize("points", sweep(40, 3))
+@pytest.mark.parametrize("points", sweep(40, 10))
 def test_it_survives_the_death_of_the_worker_at_every_point(world: World, points: int) -> None:
     begin(world)
     world.points_left = points
@@ -306,8 +307,7 @@ def test_it_survives_the_death_of_the_worker_at_every_point(world: World, points
     world.check()
 
 
-@pytest.mark.parametrize("stage", FORWARD)
-@pytest.mark.parametrize("which", ["old", "new"])
+@pytest.mark.parametrize(("stage", "which"), some(list(product(FORWARD, ["old", "new"])), 5))
 def test_the_death_of_either_agent_at_every_stage_leaves_one_that_works(
     world: World, stage: MigrationStage, which: str
 ) -> None:
@@ -551,10 +551,10 @@ class Away:
         return execute(sql, params, many, context)
 
 
-@pytest.mark.parametrize("write", range(1, 100, 7))
+@pytest.mark.parametrize("write", sweep(100, 25))
 def test_it_survives_a_lost_connection_within_a_step_and_then_the_death_of_the_worker(world: World, write: int) -> None:
     begin(world)
-    away = Away(write)
+    away = Away(write + 1)
     with connection.execute_wrapper(away):
         for _ in range(60):
             with suppress(OperationalError):
@@ -637,7 +637,7 @@ def test_a_pipeline_moves_to_another_host_without_a_gap_or_an_overlap(pair: Pair
     assert (found["gap"], found["overlap"]) == (0, 0)
 
 
-@pytest.mark.parametrize("stage", FORWARD)
+@pytest.mark.parametrize("stage", some(FORWARD, 2))
 def test_a_move_is_taken_back_at_every_stage(pair: Pair, stage: MigrationStage) -> None:
     move(pair, rules={"window": 600})
     _moves(pair, stage)
@@ -650,7 +650,7 @@ def test_a_move_is_taken_back_at_every_stage(pair: Pair, stage: MigrationStage) 
     assert not pair.beta_agents.living
 
 
-@pytest.mark.parametrize("stage", FORWARD[:6])
+@pytest.mark.parametrize("stage", some(FORWARD[:6], 2))
 def test_the_other_host_takes_a_migration_over_whose_runner_is_silent(pair: Pair, stage: MigrationStage) -> None:
     move(pair)
     _moves(pair, stage)

@@ -97,7 +97,7 @@ def test_whatever_happens_one_agent_consumes_at_most_and_no_record_is_read_twice
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("points", sweep(14, 2))
+@pytest.mark.parametrize("points", sweep(14, 5))
 def test_a_promotion_survives_the_death_of_the_worker_at_every_point(points: int) -> None:
     stage = WithStandby()
     world = stage.world

@@ -176,7 +176,7 @@ def world(db: None) -> World:
     return world
 
 
-@pytest.mark.parametrize("points", sweep(18, 2))
+@pytest.mark.parametrize("points", sweep(18, 6))
 def test_a_start_survives_the_death_of_the_worker_at_every_point(db: None, points: int) -> None:
     world = World()
     world.ask(OperationKind.START)

@@ -6,8 +6,10 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
 from hypothesis import core
 
+from tests.chaos import extent
 from tests.seed import VARIABLE, of_the_commit, pytest_report_header
 
 
@@ -33,3 +35,17 @@ def test_there_is_a_seed_where_there_is_no_repository(tmp_path: Path) -> None:
 def test_this_run_has_the_seed_that_its_header_names() -> None:
     assert pytest_report_header() == f"seed: {VARIABLE}={core.global_force_seed}"
     assert os.environ[VARIABLE] == str(core.global_force_seed)
+
+
+def test_seeds_choose_every_instant_between_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[int] = []
+    monkeypatch.setattr(extent, "WHOLE", False)
+    for seed in range(5):
+        monkeypatch.setenv(VARIABLE, str(seed))
+        chosen += extent.sweep(18, 5)
+    assert sorted(chosen) == list(range(18))
+
+
+def test_the_whole_suite_has_every_case_whatever_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extent, "WHOLE", True)
+    assert extent.some("abcdefg", 3) == list("abcdefg")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
+from xdist.scheduler import LoadGroupScheduling
+
+from tests.conftest import name_group
 
 
 @pytest.fixture(scope="session")
@@ -37,3 +42,10 @@ def test_who_shares_something_in_a_module_stays_together(request: pytest.Fixture
 
 def test_others_run_wherever_there_is_time(request: pytest.FixtureRequest) -> None:
     assert group(request) is None
+
+
+def test_xdist_schedules_by_the_group(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    item = pytest.Function.from_parent(request.node.parent, name="test_another", callobj=lambda: None)
+    monkeypatch.setattr(request.config.option, "loadgroup", True, raising=False)
+    name_group(item, "broker")
+    assert LoadGroupScheduling._split_scope(cast(Any, None), item.nodeid) == "broker"

@@ -19,7 +19,6 @@ from tests.chaos.stream import MOVING_WITHIN, Stream, streaming
 from tests.fakes.http_servers import Asked, Reply, serving
 
 ALPHA, BETA = "chaos", "beta"
-FUSSY = f"{fussy.__name__}:{fussy.AtHome.__name__}"
 RATE, SELDOM_MS = 200.0, 5000
 """Records per second, and what is between two batches, so that seven agents have room on a small machine."""
 GATES = ("PAUSING", "APPLYING", "READY_TO_CUT_OVER") if WHOLE else ("READY_TO_CUT_OVER",)
@@ -30,7 +29,7 @@ EMPTY_WITHIN = 480.0
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """An installation whose pipelines may have an interceptor that works on the first host alone."""
-    with installed(tmp_path_factory.mktemp("site"), HEADGATE_INTERCEPTORS=FUSSY) as running:
+    with installed(tmp_path_factory.mktemp("site"), HEADGATE_INTERCEPTORS=fussy.NAME) as running:
         yield running
 
 
@@ -94,7 +93,7 @@ def taken_back(stream: Stream, trial: Trial, end: str) -> None:
 
 def at_home(site: Installation) -> dict[str, Any]:
     """An interceptor that initialises on this host alone."""
-    return {"type": "python", "class": FUSSY, "config": {"home": str(site.state)}}
+    return {"type": "python", "class": fussy.NAME, "config": {"home": str(site.state)}}
 
 
 @whole_only

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql import types as t
 
 from pipelines.domain import registry
@@ -75,12 +77,39 @@ def sent(
 
 def sent_to(session: SparkSession, events: Sequence[In], builders: Sequence[Any], selector: Any = None) -> list[Out]:
     """What builders make of events."""
+    return [_out(row.asDict()) for row in _rows(session, events, builders, selector).collect()]
+
+
+def _rows(session: SparkSession, events: Sequence[In], builders: Sequence[Any], selector: Any) -> DataFrame:
     for part in builders:
         part.initialise(session)
     frame = session.createDataFrame([event.row() for event in events], SCHEMA).coalesce(1)
     event = Event(key=frame["key"], body=frame["body"], carried=frame["headers"])
-    rows = intercept(frame, event, list(builders), selector).collect()
-    return [_out(row.asDict()) for row in rows]
+    return intercept(frame, event, list(builders), selector)
+
+
+class Together:
+    """Cases that are sent in one query, since a query costs more than its events."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._frames: list[DataFrame] = []
+
+    def add(
+        self, case: str, events: Sequence[In], specs: Sequence[dict[str, Any]], selector: dict[str, Any] | None = None
+    ) -> None:
+        """Events for interceptors and a selector; these are initialised now."""
+        builders = [made(**spec) for spec in specs]
+        rows = _rows(self._session, events, builders, made("selector", **selector) if selector else None)
+        self._frames.append(rows.withColumn("case", functions.lit(case)))
+
+    def sent(self) -> dict[str, list[Out]]:
+        """What came out, by case."""
+        outs: defaultdict[str, list[Out]] = defaultdict(list)
+        whole = reduce(partial(DataFrame.unionByName, allowMissingColumns=True), self._frames)
+        for row in whole.collect():
+            outs[row["case"]].append(_out(row.asDict()))
+        return outs
 
 
 def _out(row: dict[str, Any]) -> Out:
@@ -88,7 +117,7 @@ def _out(row: dict[str, Any]) -> Out:
     return Out(
         body=None if row["body"] is None else bytes(row["body"]),
         headers={pair["key"]: bytes(pair["value"]).decode("utf-8", "surrogateescape") for pair in row["headers"]},
-        kept=row.get("kept", True),
+        kept=row.get("kept") is not False,
         problem=(problem["component"], problem["cause"]) if problem else None,
         targets=row.get("targets"),
         offset=row["offset"],

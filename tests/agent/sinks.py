@@ -81,6 +81,12 @@ class Sink:
         return found | {refusal.offset: refusal.cause for refusal in self.last.refusals}
 
 
+def sink_of(session: SparkSession, keys: Mapping[str, Any]) -> Sink:
+    """A sink as a definition has it."""
+    own = {name: value for name, value in keys.items() if name not in {"type", "channel"}}
+    return sink(session, keys["type"], **own)
+
+
 def sink(session: SparkSession, type_name: str, *, lineage: int = 1, **keys: Any) -> Sink:
     """Build, probe and initialise a sink."""
     spec = registry.get("sink", type_name).model_validate({"type": type_name, "channel": "lake", **keys})

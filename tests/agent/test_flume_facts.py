@@ -1,115 +1,138 @@
-"""Interceptors, selectors and the channel processor do what Flume's do, fact by fact."""
+"""Interceptors and selectors do what Flume's do, fact by fact; one query for all of them."""
 
 from __future__ import annotations
 
-import re
 import socket
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 from pyspark.sql import SparkSession
 
 from pipelines.domain import registry
-from pipelines.domain.validate import validate_data
-from tests.agent.expressions import In, sent
-from tests.unit.definitions import changed
-from tests.vectors import Vector, applicable
+from tests.agent.expressions import In, Out, Together, sent
+from tests.unit.flume.agents import intercepted, selected
+from tests.vectors import Vector, drives, vector
 
-INTERCEPTORS = applicable("interceptor")
-SELECTORS = applicable("selector")
-PROCESSOR = applicable("channel_processor")
-REFUSALS = {
-    "IF-009": "regex_syntax", "IE-001": "missing_key", "IE-002": "regex_syntax", "IE-005": "invalid_header",
-    "IE-012": "missing_key", "IS-008": "unknown_charset", "MX-021": "unknown_channel", "LC-002": "unknown_value",
-    "CP-008": "missing_key",
-}  # fmt: skip
-"""What becomes of configurations that Flume refuses at its start."""
-LOCAL_ADDRESS = "<local ip address>"
-
-
-def snake(key: str) -> str:
-    return re.sub(r"(?<=[a-z])([A-Z])", lambda match: "_" + match[0].lower(), key.replace("IP", "Ip")).lower()
+EVENTS = (
+    "IF-003", "IF-004", "IF-006", "IF-008", "IE-007", "IE-008", "IE-010", "IE-011", "IE-015", "IS-001", "IS-003",
+    "IS-004", "IS-005", "IT-003", "IT-004", "IH-004", "IH-005", "IH-007", "IA-002", "IU-001", "IU-002", "IU-003",
+    "IR-002", "IR-007",
+)  # fmt: skip
+MULTIPLEXED = (
+    "MX-002", "MX-003", "MX-005", "MX-006", "MX-007", "MX-009", "MX-010", "MX-011", "MX-015", "MX-017", "MX-018",
+    "MX-019", "MX-020",
+)  # fmt: skip
+REPLICATED = ("RP-001", "RP-002", "RP-004")
+SECOND = 1_700_000_000
+"""Some time, for a vector that wants one."""
 
 
-def spec(vector: Vector) -> dict[str, Any]:
-    """Our keys, out of Flume's."""
-    _, kind, *rest = vector.component.split(".")
-    if rest:
-        return EXTRACTORS[rest[0]](vector.config)
-    if kind == "regex_extractor":
-        return extractor(vector.config)
-    return {"type": kind} | {snake(key): value for key, value in vector.config.items()}
+@pytest.fixture(scope="module")
+def called_at() -> int:
+    """Milliseconds before anything was sent."""
+    return int(time.time() * 1000)
 
 
-def extractor(config: dict[str, Any]) -> dict[str, Any]:
-    names = re.split(r"[\s,]+", config.get("serializers", "s").strip(" ")) if "serializers" in config else []
-    serializers = [serializer(config, name) for name in names]
-    return {"type": "regex_extractor", "serializers": serializers or [{"name": "n"}]} | (
-        {"regex": config["regex"]} if "regex" in config else {}
-    )
+@pytest.fixture(scope="module")
+def outs(session: SparkSession, called_at: int) -> Mapping[str, list[Out]]:
+    """What came out for each vector."""
+    together = Together(session)
+    for identifier in EVENTS:
+        add_interceptor(together, vector(identifier))
+    for identifier in (*MULTIPLEXED, *REPLICATED, "LC-001"):
+        add_selector(together, vector(identifier))
+    add_formatted(together, vector("IE-014"))
+    add_chain(together, vector("CP-012"))
+    return together.sent()
 
 
-def serializer(config: dict[str, Any], name: str) -> dict[str, Any]:
-    written = {key: config.get(f"serializers.{name}.{key}") for key in ("name", "type", "pattern")}
-    return {"name": ""} | {key: value for key, value in written.items() if value}
+def add_interceptor(together: Together, fact: Vector) -> None:
+    *before, given = fact.input_events
+    with pytest.MonkeyPatch.context() as patch:
+        if before:
+            assert before == [{"op": "host name cannot be resolved at build"}]
+            patch.setattr(socket, "gethostbyname", unresolved)
+        together.add(fact.id, [event(given)], interceptors(fact))
 
 
-def _one_serializer(type_name: str, config: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "regex_extractor", "regex": "(.*)", "serializers": [{"name": "v", "type": type_name, **config}]}
+def unresolved(name: str) -> str:
+    raise socket.gaierror(f"{name} is unknown")
 
 
-EXTRACTORS = {
-    "millis": lambda config: _one_serializer("millis", config),
-    "pass_through": lambda config: _one_serializer("pass_through", config),
-}
+def interceptors(fact: Vector) -> list[dict[str, Any]]:
+    """The interceptor that the importer makes of Flume's."""
+    _, kind, *serializer = fact.component.split(".")
+    if serializer:
+        return [one_serializer(serializer[0], fact.config)]
+    return interceptors_of("uuid" if kind == "uuid" else kind, fact.config)
 
 
-def event(given: dict[str, Any]) -> In:
+def interceptors_of(kind: str, config: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = intercepted(kind, config).definition["sources"]["s"]["interceptors"]
+    return found
+
+
+def one_serializer(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "regex_extractor", "regex": "(.*)", "serializers": [{"name": "v", "type": kind, **config}]}
+
+
+def event(given: Mapping[str, Any]) -> In:
     pairs = [(name, value.encode()) for name, value in given.get("headers", {}).items()]
     return In(body=given.get("body", given.get("text", "")).encode(), headers=pairs)
 
 
-@pytest.mark.parametrize("vector", INTERCEPTORS, ids=str)
-def test_interceptors(vector: Vector, session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    if vector.component == "interceptor.chain":
-        check_chain(vector, session)
-    elif vector.id in REFUSALS:
-        refused(vector, {"sources/shop/interceptors": [spec(vector)]})
-    elif vector.id == "IE-014":
-        written = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(1_700_000_000))
-        (out,) = sent(session, [In(body=written.encode())], spec(vector))
-        assert out.headers == {"v": "1700000000000"}
-    else:
-        if vector.id == "IH-007":
-            monkeypatch.setattr(socket, "gethostbyname", unresolved)
-        before = int(time.time() * 1000)
-        (out,) = sent(session, [event(vector.input_events[-1])], spec(vector))
-        check(vector, out, before)
+def add_formatted(together: Together, fact: Vector) -> None:
+    assert fact.input_events == [{"text": "<now formatted with the pattern>"}]
+    assert fact.config == {"pattern": "yyyy-MM-dd HH:mm:ss"}
+    text = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(SECOND))
+    together.add(fact.id, [In(body=text.encode())], interceptors(fact))
 
 
-def unresolved(name: str) -> str:
-    raise socket.gaierror(f"nobody knows {name}")
+def add_chain(together: Together, fact: Vector) -> None:
+    names = fact.config["interceptors"].split()
+    setting = [{"type": "static", "key": name, "value": "1"} for name in names]
+    together.add(fact.id, [event(given) for given in fact.input_events], setting)
+    dropping = {"type": "regex_filter", "regex": ".", "exclude_events": True}
+    together.add(f"{fact.id} dropped", [event(given) for given in fact.input_events], [dropping, *setting])
 
 
-def check(vector: Vector, out: Any, before: int) -> None:
-    expected = vector.expected_events_or_error
+def selector(fact: Vector) -> dict[str, Any]:
+    """The selector that the importer makes of Flume's."""
+    config = dict(fact.config)
+    channels = config.pop("channels")
+    found: dict[str, Any] = selected(config, channels).definition["sources"]["s"]["selector"]
+    return found
+
+
+def add_selector(together: Together, fact: Vector) -> None:
+    (given,) = fact.input_events
+    events = [In(offset=number) for number in range(given["times"])] if "times" in given else [event(given)]
+    together.add(fact.id, events, [], selector(fact))
+
+
+@drives(*EVENTS)
+def test_an_event_becomes_what_it_becomes_in_flume(
+    vector: Vector, outs: Mapping[str, list[Out]], called_at: int
+) -> None:
+    (out,) = outs[vector.id]
+    expected = vector.expected
     if "passes" in expected:
         assert out.kept is expected["passes"]
     elif "events" in expected:
-        assert [{"headers": out.headers, "body": out.body.decode()}] == expected["events"]
+        assert [{"headers": out.headers, "body": (out.body or b"").decode()}] == expected["events"]
     elif "value" in expected:
-        check_value(out.headers[expected.get("header", "v")], expected["value"], before)
+        check(out.headers[expected.get("header", "v")], expected["value"], called_at)
     else:
         for header, value in expected.items():
-            check_value(out.headers[header], value, before)
+            check(out.headers[header], value, called_at)
 
 
-def check_value(found: str, expected: str, before: int) -> None:
+def check(found: str, expected: str, called_at: int) -> None:
     if expected == ">= call time":
-        assert before <= int(found) <= time.time() * 1000
-    elif expected == LOCAL_ADDRESS:
+        assert called_at <= int(found) <= time.time() * 1000
+    elif expected == "<local ip address>":
         assert found == socket.gethostbyname(socket.gethostname())
     elif expected == "non-empty":
         assert found
@@ -119,75 +142,66 @@ def check_value(found: str, expected: str, before: int) -> None:
         assert found == expected
 
 
-def check_chain(vector: Vector, session: SparkSession) -> None:
-    if vector.id == "CP-011":
-        with pytest.raises(Exception, match="returned None"):
-            sent(session, [In(), In(offset=1)], {"type": "python", "class": "tests.agent.interceptors:ReturnsNothing"})
-        return
-    first, second = ({"type": "static", "key": key, "value": "1"} for key in vector.expected_events_or_error["order"])
-    (out,) = sent(session, [In()], first, second)
-    assert list(out.headers) == ["first", "second"]
-    dropping = {"type": "regex_filter", "regex": "x", "exclude_events": True}
-    (out,) = sent(session, [In(body=b"x")], dropping, {"type": "regex_filter", "regex": "x"})
-    assert not out.kept
+@drives("IE-014")
+def test_a_formatted_time_becomes_milliseconds(vector: Vector, outs: Mapping[str, list[Out]]) -> None:
+    (out,) = outs[vector.id]
+    meanings = {"epoch millis of that second, as text": f"{SECOND}000"}
+    assert out.headers == {"v": meanings[vector.expected["value"]]}
 
 
-def refused(vector: Vector, changes: dict[str, Any]) -> None:
-    codes = {finding.code for finding in validate_data(changed(changes)).findings}
-    assert REFUSALS[vector.id] in codes
+@drives("CP-011")
+def test_an_interceptor_that_returns_nothing_is_an_error_and_no_drop(vector: Vector, session: SparkSession) -> None:
+    returning = {"returns_null_list": "tests.agent.interceptors:ReturnsNothing"}[vector.config["interceptors"]]
+    events = [In(offset=number) for number in range(vector.input_events[0]["n"])]
+    messages = {"null_check": "returned None"}
+    with pytest.raises(Exception, match=messages[vector.error]):
+        sent(session, events, {"type": "python", "class": returning})
 
 
-def selector_spec(vector: Vector) -> dict[str, Any]:
-    kind = vector.component.removeprefix("selector.")
-    config = vector.config
-    made: dict[str, Any] = {"type": kind}
-    if kind == "multiplexing":
-        made |= {key: config[key] for key in ("header",) if key in config}
-        made |= {key: by_value(config, key) for key in ("mapping", "optional") if by_value(config, key)}
-        made |= {"default": config["default"].split()} if "default" in config else {}
-    else:
-        made |= {key: config[key] for key in ("channels", "policy") if key in config}
-        made |= {"optional": config["optional"].split()} if "optional" in config else {}
-    return made
+@drives("CP-012")
+def test_interceptors_work_in_their_order_until_one_drops_the_event(
+    vector: Vector, outs: Mapping[str, list[Out]]
+) -> None:
+    (out,) = outs[vector.id]
+    assert list(out.headers) == vector.expected["order"]
+    (dropped,) = outs[f"{vector.id} dropped"]
+    assert not dropped.kept
 
 
-def by_value(config: dict[str, Any], key: str) -> dict[str, list[str]]:
-    return {name.partition(".")[2]: names.split() for name, names in config.items() if name.startswith(f"{key}.")}
+@drives(*MULTIPLEXED)
+def test_the_value_of_a_header_chooses_the_channels(vector: Vector, outs: Mapping[str, list[Out]]) -> None:
+    (out,) = outs[vector.id]
+    required, optional = vector.expected["required"], vector.expected["optional"]
+    assert out.targets == sorted([*required, *optional])
+    model: Any = registry.get("selector", "multiplexing").model_validate(selector(vector))
+    assert model.optional_targets().isdisjoint(required)
 
 
-@pytest.mark.parametrize("vector", SELECTORS, ids=str)
-def test_selectors(vector: Vector, session: SparkSession) -> None:
-    made = selector_spec(vector)
-    if vector.id in REFUSALS:
-        refused(vector, {"sources/shop/selector": made})
-        return
-    expected = vector.expected_events_or_error
-    if vector.component == "selector.load_balancing":
-        outs = sent(session, [In(offset=number) for number in range(4)], selector=made)
-        assert [out.targets for out in outs] == expected["required_each"]
-        return
-    (out,) = sent(session, [event(vector.input_events[0])], selector=made)
-    model: Any = registry.get("selector", made["type"]).model_validate(made)
-    channels = vector.config["channels"]
-    targets = model.targets(channels) if out.targets is None else out.targets
-    assert sorted(targets) == sorted([*expected["required"], *expected["optional"]])
-    assert len(set(targets)) == len(targets)
-    if vector.component == "selector.replicating":
-        assert model.optional_targets() == set(expected["optional"])
+@drives(*REPLICATED)
+def test_every_channel_gets_a_copy_and_optional_ones_are_told_apart(
+    vector: Vector, outs: Mapping[str, list[Out]]
+) -> None:
+    (out,) = outs[vector.id]
+    assert out.kept
+    model: Any = registry.get("selector", "replicating").model_validate(selector(vector))
+    channels = model.targets(vector.config["channels"])
+    optional = model.optional_targets()
+    assert [name for name in channels if name not in optional] == vector.expected["required"]
+    assert [name for name in channels if name in optional] == vector.expected["optional"]
 
 
-@pytest.mark.parametrize("vector", PROCESSOR, ids=str)
-def test_channel_processor(vector: Vector) -> None:
-    if vector.id in REFUSALS:
-        refused(vector, {"sources/shop/interceptors": [{"name": "a"}]})
-        return
-    made = {"type": "replicating", "channels": vector.config["channels"], "optional": vector.config["optional"].split()}
-    model: Any = registry.get("selector", "replicating").model_validate(made)
-    assert model.targets(["other"]) == vector.config["channels"]
+@drives("LC-001")
+def test_channels_take_turns(vector: Vector, outs: Mapping[str, list[Out]]) -> None:
+    assert [out.targets for out in outs[vector.id]] == vector.expected["required_each"]
+    model: Any = registry.get("selector", "load_balancing").model_validate(selector(vector))
+    assert sorted(model.optional_targets()) == vector.expected["optional"]
 
 
-def test_every_refusal_is_of_a_fact_that_is_followed() -> None:
-    known = {vector.id for vector in (*INTERCEPTORS, *SELECTORS, *PROCESSOR)}
-    assert REFUSALS.keys() <= known
-    with pytest.raises(ValidationError):
-        registry.get("selector", "load_balancing").model_validate({"type": "load_balancing", "policy": "sideways"})
+@drives("CP-003")
+def test_required_and_optional_channels_get_an_event_once(vector: Vector) -> None:
+    assert len(vector.input_events) == 1
+    model: Any = registry.get("selector", "replicating").model_validate(selector(vector))
+    targets = model.targets(["other"])
+    assert {name: targets.count(name) for name in vector.config["channels"]} == dict.fromkeys(
+        vector.config["channels"], vector.expected["each_channel_gets"]
+    )

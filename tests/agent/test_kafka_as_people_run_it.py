@@ -18,7 +18,6 @@ from pipelines.domain.ledger import total
 from tests.agent.conftest import MakePipeline
 from tests.agent.sinks import Given, numbered, planned, sink
 from tests.agent.topics import Topics
-from tests.vectors import applicable
 from tests.waiting import wait_for
 from workers.agent import flume_avro
 from workers.agent.component import Place, builder
@@ -86,23 +85,6 @@ def test_the_header_chooses_among_allowed_topics_and_existing_partitions(
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("vector", ["KK-013", "KK-014"])
-def test_the_partition_of_a_header_comes_before_the_one_of_the_sink(
-    topics: Topics, to_kafka: Callable[..., Any], vector: str
-) -> None:
-    (fact,) = [each for each in applicable("sink.kafka") if each.id == vector]
-    five, header = f"{topics.name}-five", fact.config.get("partitionIdHeader")
-    topics.create(five, 5)
-    named = {"partition_header": header} if header else {}
-    sink = to_kafka(topic=five, partition=fact.config["defaultPartitionId"], **named)
-    chosen = {n: "4" if n % 5 == 0 else "3" for n in range(50) if n % 5 == 0 or n % 3 == 0} if header else {}
-    events = [Given(b"%d" % n, {header: chosen[n]} if n in chosen else None) for n in range(50)]
-    assert sink.write(events).delivered == 50
-    found = Counter(message.partition() for message in records(topics, five, 5))
-    expected = {int(partition): count for partition, count in fact.expected_events_or_error["counts"].items()}
-    assert found == Counter(expected)
-
-
 def test_flume_events_go_out_and_come_in_as_they_were(
     topics: Topics, to_kafka: Callable[..., Any], session: SparkSession
 ) -> None:
@@ -163,13 +145,6 @@ def test_headers_of_a_record_are_set_when_they_are_named(topics: Topics, session
         "own": b"1", "topic": topics.source.encode(), "partition": b"0", "offset": b"0", "key": b"k",
         "timestamp": b"1700000000123",
     }  # fmt: skip
-
-
-def test_a_record_without_a_key_has_no_header_for_it(topics: Topics, session: SparkSession) -> None:
-    topics.produce(1, key=None)  # KS-016
-    (row,) = read(session, kafka_source(topics, key_header="key"))
-    assert headers_of(row) == {}
-    assert row["key"] is None
 
 
 def test_a_group_is_taken_over_and_a_missing_commit_is_never_guessed(topics: Topics) -> None:

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.agent.sinks import Given, numbered, sink
+from tests.agent.sinks import Given, Sink, numbered, sink, sink_of
 from tests.certificates import Issued, issue
 from tests.fakes.http_servers import Asked, BulkIndex, Reply, Server, serving
+from tests.unit.flume.agents import http_sink
+from tests.vectors import Vector, drives
 from workers.agent.findings import Refused
 
 
@@ -111,6 +113,52 @@ def test_statuses_that_pass_are_waited_for_and_others_fail_the_batch(session: Sp
     assert forgiving.write(numbered(2)).dead_lettered == 2
 
 
+def outcome(made: Sink) -> dict[str, Any]:
+    """What became of one event, in Flume's words."""
+    try:
+        counts = made.write([Given(b"something")])
+    except Exception:
+        return {"tx": "rollback", "status": "BACKOFF", "success+1": False}
+    assert counts.balanced
+    return {"tx": "commit", "status": "READY", "success+1": counts.delivered == 1}
+
+
+def imported(session: SparkSession, vector: Vector, server: Server) -> Sink:
+    """The sink that the importer makes of Flume's."""
+    config = {name: value for name, value in vector.config.items() if name != "response"}
+    return sink_of(session, http_sink({"endpoint": server.url, **config}).definition["sinks"]["k"])
+
+
+@drives("HK-012")
+def test_a_status_that_flume_gives_up_on_makes_a_dead_letter(
+    vector: Vector, session: SparkSession, server: Server
+) -> None:
+    server.reply = lambda _: Reply(vector.config["response"])
+    assert vector.input_events == [{"headers": {}, "body": "something"}]
+    made = imported(session, vector, server)
+    assert outcome(made) == vector.expected
+    assert list(made.refused()) == [0]
+
+
+@drives("HK-016")
+def test_an_event_is_sent_once(vector: Vector, session: SparkSession, server: Server) -> None:
+    assert vector.steps == ["server 200"]
+    assert outcome(imported(session, vector, server))["status"] == vector.expected["status"]
+    assert len(server.seen) == vector.expected["requests"]
+
+
+@drives("HK-019")
+def test_an_answer_that_is_garbage_is_no_delivery(vector: Vector, session: SparkSession, server: Server) -> None:
+    assert vector.steps == ["server sends garbage and closes, then 200"]
+    made = imported(session, vector, server)
+    statuses = []
+    for reply in (Reply(garbage=b"garbage\r\n\r\n"), Reply(200)):
+        server.reply = lambda _, reply=reply: reply  # type: ignore[misc]
+        statuses.append(outcome(made)["status"])
+    assert statuses == vector.expected["statuses"]
+    assert len(server.seen) == vector.expected["requests"]
+
+
 def test_probes_name_what_is_wrong(session: SparkSession, server: Server) -> None:
     def codes(type_name: str, **keys: Any) -> set[str]:
         with pytest.raises(Refused) as refused:
@@ -160,7 +208,6 @@ def test_a_server_that_answers_bulk_like_opensearch_holds_every_document_once(se
 
 
 def test_an_event_without_a_body_is_counted_and_never_dropped_in_silence(session: SparkSession, server: Server) -> None:
-    """HK-007: Flume consumes it and sends nothing."""
     whole = sink(session, "http", url=server.url)
     assert whole.write([Given(None, {"h": "v"})]).delivered == 1
     assert [json.loads(asked.body) for asked in server.seen] == [[{"headers": {"h": "v"}}]]

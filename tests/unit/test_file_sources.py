@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipelines.domain.components.source_spooldir import SpooldirSource
-from tests.vectors import Vector, applicable
+from tests.vectors import Vector, drives, vector
 from workers.agent.checkpoint import Offsets
 from workers.agent.files.spool import FileChanged, Rules, Spool, SpoolReader
 from workers.agent.files.tail import Group, Tail
 from workers.agent.files.tail_reader import TailReader
 from workers.agent.ranges import RangeLost, RangeReader, advance, slices
-
-VECTORS = {v.id: v for family in ("source.taildir", "source.spooldir") for v in applicable(family)}
 
 
 class Cursor:
@@ -43,12 +39,16 @@ class Cursor:
 class Tailing(Cursor):
     """One directory that is followed, with a clock that stands still unless it is moved."""
 
-    def __init__(self, directory: Path, pattern: str = ".*", idle: float = 0.0, share: int = 0, **labels: str) -> None:
+    def __init__(self, directory: Path, *patterns: str, idle: float = 0.0, share: int = 0, **labels: str) -> None:
         self.directory = directory
         self.now = 0.0
         directory.mkdir(exist_ok=True)
         self.registry = directory.parent / "registry.json"
-        self.tail = Tail({"g": Group(str(directory), pattern, idle, lambda: self.now)}, self.registry)
+        groups = {
+            f"g{number or ''}": Group(str(directory), pattern, idle, lambda: self.now)
+            for number, pattern in enumerate(patterns or (".*",))
+        }
+        self.tail = Tail(groups, self.registry)
         options = {"registry": str(self.registry), "labels": labels, "headers": {}, "longest": 100, "share": share}
         super().__init__(TailReader(json.dumps(options)))
         self.scan()
@@ -68,111 +68,163 @@ class Tailing(Cursor):
         return made
 
 
-def empty_then_two_lines(tmp: Path) -> None:
-    tailing = Tailing(tmp / "d")
-    sizes = [len(tailing.bodies())]
-    tailing.write("file1", "file1line1\nfile1line2\n")
-    sizes += [len(tailing.bodies()), len(tailing.bodies())]
-    assert sizes == VECTORS["TR-003"].expected_events_or_error["sizes"]
+@pytest.fixture
+def tailing(tmp_path: Path) -> Tailing:
+    return Tailing(tmp_path / "d", idle=10.0)
 
 
-def empty_files_are_passed_over(tmp: Path) -> None:
-    tailing = Tailing(tmp / "d")
+def quoted(step: str) -> str:
+    """The text that a step has in quotes, with its escapes."""
+    return step.partition("'")[2].rpartition("'")[0].replace("\\n", "\n").replace("\\r", "\r")
+
+
+@drives("TR-003")
+def test_a_file_that_appears_is_read_once(vector: Vector, tailing: Tailing) -> None:
+    sizes = []
+    for step in vector.steps:
+        if step == "create file1 with 2 lines":
+            tailing.write("file1", "file1line1\nfile1line2\n")
+        else:
+            tailing.scan()
+            sizes.append(len(tailing.bodies()))
+    assert sizes == vector.expected["sizes"]
+
+
+@drives("TR-006")
+def test_empty_files_are_passed_over(vector: Vector, tailing: Tailing) -> None:
+    assert vector.steps == ["file1 two lines, file2 empty"]
     tailing.write("file2", "")
     tailing.write("file1", "1\n2\n")
-    assert tailing.bodies() == ["1", "2"]
-    assert tailing.bodies() == []
+    assert len(tailing.bodies()) == vector.expected["events"]
+    assert next(iter(tailing.bodies()), None) == vector.expected["then"]
 
 
-def partial_lines_wait(tmp: Path) -> None:
-    tailing = Tailing(tmp / "d", idle=10.0)
-    tailing.write("f", "file1line1\nfile1")
-    assert tailing.bodies(5) == ["file1line1"]
-    tailing.write("f", "line2\nfile1line3\nfile1line4")
-    assert tailing.bodies() == ["file1line2", "file1line3"]
+def to_partial_line(tailing: Tailing, step: str) -> list[str]:
+    tailing.write("f", quoted(step.partition("(")[0]))
+    return tailing.bodies(5)
+
+
+def to_joined_halves(tailing: Tailing, step: str) -> list[str]:
+    to_partial_line(tailing, vector("TR-007").steps[0])
+    tailing.write("f", quoted(step))
+    return tailing.bodies()
+
+
+def to_idle_end(tailing: Tailing, _: str) -> list[str]:
+    to_joined_halves(tailing, vector("TR-008").steps[0])
     tailing.now = 11.0
     tailing.scan()
-    assert tailing.bodies() == ["file1line4"]
+    return tailing.bodies()
 
 
-def line_ends(tmp: Path) -> None:
-    tailing = Tailing(tmp / "d")
-    tailing.write("f", "file1line1\nfile1line2\rfile1line2\nfile1line3\r\nfile1line4\n")
-    assert tailing.bodies() == VECTORS["TR-015"].expected_events_or_error["bodies"]
+PARTIAL = {"file": to_partial_line, "as TR-007,": to_joined_halves, "as TR-008,": to_idle_end}
 
 
-def truncated(tmp: Path) -> None:
-    tailing = Tailing(tmp / "d")
+@drives("TR-007", "TR-008", "TR-009")
+def test_a_partial_line_waits_for_its_end_or_for_the_file_to_rest(vector: Vector, tailing: Tailing) -> None:
+    step = vector.steps[0]
+    (act,) = [act for begin, act in PARTIAL.items() if step.startswith(f"{begin} ")]
+    assert act(tailing, step) == vector.expected["bodies"]
+
+
+@drives("TR-015")
+def test_a_line_ends_with_a_line_feed_or_a_carriage_return_before_one(vector: Vector, tailing: Tailing) -> None:
+    tailing.write("f", quoted(vector.steps[0]))
+    assert tailing.bodies() == vector.expected["bodies"]
+
+
+@drives("TR-016")
+def test_a_truncated_file_is_read_from_its_new_beginning(vector: Vector, tailing: Tailing) -> None:
+    assert vector.steps == ["file truncated below the saved position", "rescan"]
     tailing.write("f", "1\n2\n3\n")
     tailing.bodies()
-    os.truncate(tmp / "d" / "f", 0)
+    os.truncate(tailing.directory / "f", 0)
     tailing.write("f", "4\n5\n")
-    assert tailing.bodies() == ["4", "5"]
+    claims = {"all lines of the new content": ["4", "5"]}
+    assert tailing.bodies() == claims[vector.expected["events"]]
 
 
-def size_decides_where_the_time_is_the_same(tmp: Path) -> None:
-    tailing = Tailing(tmp / "d")
+@drives("TR-020")
+def test_the_size_decides_where_the_time_is_the_same(vector: Vector, tailing: Tailing) -> None:
+    assert vector.steps == ["read line1, commit", "append line2 within the same mtime tick", "rescan"]
     tailing.write("f", "line1\n")
     assert tailing.bodies() == ["line1"]
-    stat = (tmp / "d" / "f").stat()
-    with (tmp / "d" / "f").open("a") as file:
+    stat = (tailing.directory / "f").stat()
+    with (tailing.directory / "f").open("a") as file:
         file.write("line2\n")
-    os.utime(tmp / "d" / "f", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    os.utime(tailing.directory / "f", ns=(stat.st_atime_ns, stat.st_mtime_ns))
     tailing.scan()
-    assert tailing.bodies() == ["line2"]
+    assert (tailing.bodies() == ["line2"]) is vector.expected["needs_tail"]
 
 
-def files_come_and_go(tmp: Path) -> None:
-    tailing = Tailing(tmp / "d", "file.*")
+def write_each(tailing: Tailing, names: str) -> None:
+    for name in names.split(","):
+        tailing.write(name, f"{name}\n")
 
-    def present() -> int:
-        return sum(file.present for file in tailing.tail.files().values())
 
+@drives("TM-002")
+def test_files_come_and_go(vector: Vector, tmp_path: Path) -> None:
+    tailing = Tailing(tmp_path / "d", vector.config["pattern"].removeprefix("<dir>/"))
     counts = []
-    tailing.write("file0", "0\n")
-    tailing.write("file1", "1\n")
-    counts.append(present())
-    tailing.write("file1", "more\n")
-    counts.append(present())
-    tailing.write("file2", "2\n")
-    tailing.write("file3", "3\n")
-    counts.append(present())
-    (tmp / "d" / "file0").unlink()
-    tailing.scan()
-    counts.append(present())
-    assert counts == VECTORS["TM-002"].expected_events_or_error["counts"]
+    for step in vector.steps:
+        match step.split():
+            case [names, "exist"]:
+                write_each(tailing, names)
+            case ["append" | "create", names]:
+                write_each(tailing, names)
+            case ["delete", name]:
+                (tailing.directory / name).unlink()
+                tailing.scan()
+        present = [file for file in tailing.tail.files().values() if file.present]
+        counts.append(len(present))
+    assert counts == vector.expected["counts"]
+    assert (not any(file.path.endswith("file0") for file in present)) is vector.expected["file0_gone"]
 
 
-def whole_names_match(tmp: Path) -> None:
-    tailing = Tailing(tmp / "d", "[ab].log")
-    for name in VECTORS["TM-007"].input_events[0]["op"].split():
-        tailing.write(name, f"{name}\n")
-    assert sorted(tailing.bodies()) == VECTORS["TM-007"].expected_events_or_error["files"]
+@drives("TM-007")
+def test_patterns_match_whole_names(vector: Vector, tmp_path: Path) -> None:
+    tailing = Tailing(tmp_path / "d", vector.config["pattern"].removeprefix("<dir>/"))
+    write_each(tailing, vector.steps[0].replace(" ", ","))
+    assert sorted(tailing.bodies()) == vector.expected["files"]
 
 
-def groups_by_pattern(tmp: Path) -> None:
-    tailing = Tailing(tmp / "d", r"[ab]\.log|c\.log\..*")
-    for name in ("a.log", "a.log.1", "b.log", "c.log.yyyy-MM-01", "c.log.yyyy-MM-02"):
-        tailing.write(name, f"{name}\n")
-    assert sorted(tailing.bodies()) == VECTORS["TS-001"].expected_events_or_error["bodies_set"]
+@drives("TS-001")
+def test_file_groups_have_patterns_of_their_own(vector: Vector, tmp_path: Path) -> None:
+    assert vector.steps == ["five files one line each"]
+    groups = [
+        vector.config[f"filegroups.{name}"].removeprefix("<dir>/") for name in vector.config["filegroups"].split()
+    ]
+    tailing = Tailing(tmp_path / "d", *groups)
+    write_each(tailing, ",".join(["a.log.1", *vector.expected["bodies_set"]]))
+    assert sorted(tailing.bodies()) == vector.expected["bodies_set"]
 
 
-def busy_files_do_not_starve_others(tmp: Path) -> None:
-    tailing = Tailing(tmp / "d", share=2)
-    tailing.write("a", "A1\nA2\nA3\nA4\n")
-    tailing.write("b", "B1\nB2\nB3\nB4\n")
-    order = tailing.bodies(4) + tailing.bodies(4)
-    assert [sorted(order[:4]), sorted(order[4:])] == [["A1", "A2", "B1", "B2"], ["A3", "A4", "B3", "B4"]]
+@drives("TS-009")
+def test_busy_files_do_not_starve_others(vector: Vector, tmp_path: Path) -> None:
+    config, (files, process) = vector.config, vector.input_events
+    assert files == {"op": "two files x 4 lines"}
+    share = config["batchSize"] * config["maxBatchCount"]
+    tailing = Tailing(tmp_path / "d", share=share)
+    for name in "AB":
+        tailing.write(name, "".join(f"{name}{number}\n" for number in range(1, 5)))
+    order = [body for _ in range(process["times"]) for body in tailing.bodies(2 * share)]
+    if order[0] == "B1":
+        order = [body.translate(str.maketrans("AB", "BA")) for body in order]
+    assert " ".join(order) == vector.expected["order"].partition(" (")[0]
 
 
-def a_failed_batch_of_one_file_stays_its_own(tmp: Path) -> None:
-    tailing = Tailing(tmp / "d")
-    tailing.write("a", "a1\n")
+@drives("TS-011")
+def test_a_failed_batch_of_one_file_stays_its_own(vector: Vector, tailing: Tailing) -> None:
+    assert vector.config == {"files": "A and B"}
+    failed = "interceptor raises a non-channel error on a batch of A"
+    assert vector.steps == [failed, "B gets new lines and is scanned before A", "interceptor healthy again"]
+    tailing.write("A", "a1\n")
     before = dict(tailing.position)
     assert tailing.bodies() == ["a1"]
     tailing.position = before  # the batch failed, and comes again
-    tailing.write("b", "b1\n")
-    assert sorted(tailing.bodies()) == ["a1", "b1"]
+    tailing.write("B", "b1\n")
+    claims = {"per-file uncommitted state; no line lost": ["a1", "b1"]}
+    assert sorted(tailing.bodies()) == claims[vector.expected["ours_must"]]
 
 
 class Spooling(Cursor):
@@ -199,71 +251,56 @@ class Spooling(Cursor):
 EIGHT = "".join(f"line{n}\n" for n in range(8))
 
 
-def wrong_orders_are_refused(_: Path) -> None:
-    with pytest.raises(ValueError, match="consume_order"):
-        SpooldirSource.model_validate({"type": "spooldir", "directory": "/d", "consume_order": "undefined"})
+def spooling_as(vector: Vector, tmp_path: Path) -> Spooling:
+    """The directory of a vector, with Flume's keys."""
+    config = vector.config
+    labels = {"path": config.get("fileHeaderKey", "file")} if config.get("fileHeader") else {}
+    labels |= {"name": config["basenameHeaderKey"]} if config.get("basenameHeader") else {}
+    return Spooling(tmp_path / "s", recursive=config.get("recursiveDirectorySearch", False), **labels)
 
 
-def orders_in_any_case(_: Path) -> None:
-    for order in VECTORS["SP-002"].config["consumeOrder"]:
-        SpooldirSource.model_validate({"type": "spooldir", "directory": "/d", "consume_order": order})
-
-
-def path_header(tmp: Path) -> None:
-    spooling = Spooling(tmp / "s", path="k")
+@drives("SP-003", "SP-004")
+def test_a_header_has_the_path_or_the_name_of_the_file(vector: Vector, tmp_path: Path) -> None:
+    assert vector.steps == ["file of 8 lines"]
+    spooling = spooling_as(vector, tmp_path)
     path = spooling.drop("f", EIGHT)
     rows = spooling.rows()
-    assert {row["headers"][0]["value"].decode() for row in rows} == {str(path)}
-    assert len(rows) == 8
+    ((key, meaning),) = vector.expected["header"].items()
+    value = {"<absolute path>": str(path), "<file name>": path.name}[meaning]
+    assert all(row["headers"] == [{"key": key, "value": value.encode()}] for row in rows)
+    assert len(rows) == vector.expected.get("events", 8)
 
 
-def name_header(tmp: Path) -> None:
-    spooling = Spooling(tmp / "s", name="k")
-    spooling.drop("f", EIGHT)
-    assert spooling.rows()[0]["headers"] == [{"key": "k", "value": b"f"}]
+@drives("SP-005", "SP-006")
+def test_directories_below_are_read_where_that_is_asked_for(vector: Vector, tmp_path: Path) -> None:
+    below = {"file three directories deep": "one/two/three/f", "file in a sub directory": "one/f"}
+    spooling = spooling_as(vector, tmp_path)
+    spooling.drop(below[vector.steps[0]], EIGHT)
+    expected = vector.expected["events"]
+    assert len(spooling.bodies()) == {"all lines": 8}.get(expected, expected)
 
 
-def directories_below(tmp: Path) -> None:
-    spooling = Spooling(tmp / "s", recursive=True)
-    spooling.drop("one/two/three/f", EIGHT)
-    assert len(spooling.bodies()) == 8
-
-
-def not_directories_below(tmp: Path) -> None:
-    spooling = Spooling(tmp / "s")
-    spooling.drop("one/f", EIGHT)
-    assert spooling.bodies() == []
-
-
-def empty_files_are_events(tmp: Path) -> None:
-    spooling = Spooling(tmp / "s")
+@drives("SP-008")
+def test_an_empty_file_is_an_event(vector: Vector, tmp_path: Path) -> None:
+    assert vector.steps == ["1 line file, then 3 empty files"]
+    spooling = spooling_as(vector, tmp_path)
     spooling.drop("a", "1 line\n")
     for name in "bcd":
         spooling.drop(name, "")
-    assert spooling.bodies() == ["1 line", "", "", ""]
+    rows = spooling.rows()
+    assert [row["value"] for row in rows] == [b"1 line", b"", b"", b""]
+    assert len(rows) == vector.expected["accepted"]
+    assert any(row["problem"] for row in rows) is vector.expected["fatal"]
 
 
-def all_empty(tmp: Path) -> None:
-    spooling = Spooling(tmp / "s", path="file")
-    for number in range(10):
+@drives("SP-009")
+def test_ten_empty_files_are_ten_events(vector: Vector, tmp_path: Path) -> None:
+    spooling = spooling_as(vector, tmp_path)
+    for number in range(int(vector.steps[0].split()[0])):
         spooling.drop(str(number), "")
-    assert [spooling.bodies(3) for _ in range(4)] == [[""] * 3, [""] * 3, [""] * 3, [""]]
-
-
-CHECKS: dict[str, Callable[[Path], None]] = {
-    "TR-003": empty_then_two_lines, "TR-006": empty_files_are_passed_over, "TR-007": partial_lines_wait,
-    "TR-008": partial_lines_wait, "TR-009": partial_lines_wait, "TR-015": line_ends, "TR-016": truncated,
-    "TR-020": size_decides_where_the_time_is_the_same, "TM-002": files_come_and_go, "TM-007": whole_names_match,
-    "TS-001": groups_by_pattern, "TS-009": busy_files_do_not_starve_others,
-    "TS-011": a_failed_batch_of_one_file_stays_its_own, "SP-001": wrong_orders_are_refused,
-    "SP-002": orders_in_any_case, "SP-003": path_header, "SP-004": name_header, "SP-005": directories_below,
-    "SP-006": not_directories_below, "SP-008": empty_files_are_events, "SP-009": all_empty,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("vector", VECTORS.values(), ids=str)
-def test_files_are_read_as_flume_reads_them(vector: Vector, tmp_path: Path) -> None:
-    CHECKS[vector.id](tmp_path)
+    bodies = [body for _ in range(4) for body in spooling.bodies(3)]
+    assert len(bodies) == vector.expected["events"]
+    assert {{"": "empty"}[body] for body in bodies} == {vector.expected["bodies"]}
 
 
 def test_a_renamed_file_is_followed_even_where_its_new_name_does_not_match(tmp_path: Path) -> None:

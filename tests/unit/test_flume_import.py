@@ -15,6 +15,7 @@ from pipelines.domain.flume.importer import Imported, import_flume
 from pipelines.domain.flume.properties import parse
 from pipelines.domain.flume.report import ImportRefused
 from pipelines.domain.validate import validate_data, validate_text
+from tests.unit.flume.agents import below, imported
 from tests.unit.flume.files import FILES, FlumeFile, told
 
 each_file = pytest.mark.parametrize("file", FILES, ids=str)
@@ -201,6 +202,22 @@ def test_a_sink_behind_other_sources_than_kafka_takes_the_key_from_the_header() 
     imported = import_flume(MINIMAL.replace("type = null", sink))
     assert imported.definition["sinks"]["k"]["key"] == "header.key"
     assert {"topic_override", "default_written_out"} <= codes(imported)
+
+
+def test_the_compression_of_a_kafka_channel_is_taken_over() -> None:
+    channel = {"type": "org.apache.flume.channel.kafka.KafkaChannel", "kafka.bootstrap.servers": "broker:9092"}
+    made = imported(below("a.channels.c", channel | {"kafka.producer.compression.type": "zstd"}))
+    assert made.definition["channels"]["c"]["compression"] == "zstd"
+
+
+def test_statuses_that_flume_gives_up_on_are_refused_and_not_sent_again() -> None:
+    sink = {"type": "http", "endpoint": "http://server/", "rollback.401": False, "rollback.503": False}
+    made = imported(below("a.sinks.k", sink | {"rollback.200": False, "rollback.404": True, "rollback.5XX": False}))
+    assert made.valid
+    assert made.definition["sinks"]["k"]["refuse_statuses"] == [400, 401, 413, 422, 503]
+    assert made.definition["sinks"]["k"]["retry_statuses"] == [408, 425, 429, 500, 502, 504]
+    told = {finding.code: finding.key for finding in made.findings if finding.key.startswith("a.sinks.k.rollback.")}
+    assert told == {"refused_status": "a.sinks.k.rollback.503", "no_equivalent": "a.sinks.k.rollback.5XX"}
 
 
 KEYS = st.sampled_from([

@@ -1,28 +1,33 @@
-"""The intake log keeps Flume's channel contract, and every committed event through a crash at any byte."""
+"""The intake log keeps what Flume's channels keep, and every event that it took in through a crash at any byte."""
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipelines.domain.intake import Limits as LimitsSpec
-from tests.vectors import Vector, applicable
+from tests.vectors import Vector, drives
 from workers.agent.intake import frames
 from workers.agent.intake import log as logs
 from workers.agent.intake.event import Event, record_batch
 from workers.agent.intake.frames import LogDamaged
-from workers.agent.intake.log import BytesFull, IntakeLog, LogBusy, LogFull, Pin, PutQueueFull, SpaceNotFree
+from workers.agent.intake.log import (
+    BytesFull,
+    IntakeLog,
+    LogBusy,
+    LogFull,
+    LogUnwritable,
+    Pin,
+    PutQueueFull,
+    SpaceNotFree,
+)
 from workers.agent.intake.reader import IntakeReader, events
-from workers.agent.intake.transaction import Channel, State, TransactionMisused
+from workers.agent.intake.taking import Intake
 from workers.agent.ranges import RangeLost, Slice
-
-FAMILIES = ("channel.memory", "channel.transaction_semantics", "channel.utils", "channel.file")
-VECTORS = {vector.id: vector for family in FAMILIES for vector in applicable(family)}
 
 
 @dataclass(frozen=True)
@@ -35,294 +40,192 @@ class Limits:
     byte_capacity_buffer_percentage: int = 20
     keep_alive: float = 0.0
 
+    @classmethod
+    def of(cls, config: dict[str, Any]) -> Limits:
+        """Out of Flume's keys."""
+        names = {
+            "capacity": "capacity", "transactionCapacity": "transaction_capacity", "byteCapacity": "byte_capacity",
+            "byteCapacityBufferPercentage": "byte_capacity_buffer_percentage",
+        }  # fmt: skip
+        return cls(**{names[key]: value for key, value in config.items()})
 
-@dataclass
+
 class Bench:
-    """A channel over a log in a directory of its own."""
+    """A log in a directory, and one reader that acknowledges what it has read."""
 
-    directory: Path
-    limits: Limits = Limits()
+    def __init__(self, directory: Path, limits: Limits | None = None) -> None:
+        self.directory = directory
+        self.limits = limits or Limits()
+        self.log = IntakeLog(directory, self.limits, durable=False)
+        self.position = self.log.acknowledged
 
-    def __post_init__(self) -> None:
-        self.log = IntakeLog(self.directory, self.limits, durable=False)
-        self.channel = Channel(self.log, self.limits.transaction_capacity)
+    def append(self, *appended: Event) -> None:
+        self.log.append(record_batch(appended))
 
-    def put(self, *bodies: str | None, **headers: str | None) -> None:
-        with self.channel.transaction() as transaction:
-            for body in bodies:
-                transaction.put(Event(None if body is None else body.encode(), headers))
+    def put(self, *bodies: str | None) -> None:
+        self.append(*[Event(None if body is None else body.encode()) for body in bodies])
 
     def take(self, most: int = 1000) -> list[Event]:
-        found: list[Event] = []
-        with self.channel.transaction() as transaction:
-            while (
-                len(found) < min(most, self.limits.transaction_capacity) and (event := transaction.take()) is not None
-            ):
-                found.append(event)
+        end = min(self.log.end, self.position + most)
+        found = list(events(self.directory, self.position, end))
+        self.position = end
+        logs.acknowledge(self.directory, end)
         return found
 
-    def reopened(self, **limits: Any) -> Bench:
+    def bodies(self, most: int = 1000) -> list[str | None]:
+        return [None if event.body is None else event.body.decode() for event in self.take(most)]
+
+    def reopened(self, limits: Limits | None = None) -> Bench:
         self.log.close()
-        return Bench(self.directory, Limits(**{**self.limits.__dict__, **limits}))
+        return Bench(self.directory, limits or self.limits)
 
 
-def bodies(found: list[Event]) -> list[str | None]:
-    return [None if event.body is None else event.body.decode() for event in found]
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path / "log")
 
 
-def put_and_take(bench: Bench) -> None:
-    bench.put("test event")
-    assert bodies(bench.take()) == ["test event"]
+def numbered(count: int, first: int = 0) -> list[str]:
+    return [str(number) for number in range(first, first + count)]
 
 
-def null_headers_stay(bench: Bench) -> None:
-    bench.put("test body", test_key=None)
-    assert dict(bench.take()[0].headers) == {"test_key": None}
-
-
-def too_many_are_refused_at_commit(bench: Bench) -> None:
-    bench = bench.reopened(capacity=5, transaction_capacity=5)
-    bench.put(*"12345")
-    transaction = bench.channel.transaction()
-    transaction.begin()
-    transaction.put(Event(b"6"))
-    with pytest.raises(SpaceNotFree):
-        transaction.commit()
-    transaction.rollback()
-    transaction.close()
-    assert bodies(bench.take()) == list("12345")
-
-
-def shrinking_loses_nothing(bench: Bench) -> None:
-    bench.put(*"123456")
-    shrunk = bench.reopened(capacity=2, transaction_capacity=2)
-    assert [body for _ in range(6) for body in bodies(shrunk.take(1))] == list("123456")
-
-
-def taking_makes_room(bench: Bench) -> None:
-    bench = bench.reopened(capacity=3, transaction_capacity=3)
-    bench.put(*"123")
-    assert len(bench.take(2)) == 2
-    bench.put(*"45")
-    assert bodies(bench.take()) == list("345")
-
-
-def rollback_makes_room(bench: Bench) -> None:
-    bench = bench.reopened(capacity=3, transaction_capacity=3)
-    transaction = bench.channel.transaction()
-    transaction.begin()
-    for body in (b"1", b"2", b"3"):
-        transaction.put(Event(body))
-    transaction.rollback()
-    transaction.close()
-    bench.put(*"123")
-    assert bodies(bench.take()) == list("123")
-
-
-def bytes_are_limited(bench: Bench) -> None:
-    config, (first, second) = VECTORS["MC-010"].config, VECTORS["MC-010"].input_events
-    bench = bench.reopened(
-        byte_capacity=config["byteCapacity"], byte_capacity_buffer_percentage=config["byteCapacityBufferPercentage"]
-    )
-    bench.put(*["x" * first["body_bytes"]] * first["n"])
-    with pytest.raises(BytesFull):
-        bench.put(*["x" * second["body_bytes"]] * second["n"])
-
-
-def empty_bodies_are_events(bench: Bench) -> None:
-    bench.put(None)
-    bench.put("")
-    assert bodies(bench.take()) == [None, ""]
-
-
-def wrong_numbers_are_refused(_: Bench) -> None:
-    with pytest.raises(ValueError, match="capacity"):
-        LimitsSpec(capacity=-3, transaction_capacity=-1)
-
-
-def transactions_fit_the_capacity(_: Bench) -> None:
-    with pytest.raises(ValueError, match=r"transaction_capacity \(11\) is higher than capacity \(10\)"):
-        LimitsSpec(capacity=10, transaction_capacity=11)
-
-
-def takes_are_limited(bench: Bench) -> None:
-    bench.put(*"12345")
-    bench = bench.reopened(transaction_capacity=2)
-    transaction = bench.channel.transaction()
-    transaction.begin()
-    assert bodies([e for e in (transaction.take(), transaction.take()) if e]) == ["1", "2"]
-    with pytest.raises(PutQueueFull):
-        transaction.take()
-
-
-def a_stop_loses_nothing(bench: Bench) -> None:
-    bench.put(*"12345")
-    assert bodies(bench.reopened().take()) == list("12345")
-
-
-def misuse(*calls: str, others: bool = False) -> Callable[[Bench], None]:
-    """The last call is refused; `others`: it is made by another thread."""
-
-    def check(bench: Bench) -> None:
-        transaction = bench.channel.transaction()
-        actions: dict[str, Callable[[], Any]] = {
-            "begin": transaction.begin, "put": lambda: transaction.put(Event(b"x")), "take": transaction.take,
-            "commit": transaction.commit, "rollback": transaction.rollback, "close": transaction.close,
-        }  # fmt: skip
-        for call in calls[:-1]:
-            actions[call]()
-        if others:
-            errors: list[BaseException] = []
-            thread = threading.Thread(target=_collect, args=(actions[calls[-1]], errors))
-            thread.start()
-            thread.join()
-            assert isinstance(errors[0], TransactionMisused)
-        else:
-            with pytest.raises(TransactionMisused):
-                actions[calls[-1]]()
-
-    return check
-
-
-def _collect(action: Callable[[], Any], errors: list[BaseException]) -> None:
+def full(bench: Bench, *bodies: str | None) -> str:
+    """The kind of the error with which the log refuses, or nothing."""
     try:
-        action()
-    except BaseException as error:
-        errors.append(error)
+        bench.put(*bodies)
+    except LogFull:
+        return "channel"
+    return ""
 
 
-def nothing_is_no_event(bench: Bench) -> None:
-    transaction = bench.channel.transaction()
-    transaction.begin()
-    with pytest.raises(TypeError):
-        transaction.put(None)  # type: ignore[arg-type]
-    transaction.put(Event(b"x"))
-    transaction.commit()
-    assert len(events_of(bench)) == 1
+@drives("MC-001", "MC-002")
+def test_what_is_appended_is_read_as_it_was(vector: Vector, bench: Bench) -> None:
+    put, *after = vector.input_events
+    assert [step["op"] for step in (put, *after)] == ["put", "commit", "take"]
+    event = Event(put["body"].encode(), put.get("headers", {}))
+    bench.append(event)
+    taken = bench.take()
+    if "taken" in vector.expected:
+        assert [(found.body or b"").decode() for found in taken] == vector.expected["taken"]
+    else:
+        assert (taken == [event]) is vector.expected["taken_equal"]
 
 
-def empty_channels_answer_at_once(bench: Bench) -> None:
-    assert bench.take() == []
+@drives("MC-003", "MC-010")
+def test_a_full_log_refuses_what_is_too_much_and_keeps_the_rest(vector: Vector, tmp_path: Path) -> None:
+    bench = Bench(tmp_path, Limits.of(vector.config))
+    answers = [full(bench, *["x" * step.get("body_bytes", 1)] * step["n"]) for step in vector.input_events]
+    assert answers == ["", vector.error]
+    assert len(bench.take()) == vector.input_events[0]["n"]
 
 
-def closed_even_when_close_raised(bench: Bench) -> None:
-    transaction = bench.channel.transaction()
-    transaction.begin()
-    for _ in range(2):
-        with pytest.raises(TransactionMisused):
-            transaction.close()
-    assert transaction.state is State.CLOSED
+@drives("MC-005")
+def test_a_log_that_shrinks_below_what_it_holds_loses_nothing(vector: Vector, bench: Bench) -> None:
+    held = int(vector.config["capacity"].split()[-3])
+    bench.put(*numbered(held))
+    reconfigured, taking = vector.input_events
+    limits = {key: value for key, value in reconfigured.items() if key != "op"}
+    shrunk = bench.reopened(Limits.of(limits))
+    assert full(shrunk, "one more") == "channel"
+    assert sum(len(shrunk.take(1)) for _ in range(taking["times"])) == vector.expected["taken"]
 
 
-def close_after_a_failed_commit(bench: Bench) -> None:
-    bench = bench.reopened(capacity=1, transaction_capacity=2)
-    transaction = bench.channel.transaction()
-    transaction.begin()
-    transaction.put(Event(b"1"))
-    transaction.put(Event(b"2"))
-    with pytest.raises(LogFull):
-        transaction.commit()
-    with pytest.raises(TransactionMisused):
-        transaction.close()
+@drives("MC-008", "MC-009", "MC-014")
+def test_room_comes_back_with_what_was_read_and_what_was_not_written(
+    vector: Vector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(tmp_path, Limits.of(vector.config))
+    for step in vector.input_events:
+        given = [step["body"]] if "body" in step else numbered(step["n"])
+        match step["op"]:
+            case "put_commit":
+                assert (full(bench, *given) == "") is vector.expected["ok"]
+            case "take_commit":
+                assert len(bench.take(step["n"])) == step["n"]
+            case "put_rollback":
+                with monkeypatch.context() as patch:
+                    patch.setattr(os, "write", lambda *_: 0)
+                    with pytest.raises(LogUnwritable):
+                        bench.put(*given)
 
 
-def helper_commits_and_closes(bench: Bench) -> None:
-    with bench.channel.transaction() as transaction:
-        transaction.put(Event(b"1"))
-    assert transaction.state is State.CLOSED
-    assert bodies(events_of(bench)) == ["1"]
+@drives("TX-020")
+def test_an_empty_log_answers_at_once(vector: Vector, bench: Bench) -> None:
+    assert vector.steps == ["begin", "take on empty"]
+    assert next(iter(bench.take()), None) is vector.expected["taken"]
 
 
-def helper_commits_an_empty_take(bench: Bench) -> None:
-    with bench.channel.transaction() as transaction:
-        assert transaction.take() is None
-    assert transaction.state is State.CLOSED
+@drives("FC-002")
+def test_two_senders_at_once_are_both_there_after_a_restart(vector: Vector, bench: Bench) -> None:
+    count = int(vector.steps[0].split(" of ")[1].split(",")[0])
+    intake = Intake(bench.log, bench.limits.transaction_capacity)
+    accepted = [intake.submit([Event(b"x")] * count) for _ in ("one", "two")]
+    intake.start()
+    assert [each.result(20) for each in accepted] == [count, count]
+    assert len(bench.reopened().take()) == vector.expected["events"]
 
 
-def two_open_transactions_survive(bench: Bench) -> None:
-    def put_three() -> None:
-        bench.put("1", "2", "3")
+@drives("FC-003")
+def test_a_log_that_is_full_gives_out_all_that_it_took_in(vector: Vector, tmp_path: Path) -> None:
+    assert vector.steps == ["fill until full, reconfigure, take all"]
+    bench = Bench(tmp_path, Limits(capacity=10))
+    accepted = []
+    while not (error := full(bench, f"{len(accepted)}")):
+        accepted.append(f"{len(accepted)}")
+    assert error == vector.expected["error_when_full"]["kind"]
+    assert {True: "= in"}[bench.reopened(Limits(capacity=20)).bodies() == accepted] == vector.expected["out"]
 
-    threads = [threading.Thread(target=put_three) for _ in range(2)]
+
+@drives("FC-007")
+def test_many_senders_and_readers_get_every_event_once(vector: Vector, bench: Bench) -> None:
+    producers, consumers = (int(word) for word in vector.steps[0].split() if word.isdigit())
+    intake = Intake(bench.log, bench.limits.transaction_capacity)
+    intake.start()
+    given = [f"{n}-{m}" for n in range(producers) for m in range(20)]
+    accepted = [intake.submit([Event(body.encode()) for body in given[n::producers]]) for n in range(producers)]
+    assert sum(each.result(20) for each in accepted) == len(given)
+    taken: list[str] = []
+
+    def consume(number: int) -> None:
+        part = range(len(given) * number // consumers, len(given) * (number + 1) // consumers)
+        taken.extend((event.body or b"").decode() for event in events(bench.directory, part.start, part.stop))
+
+    threads = [threading.Thread(target=consume, args=(number,)) for number in range(consumers)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(bench.reopened().take()) == 6
+    assert {True: "= in"}[sorted(taken) == sorted(given)] == vector.expected["out"]
 
 
-def full_is_an_error_and_out_is_in(bench: Bench) -> None:
-    bench = bench.reopened(capacity=10)
-    for number in range(10):
-        bench.put(str(number))
-    with pytest.raises(SpaceNotFree, match="holds 10 of 10 events"):
-        bench.put("10")
-    assert bodies(bench.reopened().take()) == [str(number) for number in range(10)]
-
-
-def ten_threads_each(bench: Bench) -> None:
-    taken: list[str | None] = []
-    done = threading.Event()
-
-    def consume() -> None:
-        while not done.is_set() or bench.log.fill()[0]:
-            taken.extend(bodies(bench.take(7)))
-
-    producers = [threading.Thread(target=lambda n=n: bench.put(*[f"{n}-{m}" for m in range(20)])) for n in range(10)]
-    consumers = [threading.Thread(target=consume) for _ in range(10)]
-    for thread in (*producers, *consumers):
-        thread.start()
-    for thread in producers:
-        thread.join()
-    done.set()
-    for thread in consumers:
-        thread.join()
-    assert sorted(map(str, taken)) == sorted(f"{n}-{m}" for n in range(10) for m in range(20))
-
-
-def taken_is_not_seen_again(bench: Bench) -> None:
+@drives("FC-009")
+def test_what_was_acknowledged_is_not_read_again_after_a_restart(vector: Vector, bench: Bench) -> None:
+    assert vector.steps == ["take 1, checkpoint, commit, stop, reopen"]
     bench.put(*"123")
-    assert bodies(bench.take(1)) == ["1"]
-    assert bodies(bench.reopened().take()) == ["2", "3"]
+    taken = bench.bodies(1)
+    assert (taken[0] in bench.reopened().bodies()) is vector.expected["taken_event_seen_again"]
 
 
-def a_flipped_byte_stops_the_channel(bench: Bench) -> None:
-    bench.put(*[str(number) for number in range(100)])
+@drives("FC-010")
+def test_a_flipped_byte_stops_the_log(vector: Vector, tmp_path: Path) -> None:
+    events_, taking = vector.steps
+    bench = Bench(tmp_path / "log")
+    bench.put(*numbered(int(events_.split()[0])))
     ((_, segment),) = frames.segments(bench.directory)
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 0xFF
     segment.write_bytes(data)
-    with pytest.raises(LogDamaged):
-        bench.take()
-    bench.log.close()
-    with pytest.raises(LogDamaged):
-        Bench(bench.directory)
+    errors = {LogDamaged: "illegal_state"}
+    assert (vector.config["fsyncPerTransaction"], taking) == (True, "take")
+    for act in (bench.take, bench.reopened):
+        with pytest.raises(LogDamaged) as raised:
+            act()
+        assert errors[raised.type] == vector.error
 
 
-CHECKS: dict[str, Callable[[Bench], None]] = {
-    "MC-001": put_and_take, "MC-002": null_headers_stay, "MC-003": too_many_are_refused_at_commit,
-    "MC-005": shrinking_loses_nothing, "MC-008": taking_makes_room, "MC-009": rollback_makes_room,
-    "MC-010": bytes_are_limited, "MC-014": empty_bodies_are_events, "MC-015": wrong_numbers_are_refused,
-    "MC-016": transactions_fit_the_capacity, "MC-017": takes_are_limited, "MC-018": a_stop_loses_nothing,
-    "MT-004": misuse("begin", "begin"), "TX-006": misuse("begin", "begin"), "TX-009": misuse("begin", others=True),
-    "TX-012": misuse("put"), "TX-013": nothing_is_no_event, "TX-014": misuse("begin", "commit", "put"),
-    "TX-019": misuse("take"), "TX-020": empty_channels_answer_at_once, "TX-023": misuse("begin", "rollback", "take"),
-    "TX-025": misuse("begin", "commit", "commit"), "TX-026": misuse("begin", "rollback", "commit"),
-    "TX-028": misuse("begin", "rollback", "rollback"), "TX-032": closed_even_when_close_raised,
-    "TX-034": close_after_a_failed_commit, "CU-001": helper_commits_and_closes,
-    "CU-002": helper_commits_an_empty_take, "FC-002": two_open_transactions_survive,
-    "FC-003": full_is_an_error_and_out_is_in, "FC-007": ten_threads_each, "FC-009": taken_is_not_seen_again,
-    "FC-010": a_flipped_byte_stops_the_channel,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("vector", VECTORS.values(), ids=str)
-def test_the_log_does_what_the_channel_of_flume_does(vector: Vector, tmp_path: Path) -> None:
-    CHECKS[vector.id](Bench(tmp_path / "log"))
-
-
-def events_of(bench: Bench) -> list[Event]:
-    return list(events(bench.directory, logs.first(bench.directory), bench.log.end))
+def test_a_stop_loses_nothing(bench: Bench) -> None:
+    bench.put(*"12345")
+    assert bench.reopened().bodies() == list("12345")
 
 
 def test_three_different_errors_each_say_what_to_do(tmp_path: Path) -> None:

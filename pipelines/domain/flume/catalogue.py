@@ -170,7 +170,7 @@ CHANNELS = (
         "channel", ("kafka", "org.apache.flume.channel.kafka.KafkaChannel"), "kafka",
         rules={
             "kafka.bootstrap.servers": _to("bootstrap_servers"), "kafka.topic": _to("topic"),
-            "kafka.consumer.group.id": _to("group_id"),
+            "kafka.consumer.group.id": _to("group_id"), "kafka.producer.compression.type": _to("compression"),
         },
         defaults={"kafka.topic": "flume-channel"},
         needless={

@@ -25,6 +25,7 @@ from pipelines.domain.flume.headers import headers_read
 from pipelines.domain.flume.names import Names
 from pipelines.domain.flume.properties import MalformedError, Property, parse
 from pipelines.domain.flume.report import ImportFinding, ImportRefused, Report, in_order
+from pipelines.domain.flume.statuses import read_statuses
 from pipelines.domain.spec import API_VERSION
 from pipelines.domain.validate import validate_data
 
@@ -159,6 +160,7 @@ class _Importer:
                 draft.keys["key"] = "header.key"
         if flume_type and flume_type.ours == "http":
             read_address(section, draft, f"{self.pipeline}-{new}")
+            read_statuses(section, draft)
         if flume_type and flume_type.ours == "file":
             read_directory(section, draft)
             read_format(section, draft)

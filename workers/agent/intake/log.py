@@ -50,7 +50,7 @@ class LogFull(Exception):
 
 
 class PutQueueFull(LogFull):
-    """One transaction puts, or takes, more events than `transaction_capacity`."""
+    """One transaction has more events than `transaction_capacity`."""
 
 
 class BytesFull(LogFull):

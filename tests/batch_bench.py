@@ -199,9 +199,9 @@ class Bench:
 
     def __init__(
         self, journal: Journal, directory: Path, sinks: Sequence[Store], letters: Letters,
-        processor: Processor | None = None, judge: Any = JUDGE, **kind: bool,
+        processor: Processor | None = None, judge: Any = JUDGE, gate: Gate | None = None, **kind: bool,
     ) -> None:  # fmt: skip
-        self.gate = Gate(1)
+        self.gate = gate or Gate(1)
         self.checkpoint = Checkpoint(directory)
         named = {sink.place.name: sink for sink in sinks}
         chosen = processor or Default(named, clock=lambda: 0.0, wall=lambda: 0.0)

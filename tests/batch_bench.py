@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ import pytest
 from pipelines.domain.journal import Planned, read_entries
 from pipelines.domain.ledger import Counts
 from pipelines.domain.positions import Frozen, PartitionPosition
+from pipelines.domain.sink_groups import Penalty, Pools, Switch
 from pipelines.domain.spec import Read
 from workers.agent.batch import Attempt, Refusal
 from workers.agent.books import ChannelBooks
@@ -49,10 +50,13 @@ class Context:
 
 
 FRAME: Any = SimpleNamespace(
-    sparkSession=SimpleNamespace(sparkContext=Context(), conf=SimpleNamespace(set=lambda *_: None))
+    sparkSession=SimpleNamespace(sparkContext=Context(), conf=SimpleNamespace(set=lambda *_: None)),
+    persist=lambda _: FRAME,
+    unpersist=lambda: None,
 )
 JUDGE: Any = SimpleNamespace(judgement=lambda *_: SimpleNamespace(dead=lambda _: None))
-ALLOWED = 100
+ALLOWED = 250
+"""Dead letters that a component may make of one batch."""
 
 
 class Disk:
@@ -151,6 +155,31 @@ def _refusal(offset: int) -> Refusal:
     return Refusal(None, b"bad", [], TOPIC, 0, offset, "no")
 
 
+class InTurn:
+    """A processor that tries the sinks of `order`, for ever; they are live."""
+
+    def __init__(self, *order: str) -> None:
+        self.order = list(order)
+
+    def candidates(self) -> Iterator[str]:
+        return iter(self.order)
+
+    def delivered(self, sink: str) -> list[Switch]:
+        return []
+
+    def failed(self, sink: str, cause: str) -> list[Switch]:
+        return []
+
+    def pause(self) -> float:
+        return 7.0
+
+    def pools(self) -> Pools:
+        return Pools(live=self.order, failed=[])
+
+    def restore(self, penalties: list[Penalty]) -> None:
+        """None are kept."""
+
+
 class Letters(DeadLetterBuilder):
     """Keeps dead letters in a list."""
 
@@ -170,9 +199,9 @@ class Bench:
 
     def __init__(
         self, journal: Journal, directory: Path, sinks: Sequence[Store], letters: Letters,
-        processor: Processor | None = None, judge: Any = JUDGE, **kind: bool,
+        processor: Processor | None = None, judge: Any = JUDGE, gate: Gate | None = None, **kind: bool,
     ) -> None:  # fmt: skip
-        self.gate = Gate(1)
+        self.gate = gate or Gate(1)
         self.checkpoint = Checkpoint(directory)
         named = {sink.place.name: sink for sink in sinks}
         chosen = processor or Default(named, clock=lambda: 0.0, wall=lambda: 0.0)

@@ -1,12 +1,15 @@
 """One pipeline, whose agents kill themselves one after the other, each at another point of `workers.crash_points`.
 
 Nothing is missing, every batch balances and begins where the last one ended; file and postgres hold nothing twice, and
-Kafka exactly what recovery counted. The order of the points, and how often each is passed before it kills, follow from
-the seed. By default a short selection of points runs; `make chaos` runs all of them, with two seeds.
+Kafka exactly what recovery counted. Every batch has bad records, and each of them is a dead letter. The order of the
+points, and how often each is passed before it kills, follow from the seed. By default a short selection of points runs;
+`make chaos` runs all of them, with two seeds.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import random
 import signal
 from collections import Counter
@@ -17,7 +20,10 @@ from typing import Any
 
 import psycopg
 import pytest
+from confluent_kafka import Producer
 
+from pipelines.domain.dead_letters import flume_event
+from pipelines.domain.journal import DeadLetters
 from pipelines.domain.states import Command
 from tests.agent.harness import Pipeline, Run
 from tests.agent.test_channels import numbers_in
@@ -33,6 +39,7 @@ from workers.crash_points import AGENT_POINTS
 PER_LIFE = 1500
 PARTS = 2 if WHOLE else 1
 BATCH = 500
+ONE_BAD_IN = 100
 OWN_COMMIT = {"agent.staged", "agent.committed"}
 SHORT = {
     "kafka": ["agent.planned", "agent.delivered", "agent.resolved", "agent.done"],
@@ -87,9 +94,35 @@ def fault_at(point: str, chance: random.Random) -> str:
     return f"{point}:{time}{delay}"
 
 
+def is_bad(number: int) -> bool:
+    """Whether the record of this number is none that the source can read."""
+    return number % ONE_BAD_IN == 7
+
+
+def produce(topics: Topics) -> None:
+    """More records, of which each batch has a few that are no Flume events."""
+    producer = Producer({"bootstrap.servers": topics.servers, "linger.ms": 20})
+    for number in range(topics.produced, topics.produced + PER_LIFE):
+        body = b"%010d " % number
+        record = body + b"is no Flume event" if is_bad(number) else flume_event([], body)
+        producer.produce(topics.source, record, partition=number % 4)
+    topics.produced += PER_LIFE
+    assert producer.flush(60) == 0
+
+
+def kept(runs: list[Run]) -> dict[str, int]:
+    """The numbers of all dead letters in the journals, by their ids; each letter is on disk where its entry says."""
+    letters = [letter for run in runs for each in run.of_kind(DeadLetters) for letter in each.letters]
+    for letter in letters:
+        path, _, start = letter.location.rpartition(":")
+        line = json.loads(Path(path).read_bytes()[int(start) :].splitlines()[0])
+        assert line["body"] == letter.body
+    return {letter.id: int(base64.b64decode(letter.body)[:10]) for letter in letters}
+
+
 def die(pipeline: Pipeline, topics: Topics, fault: str) -> Run:
     """One life: more records come, and it ends by the fault."""
-    topics.produce(PER_LIFE)
+    produce(topics)
     run = pipeline.start(crash_at=fault)
     if fault.startswith("agent.leaving"):
         run.wait_read(topics.ends(topics.source), 240)
@@ -121,13 +154,13 @@ def test_an_agent_that_dies_anywhere_loses_nothing_and_doubles_what_was_counted(
     with STORES[sink](topics, tmp_path / "out") as (spec, numbers):
         pipeline = make_defined(
             topics.name,
-            sources={"shop": topics.as_source()},
+            sources={"shop": {**topics.as_source(), "parse_as_flume_event": True}},
             channels={"lake": {"type": "direct"}},
             sinks={"lake": {**spec, "channel": "lake"}},
             delivery={"max_events_per_batch": BATCH},
         )
         lives = [die(pipeline, topics, fault_at(point, chance)) for point in chain(sink, part, chance)]
-        topics.produce(PER_LIFE)
+        produce(topics)
         last = pipeline.start()
         last.wait_read(topics.ends(topics.source), 240)
         assert last.stop().exit_code == 0
@@ -135,11 +168,14 @@ def test_an_agent_that_dies_anywhere_loses_nothing_and_doubles_what_was_counted(
         found = numbers()
 
     books = pipeline.books["shop", "lake"]
-    _, duplicates = tell_arrival(record_property, found, range(topics.produced), pipeline.announced_duplicates)
+    bad = [number for number in range(topics.produced) if is_bad(number)]
+    good = [number for number in range(topics.produced) if not is_bad(number)]
+    _, duplicates = tell_arrival(record_property, found, good, pipeline.announced_duplicates)
     record_property("tries", len(lives))
     waits = [seconds_between(*pair) for pair in zip(lives, [*lives[1:], last], strict=True)]
     record_property("recovery_seconds", max(waits))
-    assert not not_once(dict.fromkeys(found, 1), range(topics.produced))
+    assert not not_once(dict.fromkeys(found, 1), good)
+    assert sorted(kept([*lives, last]).values()) == bad
     assert balanced_reads(books) == topics.produced
     assert duplicates == pipeline.announced_duplicates
     assert sink == "kafka" or duplicates == 0

@@ -3,44 +3,45 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pipelines.domain.journal import Done
 from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import PartitionRange
-from pipelines.domain.protocol import Holding, QueryStatus
-from workers.agent.books import ChannelBooks, Progress
+from pipelines.domain.protocol import QueryStatus
+from tests.batch_bench import KEY, Bench, Disk, Letters, Store
+from workers.agent import books
+from workers.agent.books import Progress
 
-KEY = ("orders", 0)
 
-
-def test_a_status_never_shows_a_position_before_its_records_or_records_that_are_still_held_up() -> None:
-    nothing: Any = SimpleNamespace(name="")
-    books = ChannelBooks("shop", "lake", group=nothing, judge=nothing, office=nothing, journal=nothing)
-    books.continue_from({KEY: 0}, None)
-    books.ends = {KEY: 10}
-    books.progress.holding = Holding(component="sinks.lake", cause="away", attempts=1, since=1.0)
-    ranges = [PartitionRange(topic="orders", partition=0, start=0, end=10)]
-    counts = Counts(read=10, delivered=10)
-    done = Done(source="shop", channel="lake", batch=0, ranges=ranges, counts=counts, sink="lake")
+def test_a_status_never_shows_a_position_before_its_records_or_records_that_are_still_held_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread may ask between any two lines."""
+    monkeypatch.setattr("workers.agent.batch.Observation", object)
+    sink = Store()
+    sink.failing = 1
+    bench = Bench(Disk(tmp_path, monkeypatch).journal(), tmp_path, [sink], Letters())
+    monkeypatch.setattr(bench.gate, "hold", lambda _: None)
+    bench.books.saw_ends({KEY: 10}, resting=False)
     seen: list[QueryStatus] = []
 
     def look(frame: FrameType, event: str, _: Any) -> Any:
-        if frame.f_code is ChannelBooks._finish.__code__:
-            seen.append(books.status(0, in_flight=True, holding=None))
-            return look
-        return None
+        if frame.f_code.co_filename != books.__file__:
+            return None
+        seen.append(bench.books.status(0, in_flight=True, holding=None))
+        return look
 
     before = sys.gettrace()
     sys.settrace(look)
     try:
-        books._finish(done, {KEY: 10})
+        bench.run(0, 10)
     finally:
         sys.settrace(before)
     assert (seen[0].lag, seen[0].delivered, seen[-1].lag, seen[-1].delivered) == (10, 0, 0, 10)
+    assert [each.holding.cause for each in seen if each.holding], "the first attempt failed"
     assert [each for each in seen if each.lag == 0 and each.delivered != 10] == []
     assert [each for each in seen if each.delivered == 10 and each.holding is not None] == []
 

@@ -104,6 +104,7 @@ CASES: list[tuple[str, Head, View, set[str]]] = [
     ("checkpoint deleted", head(at(9), 3), NOTHING, {"CHECKPOINT_LOST"}),
     ("checkpoint deleted in the first batch", head(at(5), None, planned(0, 5, 9)), NOTHING, {"CHECKPOINT_LOST"}),
     ("ledger wiped", head({}), View(3, 3, at(5), {3: at(9)}), {"LEDGER_LOST"}),
+    ("ledger wiped after the first batch", head({}), View(0, 0, at(5), {0: at(9)}), {"LEDGER_LOST"}),
     ("ledger restored from a backup", head(at(7), 2), View(3, 3, at(5), {2: at(7), 3: at(9)}), {"LEDGER_BEHIND"}),
     ("checkpoint restored from a backup", head(at(9), 3), View(1, 1, at(5), {1: at(6)}), {"CHECKPOINT_DISAGREES"}),
     ("another checkpoint", head(at(9), 3), View(3, 3, at(5), {3: at(8)}), {"CHECKPOINT_DISAGREES"}),

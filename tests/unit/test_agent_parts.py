@@ -63,6 +63,25 @@ def test_an_order_is_taken_once_and_an_older_or_foreign_or_torn_one_never(tmp_pa
     assert control.poll() is not None
 
 
+def test_a_supervisor_that_has_lost_the_run_to_another_neither_orders_nor_prolongs_it(tmp_path: Path) -> None:
+    path = tmp_path / "control.json"
+    control = ControlFile(path, boot_id())
+
+    def told(owner: int, seq: int, until: float | None) -> Command | None:
+        order = Control(
+            seq=seq, command=Command.PAUSE, boot_id=boot_id(), issued_at=0, owner=owner, lease_until=until
+        )  # fmt: skip
+        order.store(path)
+        taken = control.poll()
+        return taken.command if taken else None
+
+    assert (told(2, 1, 100.0), control.expired(99.9), control.expired(100.0)) == (Command.PAUSE, False, True)
+    assert (told(2, 1, 200.0), control.expired(199.9)) == (None, False), "the same order, prolonged"
+    assert (told(1, 2, 900.0), control.expired(200.0)) == (None, True), "of the supervisor before"
+    assert (told(3, 2, 300.0), control.expired(299.9)) == (Command.PAUSE, False)
+    assert (told(3, 3, None), control.expired(1e9)) == (Command.PAUSE, False), "without a lease"
+
+
 def test_the_mirror_shows_the_slowest_cursor_of_partitions_that_all_have_met() -> None:
     fast, slow = {("t", 0): 9, ("t", 1): 4, ("t", 2): 1}, {("t", 0): 5, ("t", 1): 6}
     assert slowest([fast, slow]) == {("t", 0): 5, ("t", 1): 4}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import stat
 from pathlib import Path
@@ -38,13 +39,23 @@ def test_every_locked_jar_has_coordinates_and_a_sha256(set_name: str) -> None:
     assert len({jar.file_name for jar in locked}) == len(locked)
 
 
-def test_the_lock_names_no_repository() -> None:
-    assert "://" not in jars.LOCK_FILE.read_text()
+def test_the_lock_names_coordinates_and_checksums_alone_and_so_no_repository() -> None:
+    for content in jars.read_lock().values():
+        assert content.keys() == {"roots", "jars"}
+        assert all(re.fullmatch(r"[\w.-]+(:[\w.-]+){2}", root) for root in content["roots"])
+        assert all(jar.keys() == {"coordinates", "sha256"} for jar in content["jars"])
 
 
-def test_a_file_with_the_locked_checksum_is_accepted(tmp_path: Path) -> None:
-    (tmp_path / "thing.jar").write_bytes(CONTENT)
-    jars.verify(tmp_path / "thing.jar", JAR)
+def test_a_file_with_the_locked_checksum_is_accepted_and_stays_as_it_is(cache: Path, tmp_path: Path) -> None:
+    place = cache / "jars" / "some-set" / JAR.file_name
+    place.parent.mkdir(parents=True)
+    place.write_bytes(CONTENT)
+    lock = tmp_path / "lock.json"
+    lock.write_text(json.dumps({"some-set": {"jars": [{"coordinates": JAR.coordinates, "sha256": JAR.sha256}]}}))
+    jars.verify(place, JAR)
+    assert jars.ensure("some-set", Java(Path("no-java"), 17, ""), lock) == 0
+    assert jars.jar_paths("some-set", lock) == [place]
+    assert place.read_bytes() == CONTENT
 
 
 def test_a_wrong_checksum_names_the_jar_both_sums_and_what_to_do(tmp_path: Path) -> None:

@@ -12,11 +12,13 @@ T = TypeVar("T")
 def wait_for(look: Callable[[], T | None], what: str, timeout: float = 120.0) -> T:
     """Look again and again until there is an answer that is not None or False, and return it.
 
-    Raises AssertionError after `timeout` seconds, naming what did not happen.
+    A look that takes long, at all files of a sink for example, is repeated less often: what is waited for needs the
+    processors, too. Raises AssertionError after `timeout` seconds, naming what did not happen.
     """
     deadline = time.monotonic() + timeout
     while True:
+        began = time.monotonic()
         if found := look():
             return found
         assert time.monotonic() < deadline, f"waited {timeout:.0f} s for {what}"
-        time.sleep(0.02)
+        time.sleep(max(0.02, 2 * (time.monotonic() - began)))

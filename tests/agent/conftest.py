@@ -15,6 +15,7 @@ from controlplane.provision.jars import SPARK_KAFKA, jar_paths
 from pipelines.domain.protocol import SparkSettings
 from tests.agent.harness import Pipeline
 from tests.agent.topics import Topics
+from tests.java import quick_java
 from workers.agent import jvm, spark
 
 
@@ -25,9 +26,10 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def spark_settings() -> SparkSettings:
-    archive = archive_path()
-    return SparkSettings(classpath=[str(path) for path in jar_paths(SPARK_KAFKA)], archive=archive and str(archive))
+def spark_settings(tmp_path_factory: pytest.TempPathFactory) -> SparkSettings:
+    archive, classpath = archive_path(), [str(path) for path in jar_paths(SPARK_KAFKA)]
+    java_home = quick_java(tmp_path_factory.mktemp("java"))
+    return SparkSettings(classpath=classpath, archive=archive and str(archive), java_home=java_home)
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +37,8 @@ def session(tmp_path_factory: pytest.TempPathFactory, spark_settings: SparkSetti
     """One local session for all tests of expressions."""
     tmp = tmp_path_factory.mktemp("spark")
     flags = jvm.archive_flags(spark_settings.archive)
-    process = jvm.Jvm(jvm.command(spark_settings.classpath, java_home=None, heap="512m", extra_flags=flags), tmp)
+    home = spark_settings.java_home
+    process = jvm.Jvm(jvm.command(spark_settings.classpath, java_home=home, heap="512m", extra_flags=flags), tmp)
     session = spark.connect(process, name="expressions", cores=2, tmp=tmp)
     yield session
     session.stop()

@@ -15,6 +15,7 @@ from controlplane.provision.jars import SPARK_KAFKA, jar_paths
 from pipelines.domain.protocol import SparkSettings
 from tests.agent.harness import Pipeline
 from tests.agent.topics import Topics
+from tests.java import quick_java
 from workers.agent import jvm, spark
 
 
@@ -25,17 +26,18 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def spark_settings() -> SparkSettings:
-    archive = archive_path()
-    return SparkSettings(classpath=[str(path) for path in jar_paths(SPARK_KAFKA)], archive=archive and str(archive))
+def spark_settings(tmp_path_factory: pytest.TempPathFactory) -> SparkSettings:
+    archive, classpath = archive_path(), [str(path) for path in jar_paths(SPARK_KAFKA)]
+    java_home = quick_java(tmp_path_factory.mktemp("java"))
+    return SparkSettings(classpath=classpath, archive=archive and str(archive), java_home=java_home)
 
 
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory, spark_settings: SparkSettings) -> Iterator[SparkSession]:
     """One local session for all tests of expressions."""
     tmp = tmp_path_factory.mktemp("spark")
-    argv = jvm.command(spark_settings.classpath, java_home=None, heap="512m", archive=spark_settings.archive)
-    process = jvm.Jvm(argv, tmp)
+    home, archive = spark_settings.java_home, spark_settings.archive
+    process = jvm.Jvm(jvm.command(spark_settings.classpath, java_home=home, heap="512m", archive=archive), tmp)
     session = spark.connect(process, name="expressions", cores=2, tmp=tmp)
     yield session
     session.stop()

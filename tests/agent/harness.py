@@ -33,6 +33,7 @@ from pipelines.domain.protocol import (
 )
 from pipelines.domain.spec import Definition
 from pipelines.domain.states import Command, RunRole
+from tests.java import no_java
 from tests.waiting import wait_for
 from workers import crash_points
 
@@ -246,7 +247,7 @@ class Pipeline:
         """Spark's checkpoint of one query."""
         return protocol.checkpoint_root(self.state_dir, self.name, self.lineage) / f"{source}.{channel}"
 
-    def prepare(self, handover: Handover | None = None) -> Run:
+    def prepare(self, handover: Handover | None = None, *, spark: SparkSettings | None = None) -> Run:
         """Ingest the last run and write the next launch.json; `handover`: the values of the definition's references."""
         self.ingest()
         self.run_number += 1
@@ -258,7 +259,7 @@ class Pipeline:
             pipeline=self.name, pipeline_id="1", run=self.run_number, epoch=self.run_number, token=token, host="here",
             revision=1, revision_digest=definition.digest(), definition=definition.plain(), lineage=self.lineage,
             checkpoint_root=str(protocol.checkpoint_root(self.state_dir, self.name, self.lineage)),
-            heads=[self.books[query].head(*query) for query in definition.queries()], spark=self.spark,
+            heads=[self.books[query].head(*query) for query in definition.queries()], spark=spark or self.spark,
             identities=list(self.identities.values()),
             interceptors=self.interceptors, handover=handover is not None,
         ).store(directory / protocol.LAUNCH)  # fmt: skip
@@ -303,6 +304,15 @@ class Pipeline:
     def start(self, crash_at: str | None = None) -> Run:
         """Prepare and start the next run."""
         return self.prepare().start(crash_at)
+
+    @property
+    def no_jvm(self) -> SparkSettings:
+        """For a run that has to end before it needs a session: keeper and driver are real, its JVM never comes up."""
+        return SparkSettings(classpath=[], java_home=no_java(self.state_dir.with_name("no-java")))
+
+    def start_refused(self) -> Run:
+        """Prepare and start a run that must not get as far as a session."""
+        return self.prepare(spark=self.no_jvm).start()
 
     def ingest(self) -> None:
         """Take the whole journal of the run that has ended into the books."""

@@ -26,9 +26,9 @@ def renew(run_dir: Path, **fields: float) -> None:
 def test_an_agent_goes_on_while_its_lease_is_renewed_and_stops_between_two_batches_when_it_ends(
     topics: Topics, make_pipeline: MakePipeline
 ) -> None:
-    count = 60_000
+    count = 30_000
     topics.produce(count, size=100)
-    pipeline = make_pipeline(max_events_per_batch=2_000)
+    pipeline = make_pipeline(max_events_per_batch=500)
     run = pipeline.prepare()
     renew(run.dir)
     run.start()
@@ -36,13 +36,18 @@ def test_an_agent_goes_on_while_its_lease_is_renewed_and_stops_between_two_batch
     def delivered() -> bool:
         renew(run.dir)
         assert run.exit is None, run.log[-3000:]
-        return run.status is not None and sum(query.delivered for query in run.status.queries) >= 10_000
+        return run.status is not None and sum(query.delivered for query in run.status.queries) >= 2_000
 
     wait_for(delivered, "records under a lease", 180)
     record = run.wait_exit(60)
     assert (record.exit_code, record.killed_by) == (Exit.FENCED, None)
     assert run.entries()[-1].data["reason"] == "the supervisor's lease has ended"
+    pipeline.ingest()
+    done = sum(batch.counts.delivered for batch in pipeline.books["shop", "lake"].done)
+    assert 2_000 <= done < count, "it ended between two batches, with records left"
+    assert topics.numbers().total() == done
 
+    pipeline.definition["delivery"]["max_events_per_batch"] = 20_000
     following = pipeline.start()
     following.wait_read(topics.ends(topics.source), 180)
     following.stop()

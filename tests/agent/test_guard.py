@@ -94,7 +94,7 @@ def test_a_group_that_is_lost_or_moved_is_told_and_written_again_and_a_topic_mad
     assert sum(planned.bound for planned in run.of_kind(Planned)) == 400
 
     pipeline.ingest()
-    second = pipeline.start()
+    second = pipeline.start_refused()
     assert "800 records, none of which was read" in blocked(second)["TOPIC_RECREATED"].message
     assert second.of_kind(Planned) == []
     assert decide(pipeline, second, Goal.EARLIEST) == (0, 0)
@@ -119,7 +119,7 @@ def moved(topics: Topics, make_pipeline: MakePipeline) -> Pipeline:
 
 def refused(pipeline: Pipeline) -> tuple[Run, dict[str, AgentFinding]]:
     """Start; nothing may be read."""
-    run = pipeline.start()
+    run = pipeline.start_refused()
     findings = blocked(run)
     assert run.of_kind(Planned) == []
     return run, findings
@@ -129,8 +129,9 @@ def test_what_happens_while_it_is_stopped_is_found_before_a_record_is_read_and_e
     topics: Topics, moved: Pipeline
 ) -> None:
     book = moved.books["shop", "lake"]
-    kept = dict(book.positions), list(book.done)
+    _checkpoint_and_ledger_have_to_agree(moved)
 
+    kept = dict(book.positions), list(book.done)
     book.positions, book.done = {}, []
     _, findings = refused(moved)
     assert findings.keys() == {"LEDGER_LOST"}
@@ -166,8 +167,8 @@ def test_what_happens_while_it_is_stopped_is_found_before_a_record_is_read_and_e
     skipped = set(range(400 + 2, 400 + 2 + 4 * 30, 4))
     assert not_once(topics.read().numbers, set(range(850)) - skipped) == {}
 
-    log = moved.checkpoint("shop", "lake")
     moved.ingest()
+    log = moved.checkpoint("shop", "lake")
     newest = max((log / "offsets").iterdir(), key=lambda path: int(path.name) if path.name.isdigit() else -1)
     newest.write_bytes(newest.read_bytes()[:-5])
     topics.produce(40)
@@ -191,6 +192,24 @@ def test_what_happens_while_it_is_stopped_is_found_before_a_record_is_read_and_e
     run.wait_delivered(40, LONG)
     assert run.stop().exit_code == 0
     assert not_once(topics.read().numbers, set(range(930)) - skipped) == {}
+
+
+def _checkpoint_and_ledger_have_to_agree(moved: Pipeline) -> None:
+    """Each is taken away, or damaged, and put back."""
+    book, log = moved.books["shop", "lake"], moved.checkpoint("shop", "lake")
+    kept = log.rename(log.with_name("kept"))
+    assert "CHECKPOINT_LOST" in refused(moved)[1]
+    shutil.rmtree(log, ignore_errors=True)
+    kept.rename(log)
+
+    last = book.done.pop()
+    assert "LEDGER_BEHIND" in refused(moved)[1]
+    book.done.append(last)
+
+    metadata = (log / "metadata").read_bytes()
+    (log / "metadata").write_text("")
+    assert "CHECKPOINT_DISAGREES" in refused(moved)[1]
+    (log / "metadata").write_bytes(metadata)
 
 
 def _damage_the_middle(log: Path) -> None:
@@ -243,13 +262,11 @@ def test_a_cluster_that_is_replaced_behind_its_address_is_another_log(
     tmp_path: Path, spark_settings: SparkSettings
 ) -> None:
     with running_kafka(tmp_path / "old") as servers:
-        old = Topics(servers)
-        old.produce(40)
+        old, cluster = Topics(servers), Cluster.of(servers, {})
         pipeline = Pipeline(tmp_path / "state", define(old, delivery={}), spark_settings)
-        run = pipeline.start()
-        run.wait_delivered(40, LONG)
-        assert run.stop().exit_code == 0
-        pipeline.ingest()
+        pipeline.books["shop", "lake"].positions = {(old.source, number): 10 for number in range(4)}
+        known = SourceIdentity(source="shop", cluster_id=cluster.cluster_id(), topics=cluster.topic_ids([old.source]))
+        pipeline.identities = {"shop": known}
     with running_kafka(tmp_path / "new", port=int(servers.rpartition(":")[2])):
         new = Topics(servers, name=old.name)
         new.produce(120)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,31 +24,47 @@ def with_interceptor(make_pipeline: MakePipeline, name: str, **keys: Any) -> Pip
     return pipeline
 
 
+def with_bad_ones(make_pipeline: MakePipeline, topics: Topics, where: str, *doing: str) -> Pipeline:
+    """A source for each way to be bad, all of one topic."""
+    pipeline = with_interceptor(make_pipeline, MISBEHAVES)
+    pipeline.definition["sources"] = {
+        does: {
+            **topics.as_source(), "group_id": f"headgate.{topics.name}.{does}", "interceptors": [{
+                "type": "python", "class": MISBEHAVES, "config": {"does": does, "where": where},
+                "init_timeout": "4s" if does == "hang" else "60s",
+            }],
+        }
+        for does in doing
+    }  # fmt: skip
+    topics.produce(10)
+    return pipeline
+
+
 @pytest.mark.parametrize(
-    ("does", "where"),
-    [*product(["raise", "exit", "kill"], ["driver", "executor"]), ("system_exit", "executor"), ("hang", "driver")],
+    ("where", "doing"),
+    [("driver", ("raise", "exit", "kill", "hang")), ("executor", ("raise", "exit", "kill", "system_exit"))],
+    ids=["driver", "executor"],
 )
 def test_a_bad_initialize_ends_the_run_before_anything_is_read(
-    topics: Topics, make_pipeline: MakePipeline, does: str, where: str
+    topics: Topics, make_pipeline: MakePipeline, where: str, doing: tuple[str, ...]
 ) -> None:
-    topics.produce(10)
-    config, patience = {"does": does, "where": where}, "4s" if does == "hang" else "60s"
-    run = with_interceptor(make_pipeline, MISBEHAVES, config=config, init_timeout=patience).start()
+    """Each of them is named."""
+    pipeline = with_bad_ones(make_pipeline, topics, where, *doing)
+    run = pipeline.start_refused() if where == "driver" else pipeline.start()
     record = run.wait_exit(240)
-    assert record.exit_code == Exit.INIT_FAILED
-    assert record.killed_by is None
+    assert (record.exit_code, record.killed_by) == (Exit.INIT_FAILED, None)
     assert run.status is not None
-    assert {finding.path for finding in run.status.findings} == {PATH}
+    assert {finding.path for finding in run.status.findings} == {f"sources.{each}.interceptors[0]" for each in doing}
     assert topics.read().numbers == {}
     assert not run.of_kind(Done)
 
 
-@pytest.mark.parametrize("lazily", ["raise", "exit", "kill"])
 def test_an_initialisation_that_comes_late_blocks_and_nothing_is_done(
-    topics: Topics, make_pipeline: MakePipeline, lazily: str
+    topics: Topics, make_pipeline: MakePipeline
 ) -> None:
+    """It kills its process; one that raises or exits fails the batch in the same way, as the session's tests show."""
     topics.produce(10)
-    run = with_interceptor(make_pipeline, MISBEHAVES, config={"lazily": lazily}, on_error="drop").start()
+    run = with_interceptor(make_pipeline, MISBEHAVES, config={"lazily": "kill"}, on_error="drop").start()
     assert run.wait_exit(240).exit_code == Exit.PREFLIGHT_BLOCKED
     assert run.status is not None
     assert [(finding.path, finding.code) for finding in run.status.findings] == [(PATH, "INTERCEPTOR_FAILED")]

@@ -127,8 +127,12 @@ def test_a_bad_initialize_on_the_driver_is_a_finding_and_nothing_worse(does: str
 
 
 @pytest.mark.parametrize(
-    ("does", "words"), [("raise", "not on the list"), ("exit", r"sys.exit\(3\)"), ("kill", "crash"), ("hang", "longer")]
-)
+    ("does", "words"),
+    [
+        ("raise", "not on the list"), ("exit", r"sys.exit\(3\)"), ("kill", "crash"), ("hang", "longer"),
+        ("system_exit", "failed to initialise"),
+    ],
+)  # fmt: skip
 def test_one_that_fails_on_executors_only_is_found_before_the_first_record(
     session: SparkSession, does: str, words: str, tmp_path: Path
 ) -> None:

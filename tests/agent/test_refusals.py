@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
-
-import pytest
 
 from pipelines.domain.journal import Done, Planned
 from pipelines.domain.protocol import AgentFinding, Exit
@@ -17,7 +14,7 @@ from tests.agent.topics import Topics
 
 def refused(pipeline: Pipeline, code: Exit) -> dict[str, AgentFinding]:
     """Start; the run must end with `code` and without a batch. Returns its findings by code."""
-    run = pipeline.start()
+    run = pipeline.start_refused()
     assert run.wait_exit().exit_code == code
     assert not run.of_kind(Planned)
     status = run.status
@@ -48,44 +45,6 @@ def test_everything_that_is_wrong_is_found_at_once(topics: Topics, make_pipeline
     assert states["sources.shop"] == states["sinks.lake"] == states["sinks.away"] == "failed"
 
 
-@pytest.fixture
-def moved(topics: Topics, make_pipeline: MakePipeline) -> Pipeline:
-    """A pipeline that has moved 1,000 records and was stopped."""
-    topics.produce(1000)
-    pipeline = make_pipeline()
-    run = pipeline.start()
-    run.wait_delivered(1000)
-    assert run.stop().exit_code == 0
-    pipeline.ingest()
-    return pipeline
-
-
-def test_positions_that_disagree_are_refused_with_exact_numbers(topics: Topics, moved: Pipeline) -> None:
-    checkpoint = moved.checkpoint("shop", "lake")
-    kept = checkpoint.with_name("kept")
-    book = moved.books["shop", "lake"]
-
-    checkpoint.rename(kept)
-    assert "CHECKPOINT_LOST" in refused(moved, Exit.PREFLIGHT_BLOCKED)
-    shutil.rmtree(checkpoint, ignore_errors=True)
-    kept.rename(checkpoint)
-
-    last = book.done.pop()
-    assert "LEDGER_BEHIND" in refused(moved, Exit.PREFLIGHT_BLOCKED)
-    book.done.append(last)
-
-    (checkpoint / "metadata").write_text("")
-    assert "CHECKPOINT_DISAGREES" in refused(moved, Exit.PREFLIGHT_BLOCKED)
-
-
-def test_records_that_retention_took_are_counted(topics: Topics, moved: Pipeline) -> None:
-    topics.produce(400)
-    topics.trim(partition=2, before=320)
-    finding = refused(moved, Exit.PREFLIGHT_BLOCKED)["BELOW_LOG_START"]
-    assert "70 records" in finding.message
-    assert f"{topics.source}/2" in finding.message
-
-
 def test_records_that_retention_takes_during_a_pause_block_the_resume(
     topics: Topics, make_pipeline: MakePipeline
 ) -> None:
@@ -104,9 +63,14 @@ def test_records_that_retention_takes_during_a_pause_block_the_resume(
     assert finding.code == "BELOW_LOG_START"
     assert "70 records" in finding.message
 
+    finding = refused(pipeline, Exit.PREFLIGHT_BLOCKED)["BELOW_LOG_START"]
+    assert "70 records" in finding.message
+    assert f"{topics.source}/2" in finding.message
+
 
 def test_a_launch_that_makes_no_sense_has_an_exit_of_its_own(make_pipeline: MakePipeline, tmp_path: Path) -> None:
-    run = make_pipeline().prepare()
+    pipeline = make_pipeline()
+    run = pipeline.prepare(spark=pipeline.no_jvm)
     launch = run.dir / "launch.json"
     launch.write_text(launch.read_text().replace('"headgate/v1"', '"headgate/v9"'))
     assert run.start().wait_exit().exit_code == Exit.BAD_LAUNCH

@@ -185,6 +185,10 @@ class Topics:
         """Where the log of each partition ends now."""
         return Cluster.of(self.servers, {}).latest([(topic, number) for number in range(_PARTITIONS)])
 
+    def delivered(self) -> int:
+        """How many records the sink's topic holds now."""
+        return sum(self.ends(self.sink).values())
+
     def mirrored(self) -> dict[int, int]:
         """What the declared group's commits say."""
         consumer = Consumer({"bootstrap.servers": self.servers, "group.id": f"headgate.{self.name}"})

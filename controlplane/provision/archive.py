@@ -25,7 +25,7 @@ from controlplane.provision.paths import cache_dir, pyspark_jars
 from workers.agent import jvm
 
 KEPT = 3  # archives, of 170 MB each
-LOCK_TIMEOUT = 600.0  # seconds that another clone may take to build
+LOCK_TIMEOUT = 900.0  # seconds that another clone may take to build
 IN_PLACE = "HEADGATE_JARS_IN_PLACE"
 """Set for an image, which has one clone: PySpark's jars stay where they are, since linked ones would be in it twice."""
 _CHECKSUMS = "pyspark/jars/"

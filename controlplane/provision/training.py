@@ -15,7 +15,7 @@ from controlplane.provision.errors import SetupError
 from controlplane.provision.paths import PROJECT
 
 RECORDS = 1000
-TIMEOUT = 300.0  # seconds for the training job
+TIMEOUT = 600.0  # seconds for the training job
 
 
 def train(archive: Path, jars: Path, work: Path) -> None:

@@ -23,7 +23,7 @@ from pipelines.domain.states import Command
 from workers.agent import jvm
 from workers.agent.driver import Driver
 
-MOVE_TIMEOUT = 180.0  # seconds until every record must have been moved
+MOVE_TIMEOUT = 400.0  # seconds until every record must have been moved
 ARCHIVE_TIMEOUT = 120.0  # seconds that the JVM has to write the archive while it ends
 HEAP = "512m"
 

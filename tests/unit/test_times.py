@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.times import processes, records
+from tests.times import records
 from tests.times.__main__ import main, tables
 from tests.times.plugin import ModuleTimes
 from tests.times.processes import Sampler, kind
@@ -70,7 +71,7 @@ def proc(tmp_path: Path) -> FakeProc:
 @pytest.fixture
 def sampler(proc: FakeProc, monkeypatch: pytest.MonkeyPatch) -> Sampler:
     """One whose own process takes no CPU time."""
-    monkeypatch.setattr(processes.resource, "getrusage", lambda _: _Nothing())
+    monkeypatch.setattr(resource, "getrusage", lambda _: _Nothing())
     return Sampler("mine", "/tmp/tests-7", str(proc.root))
 
 

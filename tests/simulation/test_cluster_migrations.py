@@ -246,7 +246,7 @@ def test_a_mirror_that_never_comes_is_given_up(world: TwoClusters, mirror: Mirro
     world.require_each_once()
 
 
-@pytest.mark.parametrize("stage", some(FORWARD, 2))
+@pytest.mark.parametrize("stage", some(FORWARD, 4))
 def test_it_is_taken_back_at_every_stage(world: TwoClusters, stage: MigrationStage) -> None:
     before = world.pipeline.current_revision
     begin(world, rules={"window": 600})

@@ -236,6 +236,7 @@ def test_what_cannot_be_translated_lets_the_old_agent_go_on(world: TwoClusters, 
 def test_a_mirror_that_never_comes_is_given_up(world: TwoClusters, mirror: Mirror) -> None:
     begin(world)
     mirror.behind = 1_000_000
+    world.run_until(lambda: len(mirror.looks) > 5, within=60)
     world.run_until(lambda: over(world), within=300, step=3)
     made = present(world)
     assert made.stage == MigrationStage.ABORTED, world.story()
@@ -245,7 +246,7 @@ def test_a_mirror_that_never_comes_is_given_up(world: TwoClusters, mirror: Mirro
     world.require_each_once()
 
 
-@pytest.mark.parametrize("stage", some(FORWARD, 2))
+@pytest.mark.parametrize("stage", some(FORWARD, 4))
 def test_it_is_taken_back_at_every_stage(world: TwoClusters, stage: MigrationStage) -> None:
     before = world.pipeline.current_revision
     begin(world, rules={"window": 600})

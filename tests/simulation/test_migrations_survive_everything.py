@@ -276,7 +276,7 @@ FORWARD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("stage", some(FORWARD, 2))
+@pytest.mark.parametrize("stage", some(FORWARD, 4))
 def test_it_is_taken_back_at_every_stage(world: World, stage: MigrationStage) -> None:
     before = world.pipeline.current_revision
     begin(world, rules={"window": 600})
@@ -652,7 +652,7 @@ def test_a_pipeline_moves_to_another_host_without_a_gap_or_an_overlap(pair: Pair
     assert (found["gap"], found["overlap"]) == (0, 0)
 
 
-@pytest.mark.parametrize("stage", some(FORWARD, 2))
+@pytest.mark.parametrize("stage", some(FORWARD, 4))
 def test_a_move_is_taken_back_at_every_stage(pair: Pair, stage: MigrationStage) -> None:
     move(pair, rules={"window": 600})
     _moves(pair, stage)
@@ -665,7 +665,7 @@ def test_a_move_is_taken_back_at_every_stage(pair: Pair, stage: MigrationStage) 
     assert not pair.beta_agents.living
 
 
-@pytest.mark.parametrize("stage", some(FORWARD[:6], 2))
+@pytest.mark.parametrize("stage", some(FORWARD[:6], 3))
 def test_the_other_host_takes_a_migration_over_whose_runner_is_silent(pair: Pair, stage: MigrationStage) -> None:
     move(pair)
     _moves(pair, stage)

@@ -57,9 +57,9 @@ def test_nothing_is_missing_and_doubles_were_announced_although_the_agent_dies_w
 
         run = pipeline.start()
         feed.end()
-        wait_for(lambda: run.status and run.status.queries, "the last run to begin", 120)
-        run.wait_status(lambda s: s.queries[0].lag == 0 and s.queries[0].read > 0, "all records", 180)
-        wait_for(lambda: arrived(feed, store), "the last record", 180)
+        wait_for(lambda: run.status and run.status.queries, "the last run to begin", 240)
+        run.wait_status(lambda s: s.queries[0].lag == 0 and s.queries[0].read > 0, "all records", 300)
+        wait_for(lambda: arrived(feed, store), "the last record", 300)
         assert run.stop().exit_code == 0
         pipeline.ingest()
         found = store.numbers()

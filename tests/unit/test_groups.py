@@ -22,7 +22,7 @@ def lasting() -> None:
 
 def group(request: pytest.FixtureRequest) -> str | None:
     marker = request.node.get_closest_marker("xdist_group")
-    return marker and marker.args[0]
+    return str(marker.args[0]) if marker else None
 
 
 @pytest.mark.usefixtures("broker")

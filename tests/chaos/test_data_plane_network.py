@@ -32,7 +32,7 @@ from tests.fakes.proxy import Network, relaying
 from tests.figures import RecordProperty, tell_arrival
 from tests.waiting import wait_for
 
-KILLS = 10 if WHOLE else 1
+KILLS = 10
 TROUBLES = ["cut", "deaf", "reset"] if WHOLE else ["reset"]
 HASTE = {"write_timeout": "10s", "options": {"request.timeout.ms": 5000}}
 
@@ -171,6 +171,7 @@ def append(producer: Producer, topic: str, numbers: range) -> None:
     producer.poll(0)
 
 
+@whole_only
 def test_a_broker_that_is_killed_again_and_again_costs_no_record(
     make_defined: MakeDefined, tmp_path: Path, record_property: RecordProperty
 ) -> None:

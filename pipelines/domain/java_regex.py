@@ -46,51 +46,11 @@ _CLASSES = {
     "d": charsets.DIGIT, "s": charsets.SPACE, "w": charsets.WORD, "h": charsets.HORIZONTAL, "v": charsets.VERTICAL,
 }  # fmt: skip
 _UNICODE_AWARE = "dswDSW"
-_CATEGORIES = frozenset(
-    [
-        "Cn",
-        "Lu",
-        "Ll",
-        "Lt",
-        "Lm",
-        "Lo",
-        "Mn",
-        "Me",
-        "Mc",
-        "Nd",
-        "Nl",
-        "No",
-        "Zs",
-        "Zl",
-        "Zp",
-        "Cc",
-        "Cf",
-        "Co",
-        "Cs",
-        "Pd",
-        "Ps",
-        "Pe",
-        "Pc",
-        "Po",
-        "Sm",
-        "Sc",
-        "Sk",
-        "So",
-        "Pi",
-        "Pf",
-        "L",
-        "M",
-        "N",
-        "Z",
-        "C",
-        "P",
-        "S",
-        "LC",
-        "LD",
-        "L1",
-        "all",
-    ]
-)
+_CATEGORIES = frozenset((
+    "Cn", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Me", "Mc", "Nd", "Nl", "No", "Zs", "Zl", "Zp", "Cc", "Cf", "Co", "Cs",
+    "Pd", "Ps", "Pe", "Pc", "Po", "Sm", "Sc", "Sk", "So", "Pi", "Pf", "L", "M", "N", "Z", "C", "P", "S", "LC", "LD",
+    "L1", "all",
+))  # fmt: skip
 _PROPERTY = re.compile(
     r"(?:Is|In|java)[A-Za-z0-9_ -]+|(?:sc|script|blk|block|gc|general_category)=[A-Za-z0-9_ -]+", re.IGNORECASE
 )

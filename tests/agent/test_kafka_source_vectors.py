@@ -113,13 +113,14 @@ def first_run(story: Story) -> None:
 def be_held_up(story: Story, run: Run) -> None:
     """Put a file in the way of the sink's own directory, and take it away."""
     own = story.directory / ".headgate" / story.topics.name
-    own.rename(own.with_name("moved"))
+    moved = story.directory.with_name("moved")
+    own.rename(moved)
     own.write_text("in the way")
     story.produce(*PRODUCED["KS-013"])
     run.wait_status(lambda s: s.queries[0].holding is not None, "the batch to be held")
     held = status(story.arrived()[story.told :])
     own.unlink()
-    own.with_name("moved").rename(own)
+    moved.rename(own)
     bodies = story.process(run)
     story.seen["KS-013"] = {"statuses": [held, "(delivered)"][: 1 + len(bodies)], "bodies": bodies}
 

@@ -50,10 +50,8 @@ def test_an_http_sink_that_flume_refuses_is_refused(vector: Vector) -> None:
 
 @drives("KS-031", "KK-022")
 def test_a_kafka_client_without_brokers_is_refused(vector: Vector) -> None:
-    made, names = {
-        "source.kafka": (kafka_source, {"bootstrap": "kafka.bootstrap.servers"}),
-        "sink.kafka": (kafka_sink, {}),
-    }[vector.component]
+    made = {"source.kafka": kafka_source, "sink.kafka": kafka_sink}[vector.component]
+    names = {"bootstrap": "kafka.bootstrap.servers"}
     own = {names.get(name, name): value for name, value in vector.config.items()}
     refused(made({"kafka.topics": "t"} | own).findings, vector)
 

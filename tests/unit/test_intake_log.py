@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -217,7 +218,8 @@ def test_a_flipped_byte_stops_the_log(vector: Vector, tmp_path: Path) -> None:
     segment.write_bytes(data)
     errors = {LogDamaged: "illegal_state"}
     assert (vector.config["fsyncPerTransaction"], taking) == (True, "take")
-    for act in (bench.take, bench.reopened):
+    acts: tuple[Callable[[], object], ...] = (bench.take, bench.reopened)
+    for act in acts:
         with pytest.raises(LogDamaged) as raised:
             act()
         assert errors[raised.type] == vector.error

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
+import typer.main
 import typer.testing
 from _pytest.nodeid import NodeId
 from hypothesis import HealthCheck, settings
@@ -33,7 +34,7 @@ settings.load_profile("repeatable")
 # Thousands of small collections find nothing, and take a twentieth of a run.
 gc.set_threshold(50_000, 20, 20)
 # Building the tree of commands takes longer than most of them, and each call of a runner built it anew.
-typer.testing._get_command = cache(typer.testing._get_command)
+vars(typer.testing)["_get_command"] = cache(typer.main.get_command)
 # Py4J tells of every connection that it closes, also when the interpreter ends and nobody can be told.
 logging.getLogger("py4j").setLevel(logging.WARNING)
 

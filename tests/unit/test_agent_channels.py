@@ -63,7 +63,7 @@ def test_one_that_cannot_go_on_ends_the_wait_of_the_others_and_the_run(stage: St
     sinks, channels = {"lake": stage.lake, "audit": stage.audit}, {"lake": stage.first, "audit": stage.second}
     other = "audit" if failing == "lake" else "lake"
     held = threading.Event()
-    sinks[other].failing = 10**6
+    sinks[other].failing = 3
     channels[other].books.on_change = held.set
     sinks[failing].failing, sinks[failing].failure = 1, RuntimeError("KAFKA_DATA_LOSS")
     sinks[failing].asked = lambda: held.wait(60) and None

@@ -117,9 +117,10 @@ def test_a_source_is_away_after_three_looks_in_a_row_that_fail_and_back_after_on
             assert query.source_away is None
         watch.look()
     stage.source.away = 4
-    for _ in range(4):
+    for number in range(4):
         stage.now += 1
         watch.look()
+        assert (query.source_away is not None) == (number >= 2)
     assert query.source_away is not None
     assert (query.source_away.attempts, query.source_away.since) == (4, stage.now - 3)
     watch.look()

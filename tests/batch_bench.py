@@ -26,7 +26,7 @@ from workers.agent.checkpoint import Checkpoint, dump
 from workers.agent.component import DeadLetterBuilder, Place, Resolution, SinkBuilder
 from workers.agent.dead_letters import Office
 from workers.agent.delivery import SinkGroup
-from workers.agent.gate import Gate
+from workers.agent.gate import Cancelled, Gate
 from workers.agent.ledger import Journal
 from workers.agent.query import ReadQuery
 from workers.agent.sink_processors import Processor
@@ -224,6 +224,44 @@ class Bench:
     def commit(self, number: int) -> None:
         """Do as Spark does after a batch."""
         _entry(self.checkpoint.path / "commits" / str(number))
+
+
+class Stage:
+    """A bench with one sink, or with two of which the first is tried first."""
+
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("workers.agent.batch.Observation", object)
+        self.path = path
+        self.disk = Disk(path, monkeypatch)
+        self.sink, self.other, self.letters = Store(), Store("second"), Letters()
+        self.held: list[float] = []
+
+    def bench(self, *, group: bool = False, **kind: Any) -> Bench:
+        """A run that begins where nothing has begun."""
+        sinks = [self.sink, self.other] if group else [self.sink]
+        processor = InTurn("lake", "second") if group else None
+        made = Bench(self.disk.journal(), self.path, sinks, self.letters, processor, **kind)
+
+        def hold(seconds: float) -> None:
+            self.held.append(seconds)
+            made.gate.check()
+
+        made.gate.hold = hold  # type: ignore[method-assign]
+        return made
+
+    def left_open(self, **kind: Any) -> Planned:
+        """A run gives its first batch up after half of it was written."""
+        bench = self.bench(**kind)
+        self.sink.failing = 1
+        bench.gate.stop(cancel=True)
+        with pytest.raises(Cancelled):
+            bench.books.deliver(FRAME, 0, {KEY: 6})
+        (planned,) = self.disk.of_kind(Planned)
+        return planned
+
+    def kinds(self) -> list[str]:
+        """The journal's entries."""
+        return [type(each).__name__ for each in self.disk.entries()]
 
 
 def _entry(path: Path, *more: str) -> None:

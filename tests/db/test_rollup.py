@@ -114,7 +114,7 @@ def test_a_row_is_looked_at_once_for_each_level(run: Run, django_assert_num_quer
     now = START + timedelta(hours=1)
     roll_up(now=now)
     with django_assert_num_queries(3 + 3 + 3):  # a look per level; a look at samples and at events, each in a savepoint
-        roll_up(now=now)
+        assert roll_up(now=now)["batches"] == 0
 
 
 @given(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db.models import Sum
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -18,7 +19,7 @@ from hypothesis.stateful import (
 
 from pipelines.domain.operations import OnTimeout
 from pipelines.domain.states import SIDE_OPERATIONS, DesiredState, OperationKind, Phase
-from pipelines.models import Event, Operation, Run
+from pipelines.models import Event, LedgerBatch, Operation, Run
 from tests.chaos.extent import EXAMPLES, sweep
 from tests.fakes.supervisor import supervisor
 from tests.simulation.clean import clean
@@ -215,14 +216,17 @@ def test_a_stop_is_enforced_by_the_supervisor_when_keeper_and_driver_ignore_it(w
 
 def test_everything_a_dead_agent_wrote_is_in_the_books_before_the_next_one_starts(world: World) -> None:
     world.kill_worker()
+    dead = world.agent
     for _ in range(30):
         world.host.advance(1)
         world.agents.step()
-    world.agent.fate = 1
+    dead.fate = 1
     world.agents.step()
     world.agents.step()
     world.start_worker()
     world.run_until(lambda: Run.objects.filter(pipeline_id=world.pipeline_id).count() == 2)
+    known = LedgerBatch.objects.filter(run__number=1, state="done").aggregate(read=Sum("read"))
+    assert known["read"] == dead.delivered > 0
     world.run_until(world.settled)
     world.ask(OperationKind.STOP)
     world.run_until(world.settled)

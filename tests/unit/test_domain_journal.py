@@ -60,11 +60,8 @@ def test_a_changed_byte_is_never_taken_for_another_entry(position: int, flip: in
     whole = bytearray(lines(3))
     at = position % (len(whole) - 1)
     whole[at] ^= flip
-    try:
-        entries, _ = read_entries(bytes(whole))
-    except JournalCorrupt:
-        return
-    assert all(e == entry(e.n, e.n - 1) for e in entries)
+    with pytest.raises(JournalCorrupt):
+        read_entries(bytes(whole))
 
 
 def test_reading_goes_on_after_the_last_number_taken_in() -> None:

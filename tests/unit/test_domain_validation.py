@@ -303,7 +303,9 @@ def test_no_text_whatever_raises(text: str) -> None:
 def test_no_damage_to_a_good_text_raises(at: int, inserted: str, removed: int) -> None:
     text = yaml.safe_dump(ORDERS)
     at %= len(text)
-    validate_text(text[:at] + inserted + text[at + removed :])
+    validation = validate_text(text[:at] + inserted + text[at + removed :])
+    assert validation.valid == (not any(finding.is_error for finding in validation.findings))
+    assert (validation.definition is not None) == validation.valid
 
 
 def test_the_topic_of_a_channel_belongs_to_it_alone() -> None:

@@ -176,11 +176,14 @@ def test_secrets_reach_the_driver_and_neither_log_nor_directory_nor_environment(
     kept.start(SAYS_ITS_SECRET, Handover(values={"${secret:x}": canary}, masked=[canary]).frame())
     kept.said(f"got {length} characters: [redacted]\n")
     kept.said("[redacted] in two writes")
-    for pid in kept.holders():
+    pids, files = kept.holders(), [path for path in kept.dir.rglob("*") if path.is_file()]
+    assert {kept.identity().keeper.pid, kept.driver()} <= set(pids)
+    assert {"launch.json", "identity.json"} <= {path.name for path in files}
+    for pid in pids:
         for name in ("environ", "cmdline"):
             assert b"canary" not in Path(f"/proc/{pid}/{name}").read_bytes()
-    for path in kept.dir.rglob("*"):
-        assert not path.is_file() or b"canary" not in path.read_bytes()
+    for path in files:
+        assert b"canary" not in path.read_bytes()
 
 
 @pytest.mark.parametrize("frame", [b"", b"\0\0", b"\0\0\0\x09{}", b"\xff\xff\xff\xff{}"])

@@ -101,15 +101,27 @@ def test_a_plan_whose_proof_comes_after_a_change_cannot_be_constructed() -> None
         MigrationPlan(**{**a_plan().model_dump(), "steps": without_proof})
 
 
-@given(st.permutations([step.name for step in steps(MigrationKind.POSITION)]))
-def test_in_no_order_a_change_comes_before_the_proof(order: list[StepName]) -> None:
-    by_name = {step.name: step for step in steps(MigrationKind.POSITION)}
-    try:
-        found = ordered(by_name[name] for name in order)
-    except (ValueError, ChangeBeforeProof):
-        return
-    names = [step.name for step in found]
-    assert all(names.index(StepName.PROVE_PAUSE) < names.index(name) for name in CHANGES)
+@pytest.mark.parametrize("which", [step.name for step in steps(MigrationKind.POSITION)])
+def test_a_step_goes_nowhere_but_within_its_stage_and_no_change_before_the_proof(which: StepName) -> None:
+    (step,) = (each for each in steps(MigrationKind.POSITION) if each.name is which)
+    others = [each for each in steps(MigrationKind.POSITION) if each.name is not which]
+    outcomes = set()
+    for place in range(len(others) + 1):
+        found = [*others[:place], step, *others[place:]]
+        names, stages = [each.name for each in found], [FORWARD_STAGES.index(each.stage) for each in found]
+        too_early = any(names.index(name) < names.index(StepName.PROVE_PAUSE) for name in CHANGES)
+        try:
+            assert ordered(found) == found
+            outcomes.add("taken")
+            assert (stages, too_early) == (sorted(stages), False)
+        except ChangeBeforeProof:
+            outcomes.add("before the proof")
+            assert too_early
+        except ValueError:
+            outcomes.add("refused")
+            assert stages != sorted(stages)
+    assert {"taken", "refused"} <= outcomes
+    assert which not in CHANGES or "before the proof" in outcomes
 
 
 @pytest.mark.parametrize("kind", list(MigrationKind))

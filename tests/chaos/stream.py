@@ -66,13 +66,12 @@ class Watch(threading.Thread):
 
 @dataclass
 class Stream:
-    """The pipeline, its producer of `rate` records a second and the watch."""
+    """The pipeline, its producer and the watch."""
 
     installation: Installation
     demo: Demo
     watch: Watch
     producer: Child
-    rate: float = RATE
 
     @property
     def pipeline(self) -> dict[str, Any]:
@@ -140,10 +139,12 @@ class Stream:
     def act(self, action: str, **body: Any) -> dict[str, Any]:
         return self.installation.api.act(self.demo.name, action, timeout=MOVING_WITHIN, **body)
 
-    def flows(self) -> None:
-        """Produce again after the last record, where it has run out."""
-        if not self.producer.alive:
-            self.producer = _producing(self.demo, self.rate)
+    def feed(self, count: int) -> None:
+        """So many records after the last one, and no more."""
+        self.producer.stop()
+        numbers = range(self.produced, self.produced + count)
+        self.producer = Child(self.demo.producer(rate=RATE, numbers=numbers), output=subprocess.DEVNULL)
+        wait_for(lambda: not self.producer.alive, MOVING_WITHIN, f"{count} records are produced")
 
     def run_out(self) -> int:
         """Stop the producer, wait for the last record, stop; returns how many were produced. Nothing is left to be
@@ -179,10 +180,6 @@ class Stream:
         assert (books["read"], books["gaps"], books["overlaps"], books["balanced"]) == (produced, 0, 0, True), books
 
 
-def _producing(demo: Demo, rate: float) -> Child:
-    return Child(demo.producer(rate=rate), output=subprocess.DEVNULL)
-
-
 def kill(pid: int) -> None:
     """SIGKILL."""
     os.kill(pid, signal.SIGKILL)
@@ -211,7 +208,8 @@ def streaming(
     installation.api.post("/pipelines", {"definition": definition})
     watch = Watch(installation.state / "runs" / demo.name)
     watch.start()
-    stream = Stream(installation, demo, watch, _producing(demo, rate), rate)
+    producer = Child(demo.producer(rate=rate), output=subprocess.DEVNULL)
+    stream = Stream(installation, demo, watch, producer)
     try:
         stream.act("start")
         stream.goes_on(0)

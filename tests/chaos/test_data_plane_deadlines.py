@@ -17,7 +17,7 @@ from controlplane.devstack.child import running
 from controlplane.devstack.kafka import bootstrap_servers, kafka_service
 from controlplane.devstack.ports import free_port
 from pipelines.domain.journal import Done, SinkFailed
-from tests.agent.harness import Run, holders
+from tests.agent.harness import PATIENCE, Run, holders
 from tests.agent.test_channels import numbers_in
 from tests.agent.topics import Pacer, Topics
 from tests.chaos import data_plane
@@ -78,8 +78,8 @@ def test_a_hung_writer_is_killed_at_the_deadline_while_its_neighbour_keeps_its_r
         )
         pacer.start()
         run = pipeline.start()
-        wait_for(lambda: delivered(run, "lake") > RATE and delivered(run, "audit") > RATE, "both channels", 90)
-        run.wait_status(lambda s: all((query.lag or 0) < RATE for query in s.queries), "the pace", 90)
+        wait_for(lambda: delivered(run, "lake") > RATE and delivered(run, "audit") > RATE, "both channels", PATIENCE)
+        run.wait_status(lambda s: all((query.lag or 0) < RATE for query in s.queries), "the pace", PATIENCE)
 
         hang.set()
         assert hangs.wait(60)

@@ -7,10 +7,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from pipelines.domain.journal import Done
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Pipeline
 from tests.agent.topics import Topics
+from tests.counts import not_once
 from tests.waiting import wait_for
 
 COUNT = 60_000
@@ -21,86 +21,50 @@ def numbers_in(directory: Path) -> Counter[int]:
     return Counter(int(json.loads(line)["body"][:10]) for line in lines)
 
 
+def only(*channels: str) -> dict[str, Any]:
+    """The selector of a source that feeds these channels."""
+    return {"type": "replicating", "channels": list(channels)}
+
+
 def add_channel(pipeline: Pipeline, name: str, channel: dict[str, Any], sink: dict[str, Any]) -> None:
     pipeline.definition["channels"][name] = channel
     pipeline.definition["sinks"][name] = {"channel": name, **sink}
 
 
-def test_memory_channels_share_one_read_and_lose_nothing_when_the_driver_dies(
+def test_memory_channels_share_one_read_and_a_file_channel_is_a_log_and_none_loses_anything_when_the_driver_dies(
     topics: Topics, make_pipeline: MakePipeline, tmp_path: Path
 ) -> None:
     topics.produce(COUNT)
     pipeline = make_pipeline(max_events_per_batch=10_000)
+    audit, stored = tmp_path / "audit", tmp_path / "stored"
     pipeline.definition["channels"]["lake"] = {"type": "memory", "transaction_capacity": 5_000}
-    add_channel(pipeline, "audit", {"type": "memory"}, {"type": "file", "path": str(tmp_path / "audit")})
-    run = pipeline.start()
-    run.wait_delivered(COUNT // 3)
-    run.kill("driver")
-    run.wait_exit()
-    pipeline.ingest()
-
-    run = pipeline.start()
-    run.wait_read(topics.ends(topics.source))
-    assert run.stop().exit_code == 0
-    pipeline.ingest()
-    assert sorted(path.name for path in pipeline.checkpoint("shop", "audit+lake").parent.iterdir()) == [
-        "shop.audit+lake"
-    ]
-    assert max(done.counts.read for done in run.of_kind(Done)) <= 5_000
-    out = topics.read()
-    assert out.missing(COUNT) == set()
-    assert out.duplicates <= pipeline.announced_duplicates
-    audit = numbers_in(tmp_path / "audit")
-    assert set(audit) == set(range(COUNT))
-    assert audit.total() == COUNT
-
-
-def test_a_kafka_channel_keeps_copies_that_feed_its_sink(
-    topics: Topics, make_pipeline: MakePipeline, tmp_path: Path
-) -> None:
-    store = f"{topics.name}-store"
-    topics.create(store)
-    topics.produce(2000, key=b"k", headers={"colour": b"red"})
-    pipeline = make_pipeline(source={"interceptors": [{"type": "static", "key": "datacenter", "value": "prague"}]})
-    add_channel(
-        pipeline, "audit", {"type": "kafka", "bootstrap_servers": topics.servers, "topic": store},
-        {"type": "file", "path": str(tmp_path / "audit")},
-    )  # fmt: skip
-    run = pipeline.start()
-    wait_for(lambda: sum(numbers_in(tmp_path / "audit").values()) == 2000, "the files")
-    wait_for(lambda: sum(done.counts.read for done in run.of_kind(Done)) >= 3 * 2000, "the other two channels")
-    assert run.stop().exit_code == 0
-
-    assert topics.read(store).missing(2000) == set()
-    line = json.loads(next((tmp_path / "audit").glob("*.json")).read_text().splitlines()[0])
-    assert line["origin"]["topic"] == store
-    assert (line["key"], line["headers"]) == ("k", {"colour": "red", "datacenter": "prague"})
-    read: Counter[tuple[str, str]] = Counter()
-    for done in run.of_kind(Done):
-        assert done.counts.balanced
-        read[done.source, done.channel] += done.counts.read
-    assert read == {("shop", "lake"): 2000, ("shop", "audit"): 2000, ("channels.audit", "audit"): 2000}
-
-
-def test_a_file_channel_is_a_log_that_loses_and_doubles_nothing_when_the_driver_dies(
-    topics: Topics, make_pipeline: MakePipeline, tmp_path: Path
-) -> None:
-    topics.produce(COUNT)
-    pipeline = make_pipeline()
-    del pipeline.definition["channels"]["lake"], pipeline.definition["sinks"]["lake"]
+    add_channel(pipeline, "audit", {"type": "memory"}, {"type": "file", "path": str(audit)})
     channel = {"type": "file", "capacity": 20_000, "transaction_capacity": 5_000}
-    add_channel(pipeline, "audit", channel, {"type": "file", "path": str(tmp_path / "audit")})
+    add_channel(pipeline, "store", channel, {"type": "file", "path": str(stored)})
+    sources = pipeline.definition["sources"]
+    sources["log"] = {**sources["shop"], "group_id": f"headgate.{topics.name}.log", "selector": only("store")}
+    sources["shop"]["selector"] = only("audit", "lake")
     for share in (4, 2):
         run = pipeline.start()
-        wait_for(lambda share=share: sum(numbers_in(tmp_path / "audit").values()) > COUNT // share, "a part")  # type: ignore[misc]
+        run.wait_delivered(COUNT // 3)
+        wait_for(lambda share=share: numbers_in(stored).total() > COUNT // share, "a part of it")  # type: ignore[misc]
         run.kill("driver")
         run.wait_exit()
+
     run = pipeline.start()
-    wait_for(lambda: sum(numbers_in(tmp_path / "audit").values()) >= COUNT, "all records", 120)
+    run.wait_status(lambda s: [q.lag for q in s.queries if q.source == "shop"] == [0, 0], "all records")
+    wait_for(lambda: numbers_in(stored).total() >= COUNT, "all records in the files", 120)
     assert run.stop().exit_code == 0
     pipeline.ingest()
-    found = numbers_in(tmp_path / "audit")
-    assert (set(found), found.total()) == (set(range(COUNT)), COUNT)
-    assert pipeline.announced_duplicates == 0
-    log = pipeline.state_dir / "data" / pipeline.name / "1" / "channels" / "audit"
+    checkpoints = {path.name for path in pipeline.checkpoint("shop", "audit+lake").parent.iterdir()}
+    assert {name for name in checkpoints if name.startswith("shop.")} == {"shop.audit+lake"}
+    batches = {query: book.done for query, book in pipeline.books.items()}
+    assert max(done.counts.read for done in batches["shop", "lake"]) <= 5_000
+    out = topics.read()
+    assert out.missing(COUNT) == set()
+    assert out.duplicates <= sum(done.duplicates_max for done in batches["shop", "lake"])
+    assert not_once(numbers_in(audit), range(COUNT)) == {}
+    assert not_once(numbers_in(stored), range(COUNT)) == {}
+    assert sum(done.duplicates_max for (_, name), each in batches.items() if name == "store" for done in each) == 0
+    log = pipeline.state_dir / "data" / pipeline.name / "1" / "channels" / "store"
     assert sum(path.stat().st_size for path in log.glob("*.events")) < COUNT * 100

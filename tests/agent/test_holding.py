@@ -37,6 +37,7 @@ def make_own_pipeline(tmp_path: Path, spark_settings: SparkSettings) -> Iterator
 def test_a_batch_is_held_while_its_sink_is_away_and_delivered_when_it_is_back(
     topics: Topics, make_pipeline: MakePipeline, tmp_path: Path
 ) -> None:
+    """When the sink is away once more, a stop gives the batch up at once."""
     topics.produce(100)
     with running_kafka(tmp_path / "sink") as servers:
         port = int(servers.rpartition(":")[2])
@@ -58,19 +59,9 @@ def test_a_batch_is_held_while_its_sink_is_away_and_delivered_when_it_is_back(
         assert out.missing(200) == set()
         assert run.of_kind(SinkFailed)
         assert out.duplicates <= sum(done.duplicates_max for done in run.of_kind(Done))
-        assert run.stop().exit_code == 0
 
-
-def test_a_stop_gives_up_a_held_batch_at_once(topics: Topics, make_pipeline: MakePipeline, tmp_path: Path) -> None:
     topics.produce(100)
-    directory = tmp_path / "out"
-    run = make_pipeline(sink={"type": "file", "path": str(directory)}).start()
-    run.wait_delivered(100)
-    own = directory / ".headgate" / topics.name
-    own.rename(tmp_path / "moved")
-    own.write_text("in the way")
-    topics.produce(100)
-    run.wait_status(lambda s: s.queries[0].holding is not None, "held")
+    run.wait_status(lambda s: s.queries[0].holding is not None, "held once more")
     started = time.monotonic()
     run.order(Command.STOP, kill_in=30)
     record = run.wait_exit()

@@ -103,6 +103,10 @@ _INTERCEPTORS = "agent/test_python_interceptors.py"
 _INTERCEPTOR_RUNS = "agent/test_python_interceptor_runs.py"
 _LATE = f"{_INTERCEPTOR_RUNS}::test_an_initialisation_that_comes_late_blocks_and_nothing_is_done"
 _HELD = "agent/test_holding.py"
+_CHANNELS = (
+    "agent/test_channels.py::test_memory_channels_share_one_read_and_a_file_channel_is_a_log"
+    "_and_none_loses_anything_when_the_driver_dies"
+)
 _TAILDIR = "agent/test_source_taildir.py::test_rotations_and_two_kills_lose_no_line_and_double_none"
 _FILES = "unit/test_file_sources.py"
 _VALID = "unit/test_domain_validation.py"
@@ -288,7 +292,11 @@ FAULTS = [
         "agent/test_source_exec.py::test_lines_arrive_and_the_command_dies_with_its_agent_and_even_with_its_keeper",
     ),
     _fault(39, "Broker killed", f"{_NETWORK}::test_a_broker_that_is_killed_again_and_again_costs_no_record"),
-    _fault(40, "Broker gone during a stop", f"{_HELD}::test_a_stop_gives_up_a_held_batch_at_once"),
+    _fault(
+        40,
+        "Broker gone during a stop",
+        f"{_HELD}::test_a_batch_is_held_while_its_sink_is_away_and_delivered_when_it_is_back",
+    ),
     _fault(
         41,
         "Network partition",
@@ -307,7 +315,6 @@ FAULTS = [
         "Retention passed the position",
         _BEHIND,
         _CHOICES,
-        "agent/test_refusals.py::test_records_that_retention_took_are_counted",
         "agent/test_refusals.py::test_records_that_retention_takes_during_a_pause_block_the_resume",
     ),
     _fault(45, "Position beyond the end", _BEHIND, _AT_ONCE, _CHOICES, f"{_GUARD}::test_position_against_log"),
@@ -369,7 +376,7 @@ FAULTS = [
         57,
         "One required channel full",
         "agent/test_source_http.py::test_a_full_log_behind_a_sink_that_fails_is_answered_with_503_and_names_the_sink",
-        "agent/test_channels.py::test_memory_channels_share_one_read_and_lose_nothing_when_the_driver_dies",
+        _CHANNELS,
     ),
     _fault(
         58,

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.contenttypes.management import create_contenttypes
@@ -32,7 +33,7 @@ def django_db_setup(
         teardown_databases(made, verbosity=0)
 
 
-def _made_from(template: Path) -> object:
+def _made_from(template: Path) -> list[tuple[Any, str, bool]]:
     """A database like `template`, which the first process that comes here makes."""
     with _locked(template.with_suffix(".lock")):
         if template.exists():

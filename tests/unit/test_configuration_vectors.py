@@ -184,9 +184,8 @@ def test_the_brokers_of_a_sink_are_those_of_the_newer_property(vector: Vector) -
 @drives("KC-006")
 def test_settings_of_a_channel_that_are_not_written_any_more_are_not_remembered(vector: Vector) -> None:
     own = {"type": "org.apache.flume.channel.kafka.KafkaChannel", "kafka.bootstrap.servers": "broker:9092"}
-    with_them, without = (
-        imported(below("a.channels.c", {**own, **more})).definition["channels"]["c"] for more in (vector.config, {})
-    )
+    both: tuple[dict[str, str], ...] = (vector.config, {})
+    with_them, without = (imported(below("a.channels.c", {**own, **more})).definition["channels"]["c"] for more in both)
     assert vector.steps == ["reconfigure without them"]
     assert with_them["compression"] == vector.config["kafka.producer.compression.type"]
     left = without.keys() & {"compression", "options"}
@@ -196,7 +195,8 @@ def test_settings_of_a_channel_that_are_not_written_any_more_are_not_remembered(
 @drives("KS-022")
 def test_a_start_that_is_not_written_any_more_is_not_remembered(vector: Vector) -> None:
     (name,) = vector.config
-    with_it, without = (kafka_source({"kafka.topics": "t", **own}) for own in (vector.config, {}))
+    both: tuple[dict[str, str], ...] = (vector.config, {})
+    with_it, without = (kafka_source({"kafka.topics": "t", **own}) for own in both)
     assert vector.steps == ["configure with it", "configure again without it"]
     told = [{finding.key for finding in made.findings if finding.line} for made in (with_it, without)]
     assert [f"a.sources.s.{name}" in keys for keys in told] == [True, False]

@@ -170,7 +170,7 @@ def test_two_senders_at_once_are_both_there_after_a_restart(vector: Vector, benc
 def test_a_log_that_is_full_gives_out_all_that_it_took_in(vector: Vector, tmp_path: Path) -> None:
     assert vector.steps == ["fill until full, reconfigure, take all"]
     bench = Bench(tmp_path, Limits(capacity=10))
-    accepted = []
+    accepted: list[str] = []
     while not (error := full(bench, f"{len(accepted)}")):
         accepted.append(f"{len(accepted)}")
     assert error == vector.expected["error_when_full"]["kind"]

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -129,6 +129,7 @@ def drives(*identifiers: str) -> Callable[[Callable[..., None]], Callable[..., N
 
         for identifier in identifiers:
             DRIVERS[identifier].append(f"{test.__module__}::{test.__name__}")
-        return pytest.mark.parametrize("vector", [vector(each) for each in identifiers], ids=str)(driven)
+        vectors = pytest.mark.parametrize("vector", [vector(each) for each in identifiers], ids=str)
+        return cast("Callable[..., None]", vectors(driven))
 
     return decorate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pipelines.domain.journal import Done, Planned
 from pipelines.domain.states import AgentPhase, Command
 from tests.agent.conftest import MakePipeline
-from tests.agent.harness import Pipeline
+from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Pacer, Topics
 from tests.waiting import wait_for
 
@@ -23,45 +23,19 @@ def wanted(count: int) -> set[int]:
     return {number for number in range(count) if number % 10 != 7}
 
 
-def test_a_pause_waits_for_the_boundary_and_loses_and_doubles_nothing(
+def test_a_pause_waits_for_the_boundary_and_every_record_that_a_killed_driver_sends_twice_is_counted(
     topics: Topics, make_pipeline: MakePipeline
 ) -> None:
+    """The pause loses and doubles nothing: all that is there twice in the end was announced by the kills."""
     pacer = Pacer(topics, 500)
     pacer.start()
     pipeline = real_time(make_pipeline)
     run = pipeline.start()
-    wait_for(lambda: len(topics.read().numbers) > 500, "records before the first boundary")
-    paused = run.obey(Command.PAUSE)
-    assert paused.phase is AgentPhase.PAUSED
-    (proven,) = paused.queries
-    assert sum(topics.read().numbers.values()) == proven.delivered
-    produced = topics.produced
-    wait_for(lambda: topics.produced > produced + 1000, "records piling up")
-    assert sum(topics.read().numbers.values()) == proven.delivered
-    run.obey(Command.RUN)
-    count = pacer.end()
-    wait_for(lambda: set(topics.read().numbers) == wanted(count), "the rest")
-    run.order(Command.DRAIN_AND_STOP, kill_in=60)
-    assert run.wait_exit().exit_code == 0
-    pipeline.ingest()
-    out = topics.read()
-    assert (out.duplicates, pipeline.announced_duplicates) == (0, 0)
-    done = run.of_kind(Done)
-    assert all(batch.counts.balanced for batch in done)
-    assert sum(batch.counts.filtered for batch in done) == count - len(wanted(count))
+    wait_for(lambda: topics.delivered() > 500, "records before the first boundary")
+    _pause_and_go_on(run, topics)
+    _kill_behind_a_boundary(run, topics)
+    _kill_behind_a_boundary(pipeline.start(), topics)
 
-
-def test_every_record_that_a_killed_driver_sends_twice_is_counted(topics: Topics, make_pipeline: MakePipeline) -> None:
-    pacer = Pacer(topics, 500)
-    pacer.start()
-    pipeline = real_time(make_pipeline)
-    for _ in range(2):
-        run = pipeline.start()
-        wait_for(lambda run=run: run.of_kind(Done), "a boundary")  # type: ignore[misc]
-        finished = len(topics.read().numbers)
-        wait_for(lambda before=finished: len(topics.read().numbers) > before + 1000, "records after it")  # type: ignore[misc]
-        run.kill("driver")
-        run.wait_exit()
     run = pipeline.start()
     count = pacer.end()
     wait_for(lambda: set(topics.read().numbers) == wanted(count), "all records")
@@ -73,13 +47,39 @@ def test_every_record_that_a_killed_driver_sends_twice_is_counted(topics: Topics
     assert set(out.numbers) == wanted(count)
     assert out.duplicates > 0
     assert out.duplicates == pipeline.announced_duplicates
+    done = [batch.counts for book in pipeline.books.values() for batch in book.done]
+    assert all(counts.balanced for counts in done)
+    assert sum(counts.filtered for counts in done) == count - len(wanted(count))
+
+
+def _pause_and_go_on(run: Run, topics: Topics) -> None:
+    """While it is paused, what is delivered is in the topic, once, and nothing more comes."""
+    paused = run.obey(Command.PAUSE)
+    assert paused.phase is AgentPhase.PAUSED
+    (proven,) = paused.queries
+    out = topics.read()
+    assert (out.numbers.total(), out.duplicates) == (proven.delivered, 0)
+    produced = topics.produced
+    wait_for(lambda: topics.produced > produced + 1000, "records piling up")
+    assert topics.delivered() == proven.delivered
+    run.obey(Command.RUN)
+
+
+def _kill_behind_a_boundary(run: Run, topics: Topics) -> None:
+    """With records behind it that were sent and of which no boundary tells."""
+    before = len(run.of_kind(Done))
+    wait_for(lambda: len(run.of_kind(Done)) > before, "a boundary")
+    finished = topics.delivered()
+    wait_for(lambda: topics.delivered() > finished + 1000, "records after it")
+    run.kill("driver")
+    run.wait_exit()
 
 
 def test_too_few_slots_are_found_before_anything_is_read(topics: Topics, make_pipeline: MakePipeline) -> None:
     topics.produce(10)
     pipeline = real_time(make_pipeline)
     pipeline.definition["placement"] = {"launcher": {"cores": 2}}
-    run = pipeline.start()
+    run = pipeline.start_refused()
     record = run.wait_exit()
     assert record.exit_code == 11
     status = run.status

@@ -14,51 +14,73 @@ from typing import Any
 import psycopg
 import pytest
 
-from controlplane.devstack.child import running
-from controlplane.devstack.kafka import bootstrap_servers, kafka_service
+from controlplane.devstack.kafka import bootstrap_servers, running_kafka
 from controlplane.devstack.ports import free_port
+from pipelines.domain import registry
 from pipelines.domain.journal import Exited, SinkFailed
 from pipelines.domain.protocol import Exit, Handover
 from pipelines.domain.secrets import forms
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Run, holders
 from tests.agent.topics import Topics
+from tests.certificates import issue
+from tests.counts import not_once
 from tests.fakes.http_servers import Asked, BulkIndex, Reply, serving
 from tests.postgres import running_postgres
+from workers.agent.component import Place, builder
+from workers.agent.findings import Refused
 
 CANARY = 'canary-"9b1\\d'
 REFERENCE = "${secret:shop}"
 HANDOVER = Handover(values={REFERENCE: CANARY}, masked=sorted(forms(CANARY)))
 SASL = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "shop"}
-_JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+_LISTENERS = """\
+listeners=PLAINTEXT://{{host}}:{{port}},SASL://{{host}}:{sasl},SASL_SSL://{{host}}:{closed},\
+CONTROLLER://{{host}}:{{controller_port}}
+advertised.listeners=PLAINTEXT://{{host}}:{{port}},SASL://{{host}}:{sasl},SASL_SSL://{{host}}:{closed}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT
+sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512
+listener.name.sasl.sasl.enabled.mechanisms=PLAIN
+listener.name.sasl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
+user_shop={password};
+listener.name.sasl_ssl.sasl.enabled.mechanisms=SCRAM-SHA-512
+listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=\
+org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.sasl_ssl.ssl.keystore.type=PEM
+listener.name.sasl_ssl.ssl.keystore.location={keystore}
+"""
 
 
 @dataclass(frozen=True)
 class Broker:
-    """Addresses of its listeners: one open to all, one that wants the canary as the password."""
+    """Addresses of its listeners: one open to all, one that wants the canary as the password, and one that is encrypted
+    as well and known to the private authority `ca` alone."""
 
     open: str
     sasl: str
+    closed: str
+    ca: str
+
+    @property
+    def encrypted(self) -> dict[str, str]:
+        """Client options of the closed one."""
+        return {
+            "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "headgate",
+            "ssl.truststore.certificates": self.ca,
+        }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A broker with a second listener."""
-    directory = tmp_path_factory.mktemp("sasl")
-    found = Broker(*(bootstrap_servers(free_port()) for _ in range(2)))
-    service = kafka_service(data_dir=directory, port=int(found.open.rpartition(":")[2]))
-    _add_listener(directory / "server.properties", found)
-    with running(service, directory / "kafka.log"):
-        yield found
-
-
-def _add_listener(config: Path, broker: Broker) -> None:
-    plain = f"listeners=PLAINTEXT://{broker.open}"
-    text = config.read_text().replace(plain, f"{plain},SASL://{broker.sasl}")
-    text = text.replace("PLAINTEXT:PLAINTEXT,", "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,")
-    users = f"{_JAAS} user_shop={json.dumps(CANARY)};".replace("\\", "\\\\")  # a backslash escapes in properties too
-    prefix = "listener.name.sasl"
-    config.write_text(f"{text}{prefix}.sasl.enabled.mechanisms=PLAIN\n{prefix}.plain.sasl.jaas.config={users}\n")
+    """A broker with three listeners."""
+    directory, issued, (sasl, closed) = tmp_path_factory.mktemp("sasl"), issue(), (free_port(), free_port())
+    keystore = directory / "server.pem"
+    keystore.write_text(issued.key + issued.certificate)
+    password = json.dumps(CANARY).replace("\\", "\\\\")  # a backslash escapes in properties too
+    extra = _LISTENERS.format(sasl=sasl, closed=closed, password=password, keystore=keystore)
+    user = f"SCRAM-SHA-512=[name=headgate,password={CANARY}]"
+    with running_kafka(directory / "data", extra=extra, users=[user]) as servers:
+        yield Broker(servers, bootstrap_servers(sasl), bootstrap_servers(closed), issued.ca)
 
 
 @pytest.fixture(scope="module")
@@ -87,36 +109,17 @@ def assert_hidden(run: Run) -> None:
     assert REFERENCE in (run.dir / "launch.json").read_text()
 
 
-def test_an_agent_works_with_a_secret_that_is_nowhere_to_be_read(
-    guarded: Broker, topics: Topics, make_pipeline: MakePipeline
-) -> None:
-    options = {**SASL, "sasl.password": REFERENCE}
-    pipeline = make_pipeline(
-        source={**topics.as_source(), "bootstrap_servers": guarded.sasl, "options": options},
-        sink={**topics.as_sink(), "bootstrap_servers": guarded.sasl, "options": options},
-    )
-    topics.produce(500)
-    run = pipeline.prepare(HANDOVER).start()
-    run.wait_delivered(500)
-    assert len(holders(run.token)) >= 3
-    assert_hidden(run)
-    assert run.stop().exit_code == 0
-    assert_hidden(run)
-    out = topics.read()
-    assert (out.missing(500), out.duplicates) == (set(), 0)
-
-
 def test_what_refuses_a_secret_and_prints_it_is_read_without_it(topics: Topics, make_pipeline: MakePipeline) -> None:
     """The canary is no private key, so the client refuses it; librdkafka and the JVM say why, each in its own words."""
     options = {"security.protocol": "SSL", "ssl.keystore.type": "PEM", "ssl.keystore.key": REFERENCE}
     options |= {"client.id": "x", "ssl.keystore.certificate.chain": "no certificate"}
     pipeline = make_pipeline(source={"options": options})
-    run = pipeline.prepare(HANDOVER).start()
+    run = pipeline.prepare(HANDOVER, spark=pipeline.no_jvm).start()
     record = run.wait_exit()
     assert record.exit_code == Exit.INIT_FAILED
     assert_hidden(run)
     assert run.status is not None
-    assert run.status.findings
+    assert {finding.path for finding in run.status.findings} == {"sources.shop"}
 
 
 def test_a_cause_that_quotes_the_secret_is_masked_in_status_and_journal(
@@ -125,7 +128,7 @@ def test_a_cause_that_quotes_the_secret_is_masked_in_status_and_journal(
     """A value that is no number where one is needed: Python's exception quotes it whole."""
     pipeline = make_pipeline(source={"options": {"request.timeout.ms": REFERENCE}})
     topics.produce(10)
-    run = pipeline.prepare(HANDOVER).start()
+    run = pipeline.prepare(HANDOVER, spark=pipeline.no_jvm).start()
     assert run.wait_exit().exit_code == Exit.INIT_FAILED
     assert_hidden(run)
     assert run.status is not None
@@ -136,10 +139,11 @@ def test_a_cause_that_quotes_the_secret_is_masked_in_status_and_journal(
     assert "[redacted]" in run.log
 
 
-def test_writers_on_executors_have_the_secret_and_their_errors_do_not_tell_it(
-    topics: Topics, make_pipeline: MakePipeline
+def test_an_agent_works_with_secrets_that_are_nowhere_to_be_read(
+    guarded: Broker, topics: Topics, make_pipeline: MakePipeline
 ) -> None:
-    """PostgreSQL, HTTP and OpenSearch; the server answers at first with the very token that it was sent."""
+    """Both Kafka clients, with and without encryption, and writers on executors: PostgreSQL, HTTP and OpenSearch; the
+    server answers at first with the very token that it was sent."""
     quoted, index = iter([401] * 3), BulkIndex()
 
     def quoting(asked: Asked) -> Reply:
@@ -156,19 +160,24 @@ def test_writers_on_executors_have_the_secret_and_their_errors_do_not_tell_it(
                 "username": "shop", "password": REFERENCE,
             },
         }  # fmt: skip
-        pipeline = make_pipeline()
+        encrypted = {"bootstrap_servers": guarded.closed, "options": guarded.encrypted | {"sasl.password": REFERENCE}}
+        pipeline = make_pipeline(source=encrypted)
+        plain = {"bootstrap_servers": guarded.sasl, "options": SASL | {"sasl.password": REFERENCE}}
+        sinks["lake"] = topics.as_sink() | plain
         pipeline.definition["channels"] = {name: {"type": "direct"} for name in sinks}
-        pipeline.definition["sinks"] = {name: {"channel": name, **sink} for name, sink in sinks.items()}
+        pipeline.definition["sinks"] = {name: {**sink, "channel": name} for name, sink in sinks.items()}
         dsn = address.replace("headgate@", "headgate:canary-dsn@")
         topics.produce(90)
         masked = sorted(forms(CANARY) | forms(dsn))
         run = pipeline.prepare(Handover(values={REFERENCE: CANARY, "${secret:dsn}": dsn}, masked=masked)).start()
-        run.wait_delivered(270, 240)
+        run.wait_delivered(4 * 90, 240)
+        assert len(holders(run.token)) >= 3
         assert_hidden(run)
         assert run.stop().exit_code == 0
         assert_hidden(run)
         with psycopg.connect(address) as connection:
             assert connection.execute("SELECT count(*) FROM events").fetchone() == (90,)
+    assert not_once(topics.read().numbers, range(90)) == {}
     assert {asked.headers["authorization"] for asked in web.seen} == {f"Bearer {CANARY}"}
     login = base64.b64encode(f"shop:{CANARY}".encode()).decode()
     assert {asked.headers["authorization"] for asked in search.seen} == {f"Basic {login}"}
@@ -180,8 +189,19 @@ def test_writers_on_executors_have_the_secret_and_their_errors_do_not_tell_it(
 
 def test_a_value_that_was_not_handed_over_starts_nothing(topics: Topics, make_pipeline: MakePipeline) -> None:
     pipeline = make_pipeline(source={"options": {**SASL, "sasl.password": REFERENCE}})
-    run = pipeline.start()
+    run = pipeline.start_refused()
     assert run.wait_exit().exit_code == Exit.INIT_FAILED
     assert run.status is not None
     (finding,) = run.status.findings
     assert (finding.code, finding.path) == ("UNRESOLVED_REFERENCE", 'sources.shop.options["sasl.password"]')
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"sasl.password": "guessed"}, {"ssl.truststore.certificates": issue().ca}], ids=["password", "authority"]
+)
+def test_a_wrong_password_or_authority_is_a_finding(guarded: Broker, topics: Topics, wrong: dict[str, str]) -> None:
+    options = guarded.encrypted | {"sasl.password": CANARY} | wrong
+    keys = topics.as_source() | {"bootstrap_servers": guarded.closed, "options": options}
+    spec = registry.get("source", "kafka").model_validate(keys)
+    with pytest.raises(Refused):
+        builder(spec, Place("orders", 1, "sources.shop", Path())).probe()

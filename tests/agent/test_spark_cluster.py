@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from pipelines.domain.protocol import AgentFinding, Exit, boottime
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Topics
+from tests.counts import not_once
 from tests.spark_cluster import SparkCluster, spark_cluster
 from tests.waiting import wait_for
 
@@ -60,61 +62,46 @@ def nothing_is_missing(pipeline: Pipeline, topics: Topics) -> None:
     assert counts.read == counts.delivered == topics.produced
 
 
-def refusal(pipeline: Pipeline, timeout: float = 120) -> tuple[AgentFinding, float]:
-    """Start, and return the first finding and when it was there; nothing was read."""
-    run = pipeline.start()
+def refusal(run: Run) -> tuple[AgentFinding, float]:
+    """Wait for the end of a run that was just started, and return its first finding and when it was there; nothing was
+    read."""
     began = boottime()
-    record = run.wait_exit(timeout)
+    record = run.wait_exit(120)
     assert record.exit_code == Exit.INIT_FAILED, run.log[-3000:]
     assert run.status is not None
     assert not run.of_kind(Done)
     return run.status.findings[0], record.boottime - began
 
 
-def test_a_pipeline_moves_all_records_on_the_executors_of_a_cluster(
-    topics: Topics, cluster: SparkCluster, on_cluster: Callable[..., Pipeline]
-) -> None:
-    topics.produce(100_000)
-    pipeline = on_cluster({"max_events_per_batch": 20_000})
-    run = pipeline.start()
-    run.wait_delivered(1, LONG)
-    assert len(cluster.executors()) == 2
-    assert [each["name"] for each in cluster.applications()] == [f"headgate {topics.name} run 1"]
-    finish(pipeline, run)
-    nothing_is_missing(pipeline, topics)
-    assert topics.read().duplicates == 0
-    wait_for(lambda: not cluster.executors(), "the executors to be gone")
-    wait_for(lambda: not cluster.applications(), "the application to be gone")
-
-
 PYTHON = {"type": "python", "class": "tests.agent.interceptors:Various"}
 
 
-def test_a_killed_executor_and_a_killed_worker_in_mid_stream_lose_nothing(
+def test_executors_of_a_cluster_move_all_records_and_one_that_is_killed_costs_none(
     topics: Topics, cluster: SparkCluster, on_cluster: Callable[..., Pipeline]
 ) -> None:
-    topics.produce(120_000)
+    """Undisturbed, while an executor and a worker are killed, and over the end of the driver, which takes executors
+    along before the next run reads, also one that does not hear of it."""
+    topics.produce(40_000)
     pipeline = on_cluster({"max_events_per_batch": 10_000})
     pipeline.definition["sources"]["shop"]["interceptors"] = [PYTHON]
     pipeline.interceptors = [PYTHON["class"]]
     run = pipeline.start()
-    run.wait_delivered(20_000, LONG)
+    run.wait_delivered(40_000, LONG)
+    assert len(cluster.executors()) == 2
+    assert [each["name"] for each in cluster.applications()] == [f"headgate {topics.name} run 1"]
+    assert not_once(topics.numbers(), range(40_000)) == {}
+
+    topics.produce(120_000)
+    run.wait_delivered(60_000, LONG)
     cluster.executors()[0].kill()
-    run.wait_delivered(50_000, LONG)
+    run.wait_delivered(90_000, LONG)
     cluster.workers.pop().process.kill()
-    run.wait_delivered(80_000, LONG)
+    run.wait_delivered(120_000, LONG)
     cluster.add_worker()
-    finish(pipeline, run)
-    nothing_is_missing(pipeline, topics)
+    wait_for(lambda: len(cluster.executors()) == 2, "an executor on the new worker", LONG)
 
-
-def test_a_killed_driver_takes_its_executors_along_before_the_next_run_reads(
-    topics: Topics, cluster: SparkCluster, on_cluster: Callable[..., Pipeline]
-) -> None:
-    topics.produce(200_000)
-    pipeline = on_cluster({"max_events_per_batch": 20_000})
-    run = pipeline.start()
-    run.wait_delivered(20_000, LONG)
+    topics.produce(100_000)
+    run.wait_delivered(170_000, LONG)
     old = cluster.executors()
     worker = cluster.workers[0]
     stuck = [*worker.executors(), psutil.Process(worker.process.pid)]
@@ -131,10 +118,12 @@ def test_a_killed_driver_takes_its_executors_along_before_the_next_run_reads(
     assert not any(executor.is_running() for executor in old)
     finish(pipeline, run)
     nothing_is_missing(pipeline, topics)
+    wait_for(lambda: not cluster.executors(), "the executors to be gone")
+    wait_for(lambda: not cluster.applications(), "the application to be gone")
 
 
 def test_an_unreachable_master_is_a_finding_within_ten_seconds(on_cluster: Callable[..., Pipeline]) -> None:
-    finding, seconds = refusal(on_cluster(master=f"spark://{LOOPBACK}:{free_port()}"))
+    finding, seconds = refusal(on_cluster(master=f"spark://{LOOPBACK}:{free_port()}").start_refused())
     assert (finding.path, finding.code, finding.retryable) == ("placement.launcher.master", "MASTER_UNREACHABLE", True)
     assert "Connection refused" in finding.message
     assert seconds < 10
@@ -144,7 +133,7 @@ def test_a_frozen_master_is_a_finding_too(cluster: SparkCluster, on_cluster: Cal
     process = psutil.Process(cluster.process.pid)
     process.suspend()
     try:
-        finding, _ = refusal(on_cluster())
+        finding, _ = refusal(on_cluster().start_refused())
     finally:
         process.resume()
     assert finding.code == "MASTER_UNREACHABLE"
@@ -153,15 +142,16 @@ def test_a_frozen_master_is_a_finding_too(cluster: SparkCluster, on_cluster: Cal
 
 def test_too_few_slots_are_a_finding_with_numbers(on_cluster: Callable[..., Pipeline]) -> None:
     executors = {"count": 3, "cores": 1, "memory": "512m"}
-    finding, _ = refusal(on_cluster(executors=executors, slots_timeout=25))
+    finding, _ = refusal(on_cluster(executors=executors, slots_timeout=15).start())
     assert (finding.path, finding.code) == ("placement.launcher.executors", "INSUFFICIENT_SLOTS")
-    assert "2 of 3 executors with 1 cores and 512m" in finding.message
+    # how many of the two that the cluster has room for come within the time depends on the machine
+    assert re.search("[0-2] of 3 executors with 1 cores and 512m", finding.message)
     assert "The cluster has 2 cores; 0 of them are free." in finding.message
     assert finding.retryable
 
 
 def test_executors_without_the_interpreter_are_a_finding_with_their_host(on_cluster: Callable[..., Pipeline]) -> None:
-    finding, _ = refusal(on_cluster(python="/opt/no/such/python"))
+    finding, _ = refusal(on_cluster(python="/opt/no/such/python").start())
     assert (finding.path, finding.code) == ("placement.launcher.python", "EXECUTOR_PYTHON")
     assert f"Python on {LOOPBACK}" in finding.message
     assert "/opt/no/such/python" in finding.message
@@ -176,6 +166,6 @@ def test_an_interceptor_that_fails_only_on_executors_reads_nothing(
     bad = {"type": "python", "class": "tests.agent.interceptors:Misbehaves", "config": config}
     pipeline.definition["sources"]["shop"]["interceptors"] = [bad]
     pipeline.interceptors = ["tests.agent.interceptors:Misbehaves"]
-    finding, _ = refusal(pipeline)
+    finding, _ = refusal(pipeline.start())
     assert finding.code == "INTERCEPTOR_FAILED"
     assert "this host is not on the list" in finding.message

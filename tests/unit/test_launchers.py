@@ -15,6 +15,8 @@ from pipelines.domain.launchers import SparkLauncher
 from pipelines.domain.validate import validate_data
 from tests.unit.definitions import changed
 from workers.agent import cluster, parcel
+from workers.agent.component import Place
+from workers.agent.findings import Refused
 
 MASTER = "spark://spark.internal:7077"
 
@@ -114,3 +116,33 @@ def test_whatever_the_agents_code_imports_of_the_project_is_in_the_archive(tmp_p
         for alias in node.names
     }
     assert wanted - packed == set()
+
+
+class Context:
+    """A Spark context that knows its driver and so many executors."""
+
+    def __init__(self, executors: int) -> None:
+        self._jsc = self
+        self.known = [object()] * (1 + executors)
+
+    def sc(self) -> Context:
+        return self
+
+    def statusTracker(self) -> Context:  # noqa: N802 - Spark's name
+        return self
+
+    def getExecutorInfos(self) -> list[object]:  # noqa: N802 - Spark's name
+        return self.known
+
+
+def test_executors_that_do_not_come_in_time_are_counted_and_the_driver_is_none_of_them() -> None:
+    executors = {"count": 3, "cores": 2, "memory": "700m"}
+    spec = SparkLauncher.model_validate(
+        {"type": "spark", "master": "k8s://https://c", "executors": executors, "slots_timeout": 0.001}
+    )
+    part = cluster.Cluster(spec, Place("orders", 1, cluster.PATH), 1, [], [])
+    context: Any = Context(2)
+    with pytest.raises(Refused, match="2 of 3 executors with 2 cores and 700m"):
+        part._wait_for_executors(context)
+    context.known.append(object())
+    part._wait_for_executors(context)

@@ -23,9 +23,9 @@ from bench.figures import Result
 from bench.machine import machine, versions
 from bench.systems.base import Failed
 from bench.topics import Topics
-from controlplane.devstack.kafka import running_kafka
-from controlplane.provision.errors import SetupError
-from controlplane.provision.paths import PROJECT
+from controlplane.install.services.kafka import running_kafka
+from controlplane.install.tools.errors import SetupError
+from controlplane.install.tools.paths import PROJECT
 
 OUT = PROJECT / "docs" / "benchmarks"
 

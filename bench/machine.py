@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 
 from bench.peers import CONNECT_VERSION, FLUME_VERSION
-from controlplane.provision.jars import KAFKA_BROKER, read_lock
-from controlplane.provision.java import find_java
+from controlplane.install.tools.jars import KAFKA_BROKER, read_lock
+from controlplane.install.tools.java import find_java
 
 _LOOK = 2.0
 _BUSY_PERCENT = 15.0

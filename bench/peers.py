@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from controlplane.provision import jars
-from controlplane.provision.errors import SetupError
-from controlplane.provision.java import find_java
-from controlplane.provision.lock import write_lock
+from controlplane.install.tools import jars
+from controlplane.install.tools.errors import SetupError
+from controlplane.install.tools.java import find_java
+from controlplane.install.tools.lock import write_lock
 
 FLUME = "flume"
 CONNECT = "kafka-connect"

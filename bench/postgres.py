@@ -15,9 +15,9 @@ import psycopg
 from psycopg import sql
 
 from bench.records import Delivered
-from controlplane.devstack.child import Service
-from controlplane.devstack.child import running as running_service
-from controlplane.devstack.ports import LOOPBACK, free_port
+from controlplane.install.services.child import Service
+from controlplane.install.services.child import running as running_service
+from controlplane.install.services.ports import LOOPBACK, free_port
 
 TABLE = "events"
 _TIMEOUT = 120.0

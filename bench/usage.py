@@ -11,7 +11,7 @@ from typing import Self
 
 import psutil
 
-from pipelines.domain.protocol import TOKEN_VARIABLE
+from pipelines.domain.runs.protocol import TOKEN_VARIABLE
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 2**20

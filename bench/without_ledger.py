@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql.classic.dataframe import DataFrame
 
-from pipelines.domain.journal import Done, Planned
+from pipelines.domain.ledger.journal import Done, Planned
 from workers.agent import __main__ as agent
 from workers.agent import batch, ledger
 from workers.agent.components import sink_kafka

@@ -5,7 +5,7 @@ from importlib import import_module
 
 from django.core.asgi import get_asgi_application
 
-from controlplane.shared.collector import spare_what_stays
+from pipelines.foundation.collector import spare_what_stays
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
 

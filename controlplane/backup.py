@@ -26,9 +26,9 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, models, transaction
 from django.db.migrations.loader import MigrationLoader
 
-from controlplane.shared import clock
+from pipelines.foundation import clock
 from pipelines.models import Host
-from pipelines.services import events
+from pipelines.services.base import events
 
 FORMAT = "headgate-backup"
 VERSION = 1

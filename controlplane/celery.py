@@ -60,7 +60,7 @@ app.conf.update(
     beat_schedule_filename=str(settings.HEADGATE.state / "celerybeat-schedule"),
     timezone="UTC",
 )
-app.steps["worker"].add("workers.bootstep:SupervisorStep")
+app.steps["worker"].add("controlplane.bootstep:SupervisorStep")
 
 
 @setup_logging.connect  # type: ignore[untyped-decorator]

@@ -15,9 +15,9 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from controlplane.shared.keyring import Keyring, open_keyring
-from pipelines.domain.values import byte_size
-from pipelines.domain.webhooks import Network, Reach
+from pipelines.domain.base.values import byte_size
+from pipelines.domain.monitoring.webhooks import Network, Reach
+from pipelines.foundation.keyring import Keyring, open_keyring
 
 HOST_NAME = re.compile(r"^[a-z0-9][a-z0-9-]{0,62}$")
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
-from controlplane.shared import dispatch
+from pipelines.foundation import dispatch
 
 NOT_BUILT = "The page has not been built yet. Run `make setup` in the project's directory, then load this page again.\n"
 

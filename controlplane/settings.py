@@ -35,14 +35,14 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "controlplane.shared.middleware.SecurityHeaders",
+    "pipelines.api.http.middleware.SecurityHeaders",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
-    "controlplane.shared.middleware.RequestName",
+    "pipelines.api.http.middleware.RequestName",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
@@ -77,7 +77,7 @@ SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = HEADGATE.https
 CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SECURE = HEADGATE.https
-CSRF_FAILURE_VIEW = "controlplane.shared.api_errors.csrf_failure"
+CSRF_FAILURE_VIEW = "pipelines.api.http.problems.csrf_failure"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HEADGATE.https else None
 SECURE_HSTS_SECONDS = int(timedelta(days=365).total_seconds()) if HEADGATE.https else 0
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -90,11 +90,11 @@ REST_FRAMEWORK = {
         "knox.auth.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["pipelines.api.permissions.RolePermission"],
+    "DEFAULT_PERMISSION_CLASSES": ["pipelines.api.http.permissions.RolePermission"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_SCHEMA_CLASS": "pipelines.api.openapi.Schema",
-    "EXCEPTION_HANDLER": "controlplane.shared.api_errors.exception_handler",
+    "DEFAULT_SCHEMA_CLASS": "pipelines.api.http.openapi.Schema",
+    "EXCEPTION_HANDLER": "pipelines.api.http.problems.exception_handler",
     "URL_FORMAT_OVERRIDE": None,
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
@@ -108,7 +108,7 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
-    "SERVE_PERMISSIONS": ["pipelines.api.permissions.RolePermission"],
+    "SERVE_PERMISSIONS": ["pipelines.api.http.permissions.RolePermission"],
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

@@ -5,17 +5,17 @@ from __future__ import annotations
 from django.urls import include, path, re_path
 
 from controlplane import pages
-from controlplane.shared import api_errors
+from pipelines.api.http import problems
 
 urlpatterns = [
     path("healthz", pages.healthz),
     path("readyz", pages.readyz),
     path("api/", include("pipelines.api.urls")),
-    re_path(r"^(?:api|static|assets)(?:/.*)?$", api_errors.not_found),
+    re_path(r"^(?:api|static|assets)(?:/.*)?$", problems.not_found),
     re_path(r"^.*$", pages.index),
 ]
 
-handler400 = "controlplane.shared.api_errors.bad_request"
-handler403 = "controlplane.shared.api_errors.forbidden"
-handler404 = "controlplane.shared.api_errors.not_found"
-handler500 = "controlplane.shared.api_errors.server_error"
+handler400 = "pipelines.api.http.problems.bad_request"
+handler403 = "pipelines.api.http.problems.forbidden"
+handler404 = "pipelines.api.http.problems.not_found"
+handler500 = "pipelines.api.http.problems.server_error"

@@ -16,7 +16,7 @@ class PipelinesConfig(AppConfig):
         """See to it that the groups of the roles and the database's own guards exist after every schema migration, in
         test databases too."""
         from pipelines.models import guards
-        from pipelines.services.access import create_role_groups
+        from pipelines.services.access.access import create_role_groups
 
         post_migrate.connect(create_role_groups, sender=self)
         post_migrate.connect(guards.install, sender=self)

@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 
 import pytest
 
-from pipelines.domain.journal import Planned, read_entries
-from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import Frozen, PartitionPosition
-from pipelines.domain.sink_groups import Penalty, Pools, Switch
-from pipelines.domain.spec import Read
+from pipelines.domain.base.positions import Frozen, PartitionPosition
+from pipelines.domain.definitions.document.spec import Read
+from pipelines.domain.ledger.journal import Planned, read_entries
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.ledger.sink_groups import Penalty, Pools, Switch
 from workers.agent.batch import Attempt, Refusal
 from workers.agent.books import ChannelBooks
 from workers.agent.checkpoint import Checkpoint, dump

@@ -16,7 +16,7 @@ from _pytest.nodeid import NodeId
 from hypothesis import HealthCheck, settings
 from rest_framework.test import APIClient
 
-from pipelines.domain.roles import Role
+from pipelines.domain.base.roles import Role
 
 if TYPE_CHECKING:
     from tests.chaos.installation import Installation

@@ -12,11 +12,11 @@ import factory
 from django.contrib.auth.models import Group, User
 from factory.django import DjangoModelFactory
 
-from pipelines.domain.operations import steps_of
-from pipelines.domain.roles import Role
-from pipelines.domain.spec import Definition
-from pipelines.domain.states import LedgerState, OperationKind, RunRole, RunState
-from pipelines.domain.validate import validate_data
+from pipelines.domain.base.roles import Role
+from pipelines.domain.base.states import LedgerState, OperationKind, RunRole, RunState
+from pipelines.domain.definitions.checks.validate import validate_data
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.lifecycle.operations import steps_of
 from pipelines.models import DeadLetter, Event, Host, LedgerBatch, Operation, Pipeline, Position, Revision, Run, Sample
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from controlplane.provision.java import find_java
+from controlplane.install.tools.java import find_java
 
 _QUICK = "-XX:TieredStopAtLevel=1"
 """The quick compiler alone: no test runs so long that the optimising one would pay, which takes a third of a start."""

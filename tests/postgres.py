@@ -14,8 +14,8 @@ from pathlib import Path
 
 import psycopg
 
-from controlplane.devstack.ports import LOOPBACK, free_port
-from controlplane.provision.postgres import programs
+from controlplane.install.services.ports import LOOPBACK, free_port
+from controlplane.install.tools.postgres import programs
 from tests.waiting import wait_for
 
 _USERS = ("postgres", "nobody")

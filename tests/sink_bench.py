@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.domain.sink_groups import Penalty, Switch
-from pipelines.domain.spec import Definition
-from pipelines.domain.validate import Validation, validate_data
+from pipelines.domain.definitions.checks.validate import Validation, validate_data
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.ledger.sink_groups import Penalty, Switch
 from tests.unit.definitions import ORDERS
 from workers.agent.sink_processors import AllFailed, Processor, processor
 

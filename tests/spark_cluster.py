@@ -16,8 +16,8 @@ from typing import Any
 
 import psutil
 
-from controlplane.devstack.ports import LOOPBACK, free_port
-from controlplane.provision.java import find_java
+from controlplane.install.services.ports import LOOPBACK, free_port
+from controlplane.install.tools.java import find_java
 from tests.waiting import wait_for
 
 _READY = 180.0

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, Protocol
 from uuid import UUID
 
-from pipelines.domain.dead_letters import HttpTarget, TopicLocation
-from pipelines.domain.position_plan import Answer, Question
-from pipelines.domain.positions import PartitionPosition
-from pipelines.domain.protocol import (
+from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.monitoring.webhooks import Answer as WebhookAnswer
+from pipelines.domain.positions.plan import Answer, Question
+from pipelines.domain.reprocessing.dead_letters import HttpTarget, TopicLocation
+from pipelines.domain.runs.protocol import (
     Control,
     DumpOrder,
     Dumps,
@@ -27,7 +28,6 @@ from pipelines.domain.protocol import (
     Promotion,
     Status,
 )
-from pipelines.domain.webhooks import Answer as WebhookAnswer
 
 
 @dataclass(frozen=True)

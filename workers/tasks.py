@@ -7,11 +7,12 @@ from datetime import timedelta
 from celery import shared_task
 from django.conf import settings
 
-from controlplane.shared import clock, dispatch
-from pipelines.services import alerts, lag, operations
-from pipelines.services.lag import LagRetention
-from pipelines.services.observations import Retention, prune
-from pipelines.services.rollup import roll_up
+from pipelines.foundation import clock, dispatch
+from pipelines.services.ledger.rollup import roll_up
+from pipelines.services.lifecycle import operations
+from pipelines.services.monitoring import alerts, lag
+from pipelines.services.monitoring.lag import LagRetention
+from pipelines.services.runs.observations import Retention, prune
 from workers.wake import CANARY_SECONDS, HEARD, LOOK, WAKE
 
 

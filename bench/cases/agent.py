@@ -9,7 +9,7 @@ from bench.figures import Result
 from bench.systems.headgate import Agent, Headgate
 from bench.topics import Pacer
 from bench.usage import proportional_mb, total_cpu_seconds
-from pipelines.domain.states import Command
+from pipelines.domain.base.states import Command
 
 RATE = 1000
 _BEFORE_IDLE = 10_000  # records that an agent has moved before its rest is measured

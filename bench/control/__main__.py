@@ -24,8 +24,8 @@ from bench.control import report
 from bench.control.child import RUNS, TICKS
 from bench.figures import Result, result
 from bench.machine import machine
-from controlplane.devstack.redis import running_redis
-from controlplane.provision.paths import PROJECT
+from controlplane.install.services.redis import running_redis
+from controlplane.install.tools.paths import PROJECT
 
 OUT = PROJECT / "docs" / "benchmarks"
 TIMEOUT = 1200.0

@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from bench.control.machinery import Sleepers
-from pipelines.domain import journal, protocol
-from pipelines.domain.journal import Entry, EntryKind
-from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import Frozen, PartitionRange
-from pipelines.domain.protocol import (
+from pipelines.domain.base.positions import Frozen, PartitionRange
+from pipelines.domain.base.states import AgentPhase, Command, DesiredState, Phase, RunState
+from pipelines.domain.definitions.checks.validate import validate_data
+from pipelines.domain.ledger import journal
+from pipelines.domain.ledger.journal import Entry, EntryKind
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.runs import protocol
+from pipelines.domain.runs.protocol import (
     ComponentStatus,
     Control,
     Cursor,
@@ -29,8 +32,6 @@ from pipelines.domain.protocol import (
     Status,
     run_dir,
 )
-from pipelines.domain.states import AgentPhase, Command, DesiredState, Phase, RunState
-from pipelines.domain.validate import validate_data
 from pipelines.models import Host, Pipeline, Revision, Run
 from workers.ports import Now
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from pipelines.domain.protocol import TOKEN_VARIABLE, ProcessIdentity, boot_id, boottime
+from pipelines.domain.runs.protocol import TOKEN_VARIABLE, ProcessIdentity, boot_id, boottime
 from workers.adapters.processes import HostProcesses
 from workers.ports import Now
 

@@ -13,7 +13,7 @@ from typing import Any
 from bench import page
 from bench.figures import Result
 from bench.targets import Target, limit
-from controlplane.provision.postgres import programs
+from controlplane.install.tools.postgres import programs
 
 NAME = "control-plane"
 SYSTEMS = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}

@@ -11,10 +11,10 @@ from pathlib import Path
 import httpx2
 import psutil
 
-from controlplane.devstack.child import Service, running
-from controlplane.devstack.ports import LOOPBACK, free_port
-from pipelines.domain.roles import Role
-from pipelines.services import access
+from controlplane.install.services.child import Service, running
+from controlplane.install.services.ports import LOOPBACK, free_port
+from pipelines.domain.base.roles import Role
+from pipelines.services.access import access
 
 
 @contextmanager

@@ -12,9 +12,9 @@ from django.conf import settings
 
 from bench.control.fleet import Plan, SimulatedHost, build
 from bench.control.machinery import OwnProcesses, SkippingClock, Sleepers
-from controlplane.shared.collector import spare_what_stays
-from pipelines.domain.protocol import SparkSettings
-from pipelines.services.observations import HostFacts
+from pipelines.domain.runs.protocol import SparkSettings
+from pipelines.foundation.collector import spare_what_stays
+from pipelines.services.runs.observations import HostFacts
 from workers.adapters.filelock import FileLock
 from workers.adapters.rundirs import LocalRunDirs
 from workers.adapters.secrets import StoredSecrets

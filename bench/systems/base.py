@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Self
 
 from bench.usage import end_all, holders, wait_until
-from controlplane.provision.java import find_java
-from pipelines.domain.protocol import TOKEN_VARIABLE
+from controlplane.install.tools.java import find_java
+from pipelines.domain.runs.protocol import TOKEN_VARIABLE
 
 LINGER_MS = 20
 BATCH_BYTES = 512 * 1024

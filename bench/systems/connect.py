@@ -13,7 +13,7 @@ from bench.systems.base import (
     properties,
     start_java,
 )
-from controlplane.devstack.ports import LOOPBACK, free_port
+from controlplane.install.services.ports import LOOPBACK, free_port
 
 # Those of Kafka's own start script.
 FLAGS = [

@@ -13,17 +13,18 @@ from typing import Any
 from bench.records import PATTERN
 from bench.systems.base import BATCH_BYTES, BUFFER_BYTES, COMPRESSION, Failed, Running, System, Work
 from bench.usage import holders, wait_until
+from controlplane.install.tools.jars import SPARK_KAFKA, jar_paths
+from controlplane.install.tools.java import find_java
+from controlplane.install.tools.paths import PROJECT
 from controlplane.provision.archive import archive_path
-from controlplane.provision.jars import SPARK_KAFKA, jar_paths
-from controlplane.provision.java import find_java
-from controlplane.provision.paths import PROJECT
 from controlplane.provision.training_job import launch_of
-from pipelines.domain import journal, protocol
-from pipelines.domain.journal import Done
-from pipelines.domain.protocol import Control, SparkSettings, Status
-from pipelines.domain.spec import Definition
-from pipelines.domain.states import Command
-from pipelines.domain.validate import validate_data
+from pipelines.domain.base.states import Command
+from pipelines.domain.definitions.checks.validate import validate_data
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.ledger import journal
+from pipelines.domain.ledger.journal import Done
+from pipelines.domain.runs import protocol
+from pipelines.domain.runs.protocol import Control, SparkSettings, Status
 
 HEAP = "1g"
 EVENTS_PER_BATCH = 2_000_000

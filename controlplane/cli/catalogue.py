@@ -11,7 +11,7 @@ from controlplane.cli.errors import CommandError
 from controlplane.cli.session import AsJson
 
 if TYPE_CHECKING:
-    from pipelines.domain.component import ComponentSpec
+    from pipelines.domain.definitions.parts.component import ComponentSpec
 
 
 def components(
@@ -38,8 +38,8 @@ def components(
 
 
 def _found(words: list[str]) -> list[type[ComponentSpec]]:
-    from pipelines.domain import registry
-    from pipelines.domain.findings import did_you_mean
+    from pipelines.domain.base.findings import did_you_mean
+    from pipelines.domain.definitions.parts import registry
 
     everything = registry.all()
     wanted = "_".join(words).lower()
@@ -64,7 +64,7 @@ def _document(spec: type[ComponentSpec]) -> dict[str, Any]:
 
 def _show(spec: type[ComponentSpec]) -> None:
     from controlplane.cli import output
-    from pipelines.domain.reference import keys
+    from pipelines.domain.definitions.document.reference import keys
 
     output.say(f"{spec.kind} {spec.type_name()}: {spec.title}", style="bold")
     output.say(_description(spec))

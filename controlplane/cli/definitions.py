@@ -11,7 +11,7 @@ from controlplane.cli.errors import CommandError, ExitCode
 from controlplane.cli.session import AsJson, Limit, Name, begin, path
 
 if TYPE_CHECKING:
-    from pipelines.domain.spec import Definition
+    from pipelines.domain.definitions.document.spec import Definition
 
 MAX_BYTES = 1024 * 1024
 
@@ -130,7 +130,7 @@ def _facts(pipeline: dict[str, Any]) -> list[tuple[str, object]]:
 
 
 def _validated(file: str) -> Any:
-    from pipelines.domain.validate import validate_text
+    from pipelines.domain.definitions.checks.validate import validate_text
 
     return validate_text(read_text(file))
 
@@ -147,7 +147,7 @@ def valid(file: str) -> Definition:
 
 def _definition_in(text: str) -> Definition:
     """The definition, valid as far as this program knows."""
-    from pipelines.domain.validate import validate_text
+    from pipelines.domain.definitions.checks.validate import validate_text
 
     validation = validate_text(text)
     if validation.definition is None:

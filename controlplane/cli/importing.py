@@ -12,8 +12,8 @@ from controlplane.cli.errors import CommandError, ExitCode
 from controlplane.cli.session import AsJson
 
 if TYPE_CHECKING:
-    from pipelines.domain.flume.importer import Imported
-    from pipelines.domain.flume.report import ImportFinding
+    from pipelines.domain.flume.importing.importer import Imported
+    from pipelines.domain.flume.reading.report import ImportFinding
 
 
 def import_flume(
@@ -46,8 +46,8 @@ def import_flume(
 
 
 def _imported(text: str, agent: str | None) -> Imported:
-    from pipelines.domain.flume.importer import import_flume as import_text
-    from pipelines.domain.flume.report import ImportRefused
+    from pipelines.domain.flume.importing.importer import import_flume as import_text
+    from pipelines.domain.flume.reading.report import ImportRefused
 
     try:
         return import_text(text, agent)

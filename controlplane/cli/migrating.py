@@ -130,7 +130,7 @@ def rules(observe: float | None, ask: bool) -> dict[str, Any]:
 
 def _gates(names: list[str]) -> list[str]:
     from controlplane.cli.errors import CommandError, ExitCode
-    from pipelines.domain.migrating.steps import GATES
+    from pipelines.domain.migration.steps import GATES
 
     wanted = [name.upper() for name in names]
     if wrong := [name for name in wanted if name not in GATES]:
@@ -417,7 +417,7 @@ def write_report(
     The HTML page has the same content and needs nothing from elsewhere: print it, or keep it beside the document.
     """
     from controlplane.cli import output
-    from pipelines.domain.migrating import evidence, report
+    from pipelines.domain.migration import evidence, report
 
     client = begin(ctx, as_json=as_json)
     found = client.get(f"migrations/{_found(client, migration, states=_OPEN_ELSE_ANY)['id']}/evidence")
@@ -437,7 +437,7 @@ def verify(
     from controlplane.cli import output
     from controlplane.cli.errors import CommandError, ExitCode
     from controlplane.cli.inputs import read_text
-    from pipelines.domain.migrating import evidence
+    from pipelines.domain.migration import evidence
 
     ctx.obj.as_json = as_json
     found = evidence.verify(read_text(file, most=64 << 20, what="evidence"))

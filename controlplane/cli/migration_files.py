@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controlplane.cli.errors import CommandError, ExitCode
-from pipelines.domain.findings import Finding, did_you_mean, quote
-from pipelines.domain.migrating.specs import problems
-from pipelines.domain.states import MigrationKind
-from pipelines.domain.text import Loaded, load
+from pipelines.domain.base.findings import Finding, did_you_mean, quote
+from pipelines.domain.base.states import MigrationKind
+from pipelines.domain.definitions.document.text import Loaded, load
+from pipelines.domain.migration.specs import problems
 
 KEYS = {
     "pipeline": "the pipeline's name", "kind": f"one of {', '.join(MigrationKind)}",

@@ -111,7 +111,7 @@ def require_committed(found: dict[str, Any]) -> None:
 
 
 def _at_gate(gate: str) -> str:
-    from pipelines.domain.migrating.steps import GATE_SECONDS
+    from pipelines.domain.migration.steps import GATE_SECONDS
 
     if gate == "COMMITTED":
         return f"It waits for a person before {gate}; the pipeline works meanwhile."

@@ -24,9 +24,9 @@ def rehearse(
 ) -> None:
     """Send sample events through interceptors and selector, with the code that agents run. Commits nothing."""
     from controlplane.cli import output
-    from controlplane.interceptors import allowed_interceptors
-    from controlplane.rehearsal import RehearsalFailed
-    from controlplane.rehearsal import rehearse as run
+    from pipelines.foundation.interceptors import allowed_interceptors
+    from pipelines.foundation.rehearsal import RehearsalFailed
+    from pipelines.foundation.rehearsal import rehearse as run
 
     ctx.obj.as_json = as_json
     definition, samples = valid(file), _events(events)

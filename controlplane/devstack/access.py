@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from django.contrib.auth.models import User
 
-from pipelines.domain.roles import Role
-from pipelines.services import access
+from pipelines.domain.base.roles import Role
+from pipelines.services.access import access
 
 ADMIN = "admin"
 TOKEN_LIFETIME = timedelta(hours=1)

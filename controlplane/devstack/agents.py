@@ -6,7 +6,7 @@ from pathlib import Path
 
 from controlplane.devstack.client import Api, Refused
 from controlplane.devstack.console import Console
-from pipelines.domain.protocol import IDENTITY, Identity
+from pipelines.domain.runs.protocol import IDENTITY, Identity
 from workers.adapters.processes import HostProcesses
 
 STOP_TIMEOUT = 60.0  # seconds for one pipeline

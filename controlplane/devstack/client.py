@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 
-from controlplane.devstack.interrupt import Interrupt
+from controlplane.install.services.interrupt import Interrupt
 
 REQUEST_TIMEOUT = 70.0  # seconds; longer than the longest `?wait=`
 UNREACHABLE_FOR = 30.0  # seconds that a web server may take to come back

@@ -6,9 +6,9 @@ import sys
 from dataclasses import dataclass
 
 from controlplane.devstack import topics
-from controlplane.devstack.child import Service
 from controlplane.devstack.client import Api, Json
 from controlplane.devstack.records import KEPT
+from controlplane.install.services.child import Service
 
 PARTITIONS = 4
 TOPIC_CONFIG = {"retention.bytes": str(1024**3), "retention.ms": str(24 * 3600 * 1000)}

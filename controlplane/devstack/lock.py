@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from controlplane.provision.errors import SetupError
+from controlplane.install.tools.errors import SetupError
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 
 import httpx2
 
-from controlplane.devstack.child import Service
-from controlplane.devstack.ports import LOOPBACK
+from controlplane.install.services.child import Service
+from controlplane.install.services.ports import LOOPBACK
 
 ROOT_WARNING = "ignore:You're running the worker with superuser"
 """Celery warns of unpickling as root; this worker takes JSON only."""

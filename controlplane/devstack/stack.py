@@ -9,9 +9,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from controlplane.devstack.child import Child, Service, end_leftover
 from controlplane.devstack.console import Console
-from controlplane.devstack.interrupt import Interrupt
+from controlplane.install.services.child import Child, Service, end_leftover
+from controlplane.install.services.interrupt import Interrupt
 
 LOOK_INTERVAL = 0.2  # seconds between two looks at the children
 RESTART_DELAY_MAX = 30.0  # seconds; the first restart comes after one, then it doubles

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from controlplane.provision.errors import SetupError
+from controlplane.install.tools.errors import SetupError
 from workers.agent.kafka import Cluster
 
 TIMEOUT = 30.0  # seconds for one request

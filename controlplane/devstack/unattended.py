@@ -14,12 +14,12 @@ from pathlib import Path
 
 from controlplane.devstack import topics
 from controlplane.devstack.books import Books, read_back
-from controlplane.devstack.child import Child
 from controlplane.devstack.client import Api, Json
 from controlplane.devstack.console import Console
 from controlplane.devstack.demo import ACTION_TIMEOUT, Demo, remove
-from controlplane.devstack.interrupt import Interrupt
-from pipelines.domain.protocol import IDENTITY, Identity
+from controlplane.install.services.child import Child
+from controlplane.install.services.interrupt import Interrupt
+from pipelines.domain.runs.protocol import IDENTITY, Identity
 from workers.adapters.processes import HostProcesses
 
 STEP_TIMEOUT = 120.0  # seconds for any one step

@@ -14,17 +14,17 @@ from controlplane.devstack import access, agents, demo
 from controlplane.devstack.client import Api, Refused
 from controlplane.devstack.console import Console
 from controlplane.devstack.demo import Demo
-from controlplane.devstack.interrupt import Interrupt, Interrupted
-from controlplane.devstack.kafka import kafka_service
 from controlplane.devstack.lock import only_stack
-from controlplane.devstack.ports import require_free
-from controlplane.devstack.redis import redis_service, redis_url, require_redis
 from controlplane.devstack.services import web_service, web_url, worker_service
 from controlplane.devstack.stack import Stack
 from controlplane.devstack.unattended import Failed, Unattended
 from controlplane.devstack.welcome import welcome
-from controlplane.provision.errors import SetupError
-from controlplane.shared.keyring import add_key
+from controlplane.install.services.interrupt import Interrupt, Interrupted
+from controlplane.install.services.kafka import kafka_service
+from controlplane.install.services.ports import require_free
+from controlplane.install.services.redis import redis_service, redis_url, require_redis
+from controlplane.install.tools.errors import SetupError
+from pipelines.foundation.keyring import add_key
 
 UNATTENDED_NAME = "demo-exit"
 UNATTENDED_RATE = 8000.0  # records a second: slow enough for a pause and a kill in mid-stream

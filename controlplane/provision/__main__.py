@@ -6,9 +6,9 @@ import argparse
 import sys
 from collections.abc import Callable
 
+from controlplane.install.tools.errors import SetupError
+from controlplane.install.tools.java import find_java
 from controlplane.provision import setup, steps
-from controlplane.provision.errors import SetupError
-from controlplane.provision.java import find_java
 
 PLANS = {
     "setup": ("everything that running Headgate needs", setup.SETUP),
@@ -18,8 +18,8 @@ PLANS = {
 
 def _npm(script: str) -> Callable[[], None]:
     def run() -> None:
-        from controlplane.provision.frontend import FRONTEND
-        from controlplane.provision.node import find_node
+        from controlplane.install.tools.frontend import FRONTEND
+        from controlplane.install.tools.node import find_node
 
         find_node().npm("run", "--silent", script, cwd=FRONTEND, timeout=900)
 
@@ -27,7 +27,7 @@ def _npm(script: str) -> Callable[[], None]:
 
 
 def _lock_jars() -> None:
-    from controlplane.provision.lock import write_lock
+    from controlplane.install.tools.lock import write_lock
 
     write_lock(find_java())
 

@@ -18,10 +18,10 @@ from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from controlplane.provision.errors import SetupError
-from controlplane.provision.jars import SPARK_KAFKA, jar_paths
-from controlplane.provision.java import Java, find_java
-from controlplane.provision.paths import cache_dir, pyspark_jars
+from controlplane.install.tools.errors import SetupError
+from controlplane.install.tools.jars import SPARK_KAFKA, jar_paths
+from controlplane.install.tools.java import Java, find_java
+from controlplane.install.tools.paths import cache_dir, pyspark_jars
 from workers.agent import jvm
 
 KEPT = 3  # archives, of 170 MB each

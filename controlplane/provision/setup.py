@@ -8,9 +8,9 @@ from __future__ import annotations
 import shutil
 import sys
 
-from controlplane.provision import apt
-from controlplane.provision.errors import SetupError
-from controlplane.provision.java import Java, check_modules, find_java
+from controlplane.install.tools import apt
+from controlplane.install.tools.errors import SetupError
+from controlplane.install.tools.java import Java, check_modules, find_java
 from controlplane.provision.steps import Step
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -43,7 +43,7 @@ def java() -> str:
 
 
 def jars() -> str:
-    from controlplane.provision.jars import KAFKA_BROKER, SPARK_KAFKA, ensure
+    from controlplane.install.tools.jars import KAFKA_BROKER, SPARK_KAFKA, ensure
 
     found = find_java()
     fetched = sum(ensure(name, found) for name in (SPARK_KAFKA, KAFKA_BROKER))
@@ -57,21 +57,21 @@ def archive() -> str:
 
 
 def redis() -> str:
-    from controlplane.provision.redis import server_binary
+    from controlplane.install.tools.redis import server_binary
 
     return str(server_binary())
 
 
 def packages() -> str:
-    from controlplane.provision.frontend import ensure_dependencies
-    from controlplane.provision.node import find_node
+    from controlplane.install.tools.frontend import ensure_dependencies
+    from controlplane.install.tools.node import find_node
 
     return "installed" if ensure_dependencies(find_node()) else "unchanged"
 
 
 def page() -> str:
-    from controlplane.provision.frontend import ensure_build
-    from controlplane.provision.node import find_node
+    from controlplane.install.tools.frontend import ensure_build
+    from controlplane.install.tools.node import find_node
 
     return "built" if ensure_build(find_node()) else "unchanged"
 
@@ -90,7 +90,7 @@ def browser() -> str:
 
 
 def postgres() -> str:
-    from controlplane.provision.postgres import ensure
+    from controlplane.install.tools.postgres import ensure
 
     return ensure()
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from controlplane.install.tools.jars import SPARK_KAFKA, jar_paths
+from controlplane.install.tools.java import find_java
 from controlplane.provision.archive import archive_path
-from controlplane.provision.jars import SPARK_KAFKA, jar_paths
-from controlplane.provision.java import find_java
-from pipelines.domain.protocol import SparkSettings
+from pipelines.domain.runs.protocol import SparkSettings
 
 
 def spark_settings() -> SparkSettings:

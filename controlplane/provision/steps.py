@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
-from controlplane.provision.paths import PROJECT
+from controlplane.install.tools.paths import PROJECT
 
 # One more than there are processors: there is always a step that waits for a disk or a download.
 JOBS = (os.cpu_count() or 1) + 1

@@ -10,9 +10,9 @@ from pathlib import Path
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from controlplane.devstack.kafka import running_kafka
-from controlplane.provision.errors import SetupError
-from controlplane.provision.paths import PROJECT
+from controlplane.install.services.kafka import running_kafka
+from controlplane.install.tools.errors import SetupError
+from controlplane.install.tools.paths import PROJECT
 
 RECORDS = 1000
 TIMEOUT = 600.0  # seconds for the training job

@@ -13,13 +13,23 @@ import threading
 import time
 from pathlib import Path
 
-from controlplane.provision.jars import SPARK_KAFKA, jar_paths
-from controlplane.provision.java import find_java
-from pipelines.domain import journal, protocol
-from pipelines.domain.journal import Done
-from pipelines.domain.protocol import CONTROL, JOURNAL, Control, Launch, QueryHead, SparkSettings, boot_id, boottime
-from pipelines.domain.spec import Definition
-from pipelines.domain.states import Command
+from controlplane.install.tools.jars import SPARK_KAFKA, jar_paths
+from controlplane.install.tools.java import find_java
+from pipelines.domain.base.states import Command
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.ledger import journal
+from pipelines.domain.ledger.journal import Done
+from pipelines.domain.runs import protocol
+from pipelines.domain.runs.protocol import (
+    CONTROL,
+    JOURNAL,
+    Control,
+    Launch,
+    QueryHead,
+    SparkSettings,
+    boot_id,
+    boottime,
+)
 from workers.agent import jvm
 from workers.agent.driver import Driver
 

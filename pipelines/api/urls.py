@@ -6,31 +6,18 @@ from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from pipelines.api import (
-    alerts,
-    catalogue,
-    dead_letters,
-    evacuations,
-    events,
-    hosts,
-    lifecycle,
-    migrations,
-    pipelines,
-    positions,
-    quarantine,
-    range_replays,
-    reconciling,
-    records,
-    rehearsals,
-    revisions,
-    secrets,
-    session,
-    stacks,
-    watching,
-    webhooks,
-)
-from pipelines.api.docs import Docs
-from pipelines.domain.secrets import NAME
+from pipelines.api.access import secrets, session
+from pipelines.api.definitions import catalogue, rehearsals, revisions
+from pipelines.api.hosts import evacuations, hosts
+from pipelines.api.http.docs import Docs
+from pipelines.api.ledger import records
+from pipelines.api.lifecycle import lifecycle, pipelines, reconciling
+from pipelines.api.migration import migrations
+from pipelines.api.monitoring import alerts, events, watching, webhooks
+from pipelines.api.positions import positions
+from pipelines.api.reprocessing import dead_letters, quarantine, range_replays
+from pipelines.api.runs import stacks
+from pipelines.domain.access.secrets import NAME
 
 
 class NameConverter(StringConverter):

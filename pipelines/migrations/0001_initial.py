@@ -6,7 +6,7 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-import pipelines.domain.states
+import pipelines.domain.base.states
 
 
 class Migration(migrations.Migration):
@@ -97,7 +97,7 @@ class Migration(migrations.Migration):
                     "desired_state",
                     models.CharField(
                         choices=[("RUNNING", "RUNNING"), ("PAUSED", "PAUSED"), ("STOPPED", "STOPPED")],
-                        default=pipelines.domain.states.DesiredState["STOPPED"],
+                        default=pipelines.domain.base.states.DesiredState["STOPPED"],
                         max_length=16,
                     ),
                 ),
@@ -130,7 +130,7 @@ class Migration(migrations.Migration):
                             ("FAILED", "FAILED"),
                             ("UNKNOWN", "UNKNOWN"),
                         ],
-                        default=pipelines.domain.states.Phase["STOPPED"],
+                        default=pipelines.domain.base.states.Phase["STOPPED"],
                         max_length=16,
                     ),
                 ),
@@ -211,7 +211,7 @@ class Migration(migrations.Migration):
                     "role",
                     models.CharField(
                         choices=[("ACTIVE", "ACTIVE"), ("STANDBY", "STANDBY")],
-                        default=pipelines.domain.states.RunRole["ACTIVE"],
+                        default=pipelines.domain.base.states.RunRole["ACTIVE"],
                         max_length=16,
                     ),
                 ),
@@ -223,7 +223,7 @@ class Migration(migrations.Migration):
                     "state",
                     models.CharField(
                         choices=[("PENDING", "PENDING"), ("LIVE", "LIVE"), ("ENDED", "ENDED")],
-                        default=pipelines.domain.states.RunState["PENDING"],
+                        default=pipelines.domain.base.states.RunState["PENDING"],
                         max_length=16,
                     ),
                 ),
@@ -416,7 +416,7 @@ class Migration(migrations.Migration):
                             ("CANCELLED", "CANCELLED"),
                             ("SUPERSEDED", "SUPERSEDED"),
                         ],
-                        default=pipelines.domain.states.OperationState["PENDING"],
+                        default=pipelines.domain.base.states.OperationState["PENDING"],
                         max_length=16,
                     ),
                 ),
@@ -513,7 +513,7 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="run",
             constraint=models.UniqueConstraint(
-                condition=models.Q(("state", pipelines.domain.states.RunState["ENDED"]), _negated=True),
+                condition=models.Q(("state", pipelines.domain.base.states.RunState["ENDED"]), _negated=True),
                 fields=("pipeline", "role"),
                 name="one_live_run_per_pipeline_and_role",
             ),
@@ -529,7 +529,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="ledgerbatch",
             index=models.Index(
-                condition=models.Q(("state", pipelines.domain.states.LedgerState["PLANNED"])),
+                condition=models.Q(("state", pipelines.domain.base.states.LedgerState["PLANNED"])),
                 fields=["pipeline"],
                 name="open_batches",
             ),

@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-import pipelines.domain.states
+import pipelines.domain.base.states
 
 
 class Migration(migrations.Migration):
@@ -35,7 +35,7 @@ class Migration(migrations.Migration):
                     "state",
                     models.CharField(
                         choices=[("NEW", "NEW"), ("REPLAYED", "REPLAYED"), ("DISCARDED", "DISCARDED")],
-                        default=pipelines.domain.states.LetterState["NEW"],
+                        default=pipelines.domain.base.states.LetterState["NEW"],
                         max_length=16,
                     ),
                 ),

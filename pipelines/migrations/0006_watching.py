@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-import pipelines.domain.alert_rules
+import pipelines.domain.monitoring.alert_rules
 
 
 class Migration(migrations.Migration):
@@ -96,7 +96,7 @@ class Migration(migrations.Migration):
                     "state",
                     models.CharField(
                         choices=[("OPEN", "OPEN"), ("ACKNOWLEDGED", "ACKNOWLEDGED"), ("RESOLVED", "RESOLVED")],
-                        default=pipelines.domain.alert_rules.AlertState["OPEN"],
+                        default=pipelines.domain.monitoring.alert_rules.AlertState["OPEN"],
                         max_length=16,
                     ),
                 ),

@@ -7,7 +7,7 @@ import uuid
 import django.db.models.deletion
 from django.db import migrations, models
 
-from pipelines.domain.states import LedgerState, LookState
+from pipelines.domain.base.states import LedgerState, LookState
 
 
 def choices(enum):

@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-import pipelines.domain.webhooks
+import pipelines.domain.monitoring.webhooks
 
 
 class Migration(migrations.Migration):
@@ -46,7 +46,7 @@ class Migration(migrations.Migration):
                             ("DELIVERED", "DELIVERED"),
                             ("FAILED", "FAILED"),
                         ],
-                        default=pipelines.domain.webhooks.DeliveryState["WAITING"],
+                        default=pipelines.domain.monitoring.webhooks.DeliveryState["WAITING"],
                         max_length=16,
                     ),
                 ),

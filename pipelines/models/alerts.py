@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from pipelines.domain.alert_rules import STANDING, AlertState
+from pipelines.domain.monitoring.alert_rules import STANDING, AlertState
 from pipelines.models.definition import choices
 
 _STANDING = Q(state__in=[state.value for state in STANDING])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from pipelines.domain.states import LetterState
+from pipelines.domain.base.states import LetterState
 from pipelines.models.definition import choices
 
 

@@ -7,7 +7,7 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
-from pipelines.domain.states import DesiredState, Phase, StopReason
+from pipelines.domain.base.states import DesiredState, Phase, StopReason
 
 
 def choices(enum: type) -> list[tuple[str, str]]:
@@ -19,7 +19,8 @@ class Pipeline(models.Model):
     """One pipeline, archived ones included.
 
     `desired_state` and `generation` are written by people's requests, `phase` by the supervisor through
-    `services.transitions` alone. `observed_generation` is the last generation that the supervisor has acted on.
+    `services.lifecycle.transitions` alone. `observed_generation` is the last generation that the supervisor has acted
+    on.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

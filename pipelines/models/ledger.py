@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from pipelines.domain.states import LedgerState
+from pipelines.domain.base.states import LedgerState
 from pipelines.models.definition import choices
 
 

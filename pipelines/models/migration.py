@@ -7,7 +7,7 @@ import uuid
 from django.db import models
 from django.db.models import F, Q
 
-from pipelines.domain.states import OPEN_STAGES, MigrationKind, MigrationStage
+from pipelines.domain.base.states import OPEN_STAGES, MigrationKind, MigrationStage
 from pipelines.models.definition import choices
 
 _OPEN = Q(stage__in=sorted(stage.value for stage in OPEN_STAGES))
@@ -15,7 +15,7 @@ _OPEN = Q(stage__in=sorted(stage.value for stage in OPEN_STAGES))
 
 class Evacuation(models.Model):
     """Migrations that empty a host, so many at once; it stops at the first failure. `names`: pipelines that are still
-    to be moved, in order; `left`: those that are not moved, with the reason; `rules`: `domain.migrating.observation`'s
+    to be moved, in order; `left`: those that are not moved, with the reason; `rules`: `domain.migration.observation`'s
     for each of them."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -46,7 +46,7 @@ class Evacuation(models.Model):
 class Migration(models.Model):
     """A change of a pipeline in stages.
 
-    `spec` is what was asked for, `plan` a `domain.migrating.plan.Plan`, `steps` the log (`domain.migrating.progress`),
+    `spec` is what was asked for, `plan` a `domain.migration.plan.Plan`, `steps` the log (`domain.migration.progress`),
     `snapshot` what was written down between the proof of the pause and the first change. `runner_*` name the supervisor
     that may carry it out: its host, and the epoch of that host's lease. Every write is compare-and-swap on `version`.
     """

@@ -7,7 +7,7 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
-from pipelines.domain.states import LookState
+from pipelines.domain.base.states import LookState
 from pipelines.models.definition import choices
 
 

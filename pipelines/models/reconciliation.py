@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from pipelines.domain.reconciling import Believe
+from pipelines.domain.lifecycle.reconciling import Believe
 from pipelines.models.definition import choices
 
 

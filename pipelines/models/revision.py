@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from pipelines.domain.roles import Role
+from pipelines.domain.base.roles import Role
 
 
 class Revision(models.Model):

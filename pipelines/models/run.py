@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from pipelines.domain.operations import OnTimeout
-from pipelines.domain.states import RunOutcome, RunRole, RunState
+from pipelines.domain.base.states import RunOutcome, RunRole, RunState
+from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.models.definition import choices
 
 

@@ -6,7 +6,8 @@ from django.db import models
 
 
 class SeriesPoint(models.Model):
-    """`partitions`: `pipelines.domain.lag.PartitionLag` as lists. `records`, `seconds`: the most of the window."""
+    """`partitions`: `pipelines.domain.monitoring.lag.PartitionLag` as lists. `records`, `seconds`: the most of the
+    window."""
 
     at = models.DateTimeField()
     step = models.PositiveIntegerField()

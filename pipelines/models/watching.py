@@ -10,7 +10,8 @@ from pipelines.models.series import SeriesPoint
 class WatchedGroup(models.Model):
     """A consumer group and how its cluster is reached; `options` may hold references, never secrets themselves.
 
-    `host`: whose worker looks, every `interval` seconds. `last`: what it saw last (`pipelines.domain.watching.Look`).
+    `host`: whose worker looks, every `interval` seconds. `last`: what it saw last
+    (`pipelines.domain.monitoring.watching.Look`).
     `history`: by `topic/partition` where the log stood at earlier times, `[[seconds, offset], ...]`. `fastest`: records
     per second that a partition has been consumed with at most. `max_rate`, `leap_records`: limits that people have set.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from pipelines.domain.webhooks import OPEN, DeliveryState
+from pipelines.domain.monitoring.webhooks import OPEN, DeliveryState
 from pipelines.models.definition import choices
 
 _OPEN = Q(state__in=[state.value for state in OPEN])

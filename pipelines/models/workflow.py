@@ -7,7 +7,7 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
-from pipelines.domain.states import OPEN_OPERATION_STATES, SIDE_OPERATIONS, OperationKind, OperationState
+from pipelines.domain.base.states import OPEN_OPERATION_STATES, SIDE_OPERATIONS, OperationKind, OperationState
 from pipelines.models.definition import choices
 
 _OPEN = Q(state__in=sorted(state.value for state in OPEN_OPERATION_STATES))

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from controlplane.devstack.kafka import running_kafka
+from controlplane.install.services.kafka import running_kafka
+from controlplane.install.tools.jars import SPARK_KAFKA, jar_paths
 from controlplane.provision.archive import archive_path
-from controlplane.provision.jars import SPARK_KAFKA, jar_paths
-from pipelines.domain.protocol import SparkSettings
+from pipelines.domain.runs.protocol import SparkSettings
 from tests.agent.harness import Pipeline
 from tests.agent.topics import Topics
 from tests.java import quick_java

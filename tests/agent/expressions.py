@@ -11,8 +11,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql import types as t
 
-from pipelines.domain import registry
-from pipelines.domain.component import Kind
+from pipelines.domain.definitions.parts import registry
+from pipelines.domain.definitions.parts.component import Kind
 from workers.agent.compile import intercept
 from workers.agent.component import Place, builder
 from workers.agent.event import Event

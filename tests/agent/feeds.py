@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from controlplane.devstack.ports import free_port
+from controlplane.install.services.ports import free_port
 from tests.agent.harness import Pipeline, Run
 from tests.agent.sources import Sender, bodies, delivered
 from tests.counts import not_once

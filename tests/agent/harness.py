@@ -15,11 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipelines.domain import journal, protocol
-from pipelines.domain.journal import Done, Entry, Identified, Planned, Positions, Resolved
-from pipelines.domain.position_plan import Plan, Survey
-from pipelines.domain.positions import PartitionPosition, SourceIdentity
-from pipelines.domain.protocol import (
+from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
+from pipelines.domain.base.states import Command, RunRole
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.ledger import journal
+from pipelines.domain.ledger.journal import Done, Entry, Identified, Planned, Positions, Resolved
+from pipelines.domain.positions.plan import Plan, Survey
+from pipelines.domain.runs import protocol
+from pipelines.domain.runs.protocol import (
     Control,
     ExitRecord,
     Handover,
@@ -31,8 +34,6 @@ from pipelines.domain.protocol import (
     SparkSettings,
     Status,
 )
-from pipelines.domain.spec import Definition
-from pipelines.domain.states import Command, RunRole
 from tests.java import no_java
 from tests.waiting import wait_for
 from workers import crash_points

@@ -10,10 +10,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pipelines.domain import registry
-from pipelines.domain.journal import Planned
-from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import PartitionRange
+from pipelines.domain.base.positions import PartitionRange
+from pipelines.domain.definitions.parts import registry
+from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.ledger import Counts
 from workers.agent.batch import Attempt, Batch, Judge
 from workers.agent.component import Place, SinkBuilder, builder
 

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from pipelines.domain.protocol import SparkSettings
+from pipelines.domain.runs.protocol import SparkSettings
 from tests.agent.harness import Pipeline
 
 MakeSourcePipeline = Callable[..., Pipeline]

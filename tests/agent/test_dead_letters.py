@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from pipelines.domain.dead_letters import TopicLocation, flume_event
-from pipelines.domain.journal import DeadLetters
-from pipelines.domain.states import OperationState
+from pipelines.domain.base.states import OperationState
+from pipelines.domain.ledger.journal import DeadLetters
+from pipelines.domain.reprocessing.dead_letters import TopicLocation, flume_event
 from pipelines.models import DeadLetter, Operation
 from pipelines.models import Run as RunRow
-from pipelines.selectors.dead_letters import LetterFilter
-from pipelines.selectors.ledger import books_view
-from pipelines.services import replays
-from pipelines.services.audit import Actor
-from pipelines.services.journals import ingest
-from pipelines.services.replays import Repair, Wanted
+from pipelines.selectors.ledger.ledger import books_view
+from pipelines.selectors.reprocessing.dead_letters import LetterFilter
+from pipelines.services.base.audit import Actor
+from pipelines.services.ledger.journals import ingest
+from pipelines.services.reprocessing import replays
+from pipelines.services.reprocessing.replays import Repair, Wanted
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Run
 from tests.agent.topics import Topics

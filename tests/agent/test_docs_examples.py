@@ -11,9 +11,9 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from controlplane.rehearsal import rehearse
-from pipelines.domain.protocol import SparkSettings
-from pipelines.domain.spec import Definition
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.runs.protocol import SparkSettings
+from pipelines.foundation.rehearsal import rehearse
 from workers.agent.rehearse import Request, Sample, result
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.domain import protocol
-from pipelines.domain.protocol import Control, Exit
-from pipelines.domain.states import Command
+from pipelines.domain.base.states import Command
+from pipelines.domain.runs import protocol
+from pipelines.domain.runs.protocol import Control, Exit
 from tests.agent.conftest import MakePipeline
 from tests.agent.topics import Topics
 from tests.counts import not_once

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.domain import registry
+from pipelines.domain.definitions.parts import registry
 from tests.agent.expressions import In, Out, Together, sent
 from tests.unit.flume.agents import intercepted, selected
 from tests.vectors import Vector, drives, vector

@@ -10,13 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from controlplane.devstack.child import running
-from controlplane.devstack.kafka import bootstrap_servers, kafka_service
-from controlplane.devstack.ports import free_port
-from pipelines.domain.journal import Done, SinkSwitched
-from pipelines.domain.ledger import Counts
-from pipelines.domain.protocol import LAUNCH, Launch
-from pipelines.domain.sink_groups import Penalty
+from controlplane.install.services.child import running
+from controlplane.install.services.kafka import bootstrap_servers, kafka_service
+from controlplane.install.services.ports import free_port
+from pipelines.domain.ledger.journal import Done, SinkSwitched
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.ledger.sink_groups import Penalty
+from pipelines.domain.runs.protocol import LAUNCH, Launch
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Pipeline, Run
 from tests.agent.sinks import frame, numbered, planned

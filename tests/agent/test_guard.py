@@ -10,12 +10,12 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from controlplane.devstack.kafka import running_kafka
-from pipelines.domain.journal import Done, Identified, Noticed, Planned, Positions, Repaired
-from pipelines.domain.position_plan import Goal, Target, plan
-from pipelines.domain.positions import SourceIdentity
-from pipelines.domain.protocol import AgentFinding, Exit, SparkSettings
-from pipelines.domain.states import Command
+from controlplane.install.services.kafka import running_kafka
+from pipelines.domain.base.positions import SourceIdentity
+from pipelines.domain.base.states import Command
+from pipelines.domain.ledger.journal import Done, Identified, Noticed, Planned, Positions, Repaired
+from pipelines.domain.positions.plan import Goal, Target, plan
+from pipelines.domain.runs.protocol import AgentFinding, Exit, SparkSettings
 from tests.agent.conftest import MakePipeline, define
 from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Topics

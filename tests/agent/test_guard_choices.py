@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from pipelines.domain.journal import Done
-from pipelines.domain.ledger import Counts
-from pipelines.domain.position_plan import Answer, Goal, Question, choices
-from pipelines.domain.positions import PartitionPosition, PartitionRange
-from pipelines.domain.protocol import LAUNCH, Launch
-from pipelines.domain.spec import Definition
+from pipelines.domain.base.positions import PartitionPosition, PartitionRange
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.ledger.journal import Done
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.positions.plan import Answer, Goal, Question, choices
+from pipelines.domain.runs.protocol import LAUNCH, Launch
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Books, Pipeline
 from tests.agent.topics import Topics

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.devstack.kafka import running_kafka
-from pipelines.domain.journal import Done, SinkFailed
-from pipelines.domain.protocol import SparkSettings
-from pipelines.domain.states import AgentPhase, Command
+from controlplane.install.services.kafka import running_kafka
+from pipelines.domain.base.states import AgentPhase, Command
+from pipelines.domain.ledger.journal import Done, SinkFailed
+from pipelines.domain.runs.protocol import SparkSettings
 from tests.agent.conftest import MakePipeline, define
 from tests.agent.harness import Pipeline
 from tests.agent.topics import Topics

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
-from pipelines.domain import registry
+from pipelines.domain.definitions.parts import registry
 from workers.agent.compile import intercept
 from workers.agent.component import Place, builder
 from workers.agent.event import HEADERS_TYPE, Event

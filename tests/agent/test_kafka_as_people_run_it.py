@@ -13,8 +13,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from pyspark.sql import SparkSession
 
-from pipelines.domain import registry
-from pipelines.domain.ledger import total
+from pipelines.domain.definitions.parts import registry
+from pipelines.domain.ledger.ledger import total
 from tests.agent.conftest import MakePipeline
 from tests.agent.sinks import Given, numbered, planned, sink
 from tests.agent.topics import Topics

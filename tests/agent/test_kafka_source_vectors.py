@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from pipelines.domain.protocol import SparkSettings, Status
+from pipelines.domain.runs.protocol import SparkSettings, Status
 from tests.agent.conftest import define
 from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Topics

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Message
 from pyspark.sql import SparkSession
 
-from pipelines.domain import registry
+from pipelines.domain.definitions.parts import registry
 from tests.agent.sinks import Given, Sink, sink_of
 from tests.agent.test_kafka_as_people_run_it import headers_of, kafka_source, read, records
 from tests.agent.topics import Topics

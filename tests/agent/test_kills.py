@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import signal
 
-from pipelines.domain.protocol import Exit, boottime
-from pipelines.domain.states import Command
+from pipelines.domain.base.states import Command
+from pipelines.domain.runs.protocol import Exit, boottime
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import holders
 from tests.agent.topics import Topics

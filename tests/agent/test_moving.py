@@ -7,8 +7,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from pipelines.domain.journal import Done, PhaseChanged, Positions
-from pipelines.domain.states import AgentPhase
+from pipelines.domain.base.states import AgentPhase
+from pipelines.domain.ledger.journal import Done, PhaseChanged, Positions
 from tests.agent.conftest import MakePipeline
 from tests.agent.test_channels import add_channel, numbers_in
 from tests.agent.topics import Topics

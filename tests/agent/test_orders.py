@@ -6,9 +6,9 @@ import os
 import signal
 import time
 
-from pipelines.domain.journal import Planned
-from pipelines.domain.protocol import Exit
-from pipelines.domain.states import AgentPhase, Command
+from pipelines.domain.base.states import AgentPhase, Command
+from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.runs.protocol import Exit
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import alive
 from tests.agent.topics import Pacer, Topics

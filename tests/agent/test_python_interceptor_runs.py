@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.journal import Done
-from pipelines.domain.protocol import Exit
+from pipelines.domain.ledger.journal import Done
+from pipelines.domain.runs.protocol import Exit
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Pipeline
 from tests.agent.topics import Topics

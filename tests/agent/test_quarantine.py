@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pipelines.domain.crashes import Quarantined
-from pipelines.domain.journal import DeadLetters, Done
-from pipelines.domain.protocol import LAUNCH, Launch
+from pipelines.domain.ledger.journal import DeadLetters, Done
+from pipelines.domain.runs.crashes import Quarantined
+from pipelines.domain.runs.protocol import LAUNCH, Launch
 from tests.agent.harness import Pipeline, Run
 from tests.agent.poison import POISON
 from tests.agent.sources import MakeSourcePipeline, bodies, make_source_pipeline

@@ -5,10 +5,10 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 
-from pipelines.domain.journal import Done, Exited, read_entries
-from pipelines.domain.positions import Frozen
-from pipelines.domain.range_replay import ORDER, Order, place
-from pipelines.domain.states import Command
+from pipelines.domain.base.positions import Frozen
+from pipelines.domain.base.states import Command
+from pipelines.domain.ledger.journal import Done, Exited, read_entries
+from pipelines.domain.reprocessing.range_replay import ORDER, Order, place
 from tests.agent.conftest import MakePipeline
 from tests.agent.topics import Topics
 from tests.counts import not_once

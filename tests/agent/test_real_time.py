@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipelines.domain.journal import Done, Planned
-from pipelines.domain.states import AgentPhase, Command
+from pipelines.domain.base.states import AgentPhase, Command
+from pipelines.domain.ledger.journal import Done, Planned
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Pacer, Topics

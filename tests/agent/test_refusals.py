@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.domain.journal import Done, Planned
-from pipelines.domain.protocol import AgentFinding, Exit
-from pipelines.domain.states import AgentPhase, Command
+from pipelines.domain.base.states import AgentPhase, Command
+from pipelines.domain.ledger.journal import Done, Planned
+from pipelines.domain.runs.protocol import AgentFinding, Exit
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Pipeline
 from tests.agent.topics import Topics

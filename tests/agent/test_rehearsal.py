@@ -11,11 +11,11 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import SparkSession
 
-from controlplane.rehearsal import RehearsalFailed, rehearse
-from pipelines.domain.journal import DeadLetters, Done
-from pipelines.domain.ledger import Counts
-from pipelines.domain.protocol import SparkSettings
-from pipelines.domain.spec import Definition
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.ledger.journal import DeadLetters, Done
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.runs.protocol import SparkSettings
+from pipelines.foundation.rehearsal import RehearsalFailed, rehearse
 from tests.agent.conftest import MakePipeline
 from tests.agent.topics import Topics
 from workers.agent.rehearse import Request, Sample

@@ -14,12 +14,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from controlplane.devstack.kafka import bootstrap_servers, running_kafka
-from controlplane.devstack.ports import free_port
-from pipelines.domain import registry
-from pipelines.domain.journal import Exited, SinkFailed
-from pipelines.domain.protocol import Exit, Handover
-from pipelines.domain.secrets import forms
+from controlplane.install.services.kafka import bootstrap_servers, running_kafka
+from controlplane.install.services.ports import free_port
+from pipelines.domain.access.secrets import forms
+from pipelines.domain.definitions.parts import registry
+from pipelines.domain.ledger.journal import Exited, SinkFailed
+from pipelines.domain.runs.protocol import Exit, Handover
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Run, holders
 from tests.agent.topics import Topics

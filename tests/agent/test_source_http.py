@@ -7,10 +7,10 @@ from typing import Any
 
 import httpx2 as httpx
 
-from controlplane.devstack.ports import free_port, is_free
-from pipelines.domain.journal import Done, SinkFailed
-from pipelines.domain.protocol import IntakeStatus
-from pipelines.domain.states import Command
+from controlplane.install.services.ports import free_port, is_free
+from pipelines.domain.base.states import Command
+from pipelines.domain.ledger.journal import Done, SinkFailed
+from pipelines.domain.runs.protocol import IntakeStatus
 from tests.agent.sources import MakeSourcePipeline, Sender, bodies, delivered, make_source_pipeline
 from tests.waiting import wait_for
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain import states
+from pipelines.domain.base import states
 from tests.agent.feeds import Command, Feed, Posted, Sequence, Spool, Tail
 from tests.agent.harness import Pipeline, Run, alive, holders
 from tests.agent.sources import MakeSourcePipeline, make_source_pipeline

@@ -9,10 +9,10 @@ from typing import Any
 import psutil
 import pytest
 
-from controlplane.devstack.ports import LOOPBACK, free_port
-from pipelines.domain.journal import Done, Planned
-from pipelines.domain.ledger import total
-from pipelines.domain.protocol import AgentFinding, Exit, boottime
+from controlplane.install.services.ports import LOOPBACK, free_port
+from pipelines.domain.ledger.journal import Done, Planned
+from pipelines.domain.ledger.ledger import total
+from pipelines.domain.runs.protocol import AgentFinding, Exit, boottime
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Topics

@@ -9,9 +9,9 @@ from itertools import pairwise
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from pipelines.domain import journal
-from pipelines.domain.protocol import Exit
-from pipelines.domain.states import AgentPhase, Command
+from pipelines.domain.base.states import AgentPhase, Command
+from pipelines.domain.ledger import journal
+from pipelines.domain.runs.protocol import Exit
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Pacer, Topics

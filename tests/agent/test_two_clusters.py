@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
-from pipelines.domain.migrating.cluster_move import By, ClusterMove, PartitionTranslation, Translate, pairs_back
-from pipelines.domain.position_plan import Answer, Question
-from pipelines.domain.positions import PartitionPosition, SourceIdentity
-from pipelines.domain.protocol import Launch, QueryHead, SparkSettings
+from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
+from pipelines.domain.positions.cluster_move import By, ClusterMove, PartitionTranslation, Translate, pairs_back
+from pipelines.domain.positions.plan import Answer, Question
+from pipelines.domain.runs.protocol import Launch, QueryHead, SparkSettings
 from tests.agent.topics import Topics
 from workers.agent import translating
 from workers.agent.kafka import Cluster

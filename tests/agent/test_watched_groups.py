@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from pipelines.domain import watching
-from pipelines.domain.watching import Kind, Limits, Look, looked
+from pipelines.domain.monitoring import watching
+from pipelines.domain.monitoring.watching import Kind, Limits, Look, looked
 from tests.agent.topics import Topics
 from tests.waiting import wait_for
 from workers.adapters.brokers import KafkaBrokers

@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from pipelines.domain.positions import PartitionPosition
+from pipelines.domain.base.positions import PartitionPosition
 from tests.waiting import wait_for
 from workers.agent.kafka import Cluster
 

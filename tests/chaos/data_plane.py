@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.protocol import SparkSettings
+from pipelines.domain.runs.protocol import SparkSettings
 from tests.agent.conftest import broker, spark_settings, topics
 from tests.agent.harness import Pipeline
 from tests.fakes.http_servers import Asked

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pipelines.domain.migrating import evidence, report
+from pipelines.domain.migration import evidence, report
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "examples" / "migrations"
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

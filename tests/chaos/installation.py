@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from controlplane.devstack.child import Child, running
 from controlplane.devstack.client import Api
-from controlplane.devstack.interrupt import Interrupt
-from controlplane.devstack.kafka import bootstrap_servers
-from controlplane.devstack.ports import free_port
-from controlplane.devstack.redis import redis_url
 from controlplane.devstack.services import web_url, worker_service
-from pipelines.domain.protocol import ProcessIdentity
+from controlplane.install.services.child import Child, running
+from controlplane.install.services.interrupt import Interrupt
+from controlplane.install.services.kafka import bootstrap_servers
+from controlplane.install.services.ports import free_port
+from controlplane.install.services.redis import redis_url
+from pipelines.domain.runs.protocol import ProcessIdentity
 
 PROJECT = Path(__file__).resolve().parents[2]
 STARTED_WITHIN = 240.0

@@ -18,8 +18,8 @@ import psycopg
 import pyarrow.parquet as parquet
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from controlplane.devstack.ports import free_port
-from pipelines.domain.positions import discontinuities
+from controlplane.install.services.ports import free_port
+from pipelines.domain.base.positions import discontinuities
 from tests.agent.harness import Books
 from tests.agent.topics import Topics
 from tests.fakes.http_servers import BulkIndex, Reply, serving

@@ -64,11 +64,11 @@ def work(*, silently: bool) -> None:
 def _ask_for_everything() -> None:
     from django.db import OperationalError
 
-    from controlplane.shared.errors import Conflict
-    from pipelines.domain.states import OperationKind
+    from pipelines.domain.base.states import OperationKind
+    from pipelines.foundation.errors import Conflict
     from pipelines.models import Pipeline
-    from pipelines.services import lifecycle
-    from pipelines.services.audit import Actor
+    from pipelines.services.base.audit import Actor
+    from pipelines.services.lifecycle import lifecycle
 
     waiting = list(Pipeline.objects.order_by("name"))
     while waiting:
@@ -84,8 +84,8 @@ def _ask_for_everything() -> None:
 def _supervisor() -> Supervisor:
     from django.conf import settings
 
-    from pipelines.domain.protocol import SparkSettings
-    from pipelines.services.observations import HostFacts
+    from pipelines.domain.runs.protocol import SparkSettings
+    from pipelines.services.runs.observations import HostFacts
     from workers.adapters.clock import SystemClock
     from workers.adapters.filelock import FileLock
     from workers.adapters.processes import HostProcesses

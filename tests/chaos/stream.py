@@ -14,9 +14,9 @@ from typing import Any
 
 from controlplane.devstack import topics
 from controlplane.devstack.books import Readback, read_back
-from controlplane.devstack.child import Child
 from controlplane.devstack.demo import Demo
-from pipelines.domain.protocol import IDENTITY, LAUNCH, Identity, Launch
+from controlplane.install.services.child import Child
+from pipelines.domain.runs.protocol import IDENTITY, LAUNCH, Identity, Launch
 from tests.agent.harness import name_of
 from tests.chaos.installation import Installation, wait_for
 from workers.adapters.processes import HostProcesses

@@ -10,7 +10,7 @@ import pytest
 from controlplane.devstack import topics
 from controlplane.devstack.books import read_back
 from controlplane.devstack.demo import PARTITIONS
-from controlplane.devstack.kafka import running_kafka
+from controlplane.install.services.kafka import running_kafka
 from tests.chaos.extent import whole_only
 from tests.chaos.installation import Installation, wait_for
 from tests.chaos.migrating import asked, told

@@ -22,9 +22,9 @@ import psycopg
 import pytest
 from confluent_kafka import Producer
 
-from pipelines.domain.dead_letters import flume_event
-from pipelines.domain.journal import DeadLetters
-from pipelines.domain.states import Command
+from pipelines.domain.base.states import Command
+from pipelines.domain.ledger.journal import DeadLetters
+from pipelines.domain.reprocessing.dead_letters import flume_event
 from tests.agent.harness import Pipeline, Run
 from tests.agent.test_channels import numbers_in
 from tests.agent.topics import Topics

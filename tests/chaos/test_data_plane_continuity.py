@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipelines.domain.journal import Planned
-from pipelines.domain.protocol import Exit
+from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.runs.protocol import Exit
 from tests.agent.harness import Run
 from tests.agent.topics import Topics
 from tests.chaos.data_plane import MakeDefined

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import psutil
 
-from controlplane.devstack.child import running
-from controlplane.devstack.kafka import bootstrap_servers, kafka_service
-from controlplane.devstack.ports import free_port
-from pipelines.domain.journal import Done, SinkFailed
+from controlplane.install.services.child import running
+from controlplane.install.services.kafka import bootstrap_servers, kafka_service
+from controlplane.install.services.ports import free_port
+from pipelines.domain.ledger.journal import Done, SinkFailed
 from tests.agent.harness import PATIENCE, Run, holders
 from tests.agent.test_channels import numbers_in
 from tests.agent.topics import Pacer, Topics

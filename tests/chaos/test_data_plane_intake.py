@@ -10,9 +10,9 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from controlplane.devstack.ports import free_port
-from pipelines.domain.journal import Done
-from pipelines.domain.states import Command
+from controlplane.install.services.ports import free_port
+from pipelines.domain.base.states import Command
+from pipelines.domain.ledger.journal import Done
 from tests.agent.harness import Run
 from tests.agent.sources import bodies
 from tests.chaos.data_plane import MakeDefined

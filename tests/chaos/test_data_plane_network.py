@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from controlplane.devstack.child import Child, running
-from controlplane.devstack.kafka import bootstrap_servers, kafka_service, running_kafka
-from controlplane.devstack.ports import free_port
-from pipelines.domain.journal import Done, SinkFailed
-from pipelines.domain.states import AgentPhase
+from controlplane.install.services.child import Child, running
+from controlplane.install.services.kafka import bootstrap_servers, kafka_service, running_kafka
+from controlplane.install.services.ports import free_port
+from pipelines.domain.base.states import AgentPhase
+from pipelines.domain.ledger.journal import Done, SinkFailed
 from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Topics
 from tests.chaos import data_plane

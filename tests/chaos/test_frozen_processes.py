@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from controlplane.devstack.demo import Demo
-from pipelines.domain.protocol import IDENTITY, Identity
+from pipelines.domain.runs.protocol import IDENTITY, Identity
 from tests.chaos.installation import Installation, wait_for
 from tests.chaos.stream import MOVING_WITHIN
 from workers.adapters.processes import HostProcesses

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pipelines.domain.protocol import SparkSettings
+from pipelines.domain.runs.protocol import SparkSettings
 from tests.agent.conftest import spark_settings
 from tests.agent.harness import Run, holders
 from tests.agent.sources import MakeSourcePipeline, bodies, make_source_pipeline

@@ -9,7 +9,7 @@ import os
 
 from confluent_kafka import Producer
 
-from pipelines.domain.journal import DeadLetters
+from pipelines.domain.ledger.journal import DeadLetters
 from tests.agent.topics import Topics
 from tests.chaos.data_plane import MakeDefined
 from tests.figures import RecordProperty, tell_arrival

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain import protocol
-from pipelines.domain.journal import Done, Interrupted
-from pipelines.domain.protocol import Control, Dump, Dumps, ExitRecord, SparkSettings
-from pipelines.domain.states import Command
+from pipelines.domain.base.states import Command
+from pipelines.domain.ledger.journal import Done, Interrupted
+from pipelines.domain.runs import protocol
+from pipelines.domain.runs.protocol import Control, Dump, Dumps, ExitRecord, SparkSettings
 from tests.agent.harness import ROOT, Pipeline, Run
 from tests.agent.sources import bodies
 from tests.chaos import hostile

@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from pipelines.domain.protocol import IDENTITY, Identity
+from pipelines.domain.runs.protocol import IDENTITY, Identity
 from tests.chaos.extent import SEEDS, WHOLE
 from tests.chaos.installation import installed, wait_for
 from tests.chaos.migrating import ENDED_WITHIN, STUCK, Trial, asked, stamped

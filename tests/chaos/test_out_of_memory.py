@@ -6,7 +6,7 @@ import re
 import resource
 from pathlib import Path
 
-from pipelines.domain.protocol import Exit
+from pipelines.domain.runs.protocol import Exit
 from tests.agent.topics import Topics
 from tests.chaos.data_plane import MakeDefined
 from tests.figures import RecordProperty, tell_arrival

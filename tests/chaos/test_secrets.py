@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from controlplane.devstack.client import Refused
-from pipelines.domain.protocol import TOKEN_VARIABLE
+from pipelines.domain.runs.protocol import TOKEN_VARIABLE
 from tests.chaos.installation import PROJECT, Installation, wait_for
 from tests.chaos.stream import MOVING_WITHIN, Stream
 

@@ -22,11 +22,11 @@ import pytest
 import redis
 from celery import Celery
 
-from controlplane.devstack.child import Child, Service
-from controlplane.devstack.interrupt import Interrupt
-from controlplane.devstack.ports import free_port
-from controlplane.devstack.redis import redis_service, redis_url
 from controlplane.devstack.services import worker_service
+from controlplane.install.services.child import Child, Service
+from controlplane.install.services.interrupt import Interrupt
+from controlplane.install.services.ports import free_port
+from controlplane.install.services.redis import redis_service, redis_url
 from tests.chaos.extent import WHOLE
 from tests.chaos.installation import PROJECT, wait_for
 from workers.supervisor.hearing import EXIT_DEAF

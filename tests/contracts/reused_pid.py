@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from pipelines.domain.protocol import TOKEN_VARIABLE, ProcessIdentity
+from pipelines.domain.runs.protocol import TOKEN_VARIABLE, ProcessIdentity
 from workers.adapters.processes import HostProcesses
 from workers.keeper import processes as keepers
 

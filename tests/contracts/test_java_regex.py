@@ -13,8 +13,8 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway  # 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pydantic_core import PydanticCustomError
 
-from controlplane.provision.java import find_java
-from pipelines.domain.regex_safety import safe_regex
+from controlplane.install.tools.java import find_java
+from pipelines.domain.regex.safety import safe_regex
 
 TOKENS = [
     "a", "b", "ab", r"\d", r"\w", ".", "*", "+", "?", "*?", "++", "{2}", "{1,3}", "{2,}", "{", "}", "(", "(", "(?:",

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from pipelines.domain.protocol import TOKEN_VARIABLE, Handover, ProcessIdentity
+from pipelines.domain.runs.protocol import TOKEN_VARIABLE, Handover, ProcessIdentity
 from tests.fakes.host import FakeHost
 from tests.waiting import wait_for
 from workers.adapters.processes import HostProcesses

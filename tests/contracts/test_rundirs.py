@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.protocol import ACTIVE_LOCK, JOURNAL, Control, Launch, Promotion, SparkSettings, boot_id
-from pipelines.domain.states import Command
+from pipelines.domain.base.states import Command
+from pipelines.domain.runs.protocol import ACTIVE_LOCK, JOURNAL, Control, Launch, Promotion, SparkSettings, boot_id
 from tests.fakes.host import FakeHost
 from workers.adapters.rundirs import LocalRunDirs
 from workers.ports import RunDirs

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.devstack.services import worker_service
-from pipelines.domain.protocol import IDENTITY, LAUNCH, Identity, Launch, SparkSettings
+from pipelines.domain.runs.protocol import IDENTITY, LAUNCH, Identity, Launch, SparkSettings
 from tests.waiting import wait_for
 from workers.adapters.processes import HostProcesses
 
@@ -33,7 +33,7 @@ sys.exit(main(Path(sys.argv[1]), [sys.executable, "-c", "import time; time.sleep
 WORKER = f"""
 import sys, time
 from pathlib import Path
-from pipelines.domain.protocol import Handover
+from pipelines.domain.runs.protocol import Handover
 from workers.adapters.processes import HostProcesses
 HostProcesses((sys.executable, "-c", {KEEPER!r})).spawn_keeper(Path(sys.argv[1]), sys.argv[2], Handover())
 print("spawned", flush=True)

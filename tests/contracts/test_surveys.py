@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from pipelines.domain.migrating.cluster_move import ClusterMove
-from pipelines.domain.position_plan import Question
+from pipelines.domain.positions.cluster_move import ClusterMove
+from pipelines.domain.positions.plan import Question
 from workers.adapters.surveys import ChildSurveys
 from workers.ports import LookFailed
 

@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 
 from controlplane.asgi import application
 from controlplane.cli.app import app
-from pipelines.domain.roles import Role
-from pipelines.services import access
+from pipelines.domain.base.roles import Role
+from pipelines.services.access import access
 from tests.factories import UserFactory
 from tests.waiting import wait_for
 

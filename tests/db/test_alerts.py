@@ -8,13 +8,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from controlplane.shared.errors import Conflict, NotFound
-from pipelines.domain.alert_rules import AlertRule, AlertState, Facts
-from pipelines.domain.states import Phase
+from pipelines.domain.base.states import Phase
+from pipelines.domain.monitoring.alert_rules import AlertRule, AlertState, Facts
+from pipelines.foundation.errors import Conflict, NotFound
 from pipelines.models import Alert, AuditRow, Event, Pipeline
-from pipelines.services import alerts
-from pipelines.services.alerts import Patience
-from pipelines.services.audit import Actor
+from pipelines.services.base.audit import Actor
+from pipelines.services.monitoring import alerts
+from pipelines.services.monitoring.alerts import Patience
 from tests.factories import PipelineFactory
 
 pytestmark = pytest.mark.django_db

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from pipelines.domain.lag import PartitionLag
-from pipelines.domain.position_plan import Goal, Target
+from pipelines.domain.monitoring.lag import PartitionLag
+from pipelines.domain.positions.plan import Goal, Target
 from pipelines.models import Alert, Event, LagPoint
-from pipelines.selectors.resets import target_of
-from pipelines.services import alerts
-from pipelines.services.lag import measures
+from pipelines.selectors.positions.resets import target_of
+from pipelines.services.monitoring import alerts
+from pipelines.services.monitoring.lag import measures
 from tests.db.conftest import Run
 from tests.db.test_cli_against_the_api import run
 from tests.factories import PipelineFactory

@@ -10,7 +10,7 @@ import yaml
 from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
-from pipelines.domain.states import DesiredState, MigrationKind, MigrationStage, OperationState, Phase
+from pipelines.domain.base.states import DesiredState, MigrationKind, MigrationStage, OperationState, Phase
 from pipelines.models import (
     AuditRow,
     Delivery,
@@ -26,9 +26,10 @@ from pipelines.models import (
     RunNumber,
     Webhook,
 )
-from pipelines.selectors.runs import next_number
-from pipelines.services import evacuations, migration_steps, migrations
-from pipelines.services.audit import Actor
+from pipelines.selectors.runs.runs import next_number
+from pipelines.services.base.audit import Actor
+from pipelines.services.hosts import evacuations
+from pipelines.services.migration import migrations, steps
 from tests.factories import (
     HostFactory,
     LedgerBatchFactory,
@@ -311,7 +312,7 @@ def given_up(pipeline: Pipeline, **more: Any) -> Migration:
     made = migrations.approve(migration=made, named=made.plan_hash, actor=ana)
     made = migrations.advance(migration=made, named=made.plan_hash, actor=ana)
     made = migrations.abort(migration=made, reason="no", actor=ana)
-    migration_steps.conclude(migration=made)
+    steps.conclude(migration=made)
     assert made.stage == MigrationStage.ABORTED
     return made
 

@@ -9,8 +9,8 @@ import pytest
 from django.conf import settings
 from rest_framework.test import APIClient
 
-from controlplane.rehearsal import RehearsalFailed
-from pipelines.api import rehearsals
+from pipelines.api.definitions import rehearsals
+from pipelines.foundation.rehearsal import RehearsalFailed
 from tests.factories import PipelineFactory, definition_data
 
 pytestmark = pytest.mark.django_db

@@ -12,9 +12,10 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
 from controlplane.asgi import application
-from pipelines.api import positions, rehearsals
-from pipelines.domain.roles import Role
-from pipelines.services import access
+from pipelines.api.definitions import rehearsals
+from pipelines.api.positions import positions
+from pipelines.domain.base.roles import Role
+from pipelines.services.access import access
 from tests.chaos.extent import WHOLE
 from tests.factories import PipelineFactory, RunFactory, UserFactory
 from tests.settings import BASE_DIR

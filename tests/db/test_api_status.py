@@ -14,10 +14,10 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
-from pipelines.domain.states import DesiredState, LedgerState, OperationState, Phase, RunState
+from pipelines.domain.base.states import DesiredState, LedgerState, OperationState, Phase, RunState
 from pipelines.models import Run
-from pipelines.services import operations
-from pipelines.services.audit import Actor, record
+from pipelines.services.base.audit import Actor, record
+from pipelines.services.lifecycle import operations
 from tests.db.conftest import Server
 from tests.factories import (
     EventFactory,

@@ -16,9 +16,9 @@ from django.core import serializers
 from django.core.management import CommandError, call_command
 
 from controlplane.backup import BackupError, _models, backup, check, restore
-from pipelines.domain.roles import Role
+from pipelines.domain.base.roles import Role
 from pipelines.models import Event, Host, LedgerBatch, Pipeline, Secret
-from pipelines.services import access
+from pipelines.services.access import access
 from tests.factories import (
     DeadLetterFactory,
     EventFactory,

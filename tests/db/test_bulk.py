@@ -9,7 +9,7 @@ import pytest
 from django.db import DatabaseError, IntegrityError
 
 from pipelines.models import Position, Run, Sample
-from pipelines.services import bulk
+from pipelines.services.base import bulk
 from tests.factories import PipelineFactory, PositionFactory, RunFactory
 
 pytestmark = pytest.mark.django_db

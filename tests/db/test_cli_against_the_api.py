@@ -11,7 +11,7 @@ import yaml
 from controlplane.cli import following, reports
 from controlplane.cli.client import Client
 from controlplane.cli.errors import ExitCode
-from pipelines.domain.roles import Role
+from pipelines.domain.base.roles import Role
 from pipelines.models import Revision
 from tests.db.conftest import CommandLine, Run, Server
 from tests.factories import DeadLetterFactory, PipelineFactory, RunFactory, definition_data

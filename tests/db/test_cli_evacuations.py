@@ -7,8 +7,8 @@ import json
 import pytest
 
 from controlplane.cli.errors import ExitCode
-from pipelines.domain.roles import Role
-from pipelines.domain.states import DesiredState, Phase
+from pipelines.domain.base.roles import Role
+from pipelines.domain.base.states import DesiredState, Phase
 from pipelines.models import Evacuation
 from tests.db.conftest import CommandLine, Run
 from tests.factories import HostFactory, PipelineFactory, RunFactory

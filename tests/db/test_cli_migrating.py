@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from controlplane.cli.errors import ExitCode
-from pipelines.domain.roles import Role
-from pipelines.domain.states import DesiredState, MigrationStage, Phase
+from pipelines.domain.base.roles import Role
+from pipelines.domain.base.states import DesiredState, MigrationStage, Phase
 from pipelines.models import ApprovalPolicy, Migration, Pipeline
 from tests.db.conftest import CommandLine, Run
 from tests.factories import HostFactory, PipelineFactory, RunFactory, definition_data

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from controlplane.cli.errors import ExitCode
-from pipelines.domain.roles import Role
+from pipelines.domain.base.roles import Role
 from pipelines.models import ApprovalPolicy, FreezeWindow
 from tests.db.conftest import CommandLine, Run
 from tests.factories import now

@@ -12,8 +12,8 @@ from typer.testing import Result
 
 from controlplane.cli import secrets
 from controlplane.cli.errors import ExitCode
-from controlplane.shared.keyring import open_keyring
-from pipelines.domain.roles import Role
+from pipelines.domain.base.roles import Role
+from pipelines.foundation.keyring import open_keyring
 from pipelines.models import Secret
 from tests.db.conftest import CommandLine, Run
 from tests.factories import PipelineFactory

@@ -14,8 +14,8 @@ from django.core.management import call_command
 
 from controlplane.cli import webhooks as commands
 from controlplane.cli.errors import ExitCode
-from pipelines.domain.roles import Role
-from pipelines.domain.webhooks import Reach
+from pipelines.domain.base.roles import Role
+from pipelines.domain.monitoring.webhooks import Reach
 from pipelines.models import Delivery, Webhook
 from tests.db.conftest import CommandLine, Run
 from tests.fakes.http_servers import Reply, serving

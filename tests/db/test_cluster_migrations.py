@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from pipelines.domain.migrating import evidence
-from pipelines.domain.migrating.cluster_move import By, ClusterMove, PartitionTranslation, SinkEnd, Translation
-from pipelines.domain.position_plan import Answer, Question
-from pipelines.domain.positions import SourceIdentity
-from pipelines.domain.protocol import SparkSettings
-from pipelines.domain.states import DesiredState, LookState, Phase
+from pipelines.domain.base.positions import SourceIdentity
+from pipelines.domain.base.states import DesiredState, LookState, Phase
+from pipelines.domain.migration import evidence
+from pipelines.domain.positions.cluster_move import By, ClusterMove, PartitionTranslation, SinkEnd, Translation
+from pipelines.domain.positions.plan import Answer, Question
+from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.models import LogIdentity, Migration, Pipeline, Position, PositionLook
-from pipelines.selectors import positions as selectors
-from pipelines.selectors.migrations import get_migration
-from pipelines.services import positions
-from pipelines.services.audit import Actor
+from pipelines.selectors.migration.migrations import get_migration
+from pipelines.selectors.positions import positions as selectors
+from pipelines.services.base.audit import Actor
+from pipelines.services.positions import positions
 from tests.db.test_migrations import MIGRATIONS, act, ana, client_of, orders, planned, post
 from tests.factories import now
 from tests.fakes.surveys import FakeSurveys, Unhurried

@@ -10,7 +10,7 @@ from bench.control.cases.ticks import _counted
 from bench.control.fleet import BATCHES_PER_SECOND, RECORDS, Plan
 from bench.control.stage import Stage
 from pipelines.models import Event, Host, LedgerBatch, Pipeline, Run, Sample
-from pipelines.selectors.ledger import books_view
+from pipelines.selectors.ledger.ledger import books_view
 from workers.supervisor.intake import QUIET_STATUS_INTERVAL
 
 pytestmark = pytest.mark.django_db

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from pipelines.domain.positions import PartitionPosition
-from pipelines.domain.protocol import Exit, Launch
-from pipelines.domain.states import OperationKind, Phase, RunOutcome
+from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.base.states import OperationKind, Phase, RunOutcome
+from pipelines.domain.runs.protocol import Exit, Launch
 from pipelines.models import AuditRow, LedgerBatch, Pipeline, Quarantine, Run
 from tests.db.test_supervisor import Stage, phase
 from tests.factories import LedgerBatchFactory, PipelineFactory, PositionFactory, RunFactory

@@ -9,17 +9,18 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from pipelines.domain import journal
-from pipelines.domain.dead_letters import MAX_LETTERS
-from pipelines.domain.journal import Entry, EntryKind
-from pipelines.domain.roles import Role
-from pipelines.domain.states import LetterState, OperationKind, OperationState
+from pipelines.domain.base.roles import Role
+from pipelines.domain.base.states import LetterState, OperationKind, OperationState
+from pipelines.domain.ledger import journal
+from pipelines.domain.ledger.journal import Entry, EntryKind
+from pipelines.domain.reprocessing.dead_letters import MAX_LETTERS
 from pipelines.models import AuditRow, DeadLetter, Event, Operation, Pipeline, Run
-from pipelines.services import access, operations
-from pipelines.services.archive import archive, purge
-from pipelines.services.audit import Actor
-from pipelines.services.dead_letters import prune
-from pipelines.services.journals import ingest
+from pipelines.services.access import access
+from pipelines.services.base.audit import Actor
+from pipelines.services.ledger.archive import archive, purge
+from pipelines.services.ledger.journals import ingest
+from pipelines.services.lifecycle import operations
+from pipelines.services.reprocessing.dead_letters import prune
 from tests.factories import (
     DeadLetterFactory,
     OperationFactory,

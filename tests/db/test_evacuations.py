@@ -10,14 +10,17 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from pipelines.domain.operations import OnTimeout
-from pipelines.domain.roles import Role
-from pipelines.domain.states import DesiredState, MigrationStage, Phase
+from pipelines.domain.base.roles import Role
+from pipelines.domain.base.states import DesiredState, MigrationStage, Phase
+from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.models import ApprovalPolicy, Evacuation, Host, Migration, Pipeline, Run
-from pipelines.selectors.capacity import takers
-from pipelines.selectors.migrations import OPEN
-from pipelines.services import evacuations, hosts, migration_steering, migrations, ownership, placement
-from pipelines.services.audit import Actor
+from pipelines.selectors.hosts.capacity import takers
+from pipelines.selectors.migration.migrations import OPEN
+from pipelines.services.base.audit import Actor
+from pipelines.services.hosts import evacuations, hosts
+from pipelines.services.lifecycle import placement
+from pipelines.services.migration import migrations, steering
+from pipelines.services.runs import ownership
 from tests.factories import HostFactory, PipelineFactory, RevisionFactory, RunFactory, UserFactory, definition, now
 
 pytestmark = pytest.mark.django_db
@@ -69,7 +72,7 @@ def test_those_that_begin_together_take_no_more_room_than_each_host_has(five: li
     moves = list(Migration.objects.select_related("pipeline", "new_revision"))
     assert Counter(each.new_host_id for each in moves) == {"beta": 3, "gamma": 2}
     for each in moves:
-        assert migration_steering.prepare(migration=each), "its own place is not taken"
+        assert steering.prepare(migration=each), "its own place is not taken"
 
 
 def test_one_that_fails_its_preflight_stays_and_the_others_move(five: list[Pipeline]) -> None:

@@ -17,12 +17,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from controlplane.devstack.redis import running_redis
-from controlplane.shared import dispatch
-from pipelines.api import stream
-from pipelines.domain.states import Phase
+from controlplane.install.services.redis import running_redis
+from pipelines.api.monitoring import stream
+from pipelines.domain.base.states import Phase
+from pipelines.foundation import dispatch
 from pipelines.models import AccessToken
-from pipelines.services import events
+from pipelines.services.base import events
 from tests.db.conftest import Server
 from tests.factories import EventFactory, PipelineFactory, RunFactory
 from tests.waiting import wait_for

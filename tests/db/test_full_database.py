@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 from django.db import OperationalError, connection
 
-from pipelines.domain.states import OperationKind, Phase
+from pipelines.domain.base.states import OperationKind, Phase
 from pipelines.models import Event, LedgerBatch
 from tests.db.test_supervisor import Stage, phase
 from tests.factories import PipelineFactory

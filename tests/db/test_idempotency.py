@@ -10,9 +10,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from controlplane.shared.errors import BadRequest, Conflict
+from pipelines.foundation.errors import BadRequest, Conflict
 from pipelines.models import IdempotencyKey
-from pipelines.services.idempotency import KEPT_FOR, Answer, once
+from pipelines.services.base.idempotency import KEPT_FOR, Answer, once
 from tests.factories import PipelineFactory
 
 pytestmark = pytest.mark.django_db

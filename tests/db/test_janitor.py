@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.models import Event, Pipeline, Run
-from pipelines.services import archive
-from pipelines.services.audit import Actor
+from pipelines.services.base.audit import Actor
+from pipelines.services.ledger import archive
 from tests.factories import LedgerBatchFactory, PipelineFactory, RunFactory, now
 from tests.fakes.host import FakeHost, FakeLock
 from workers.adapters.storeroom import LocalStoreroom

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain import journal
-from pipelines.domain.journal import Entry, EntryKind, JournalCorrupt
-from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import Frozen, PartitionRange
+from pipelines.domain.base.positions import Frozen, PartitionRange
+from pipelines.domain.ledger import journal
+from pipelines.domain.ledger.journal import Entry, EntryKind, JournalCorrupt
+from pipelines.domain.ledger.ledger import Counts
 from pipelines.models import Event, LedgerBatch, Position, Run
-from pipelines.selectors.supervision import ledger_heads
-from pipelines.services.journals import ingest
+from pipelines.selectors.lifecycle.supervision import ledger_heads
+from pipelines.services.ledger.journals import ingest
 from tests.factories import RunFactory
 
 pytestmark = pytest.mark.django_db

@@ -9,14 +9,14 @@ import pytest
 from django.test import override_settings
 from rest_framework.test import APIClient
 
-from controlplane.shared.errors import Conflict
-from pipelines.domain import protocol
-from pipelines.domain.actions import CONSEQUENCES, Action
-from pipelines.domain.protocol import Dump, DumpOrder, Dumps
-from pipelines.domain.roles import Role
-from pipelines.domain.states import OperationKind, OperationState, Phase, RunState
+from pipelines.domain.base.roles import Role
+from pipelines.domain.base.states import OperationKind, OperationState, Phase, RunState
+from pipelines.domain.lifecycle.actions import CONSEQUENCES, Action
+from pipelines.domain.runs import protocol
+from pipelines.domain.runs.protocol import Dump, DumpOrder, Dumps
+from pipelines.foundation.errors import Conflict
 from pipelines.models import AuditRow, Event, Pipeline, Run
-from pipelines.services import runs
+from pipelines.services.runs import runs
 from tests.db.test_supervisor import Stage
 from tests.factories import PipelineFactory, RunFactory, UserFactory
 

@@ -10,12 +10,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from pipelines.domain.lag import PartitionLag, from_rows
-from pipelines.domain.states import Phase, RunState
+from pipelines.domain.base.states import Phase, RunState
+from pipelines.domain.monitoring.lag import PartitionLag, from_rows
 from pipelines.models import LagPoint, Pipeline, Run
-from pipelines.selectors.lag import positions_before
-from pipelines.services import lag
-from pipelines.services.lag import LagRetention
+from pipelines.selectors.monitoring.lag import positions_before
+from pipelines.services.monitoring import lag
+from pipelines.services.monitoring.lag import LagRetention
 from tests.factories import PipelineFactory, PositionFactory, RunFactory
 from tests.fakes.brokers import AtOnce, FakeBrokers
 from workers.supervisor.references import References

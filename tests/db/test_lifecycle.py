@@ -12,12 +12,12 @@ from django.db import connection
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from controlplane.shared.errors import Conflict
-from pipelines.domain.operations import OnTimeout
-from pipelines.domain.states import DesiredState, OperationKind, OperationState, Phase, RunState
+from pipelines.domain.base.states import DesiredState, OperationKind, OperationState, Phase, RunState
+from pipelines.domain.lifecycle.operations import OnTimeout
+from pipelines.foundation.errors import Conflict
 from pipelines.models import AuditRow, Event, Host, Operation, Pipeline, Run
-from pipelines.services import lifecycle, operations
-from pipelines.services.audit import Actor
+from pipelines.services.base.audit import Actor
+from pipelines.services.lifecycle import lifecycle, operations
 from tests.factories import HostFactory, OperationFactory, PipelineFactory, RevisionFactory, RunFactory, definition_data
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,7 @@ def running(**more: Any) -> Pipeline:
 @pytest.fixture
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     hosts: list[str | None] = []
-    monkeypatch.setattr("controlplane.shared.dispatch.wake", hosts.append)
+    monkeypatch.setattr("pipelines.foundation.dispatch.wake", hosts.append)
     return hosts
 
 

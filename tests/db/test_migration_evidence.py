@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from pipelines.domain.migrating import evidence
-from pipelines.domain.roles import Role
-from pipelines.domain.states import DesiredState, Phase
+from pipelines.domain.base.roles import Role
+from pipelines.domain.base.states import DesiredState, Phase
+from pipelines.domain.migration import evidence
 from pipelines.models import ApprovalPolicy, Host, Pipeline
 from tests.factories import HostFactory, PipelineFactory, RunFactory, UserFactory, definition_data
 

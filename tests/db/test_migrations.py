@@ -12,15 +12,9 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from controlplane.shared.errors import Conflict
-from pipelines.domain import text
-from pipelines.domain.migrating import evidence
-from pipelines.domain.migrating.choices import STALE
-from pipelines.domain.migrating.progress import Instant
-from pipelines.domain.migrating.steps import ChangeBeforeProof
-from pipelines.domain.positions import SourceIdentity
-from pipelines.domain.roles import Role
-from pipelines.domain.states import (
+from pipelines.domain.base.positions import SourceIdentity
+from pipelines.domain.base.roles import Role
+from pipelines.domain.base.states import (
     FORWARD_STAGES,
     DesiredState,
     LedgerState,
@@ -29,6 +23,12 @@ from pipelines.domain.states import (
     OperationKind,
     Phase,
 )
+from pipelines.domain.definitions.document import text
+from pipelines.domain.migration import evidence
+from pipelines.domain.migration.choices import STALE
+from pipelines.domain.migration.progress import Instant
+from pipelines.domain.migration.steps import ChangeBeforeProof
+from pipelines.foundation.errors import Conflict
 from pipelines.models import (
     ApprovalPolicy,
     AuditRow,
@@ -40,12 +40,16 @@ from pipelines.models import (
     Position,
     Revision,
 )
-from pipelines.selectors.capacity import rooms
-from pipelines.selectors.migrations import batch_interval
-from pipelines.selectors.situations import steering
-from pipelines.services import lifecycle, migration_plans, migration_steering, migration_steps, positions
-from pipelines.services.audit import Actor
-from pipelines.services.migration_steps import ForbiddenStage, Overtaken
+from pipelines.selectors.hosts.capacity import rooms
+from pipelines.selectors.lifecycle.situations import steering
+from pipelines.selectors.migration.migrations import batch_interval
+from pipelines.services.base.audit import Actor
+from pipelines.services.lifecycle import lifecycle
+from pipelines.services.migration import plans
+from pipelines.services.migration import steering as migration_steering
+from pipelines.services.migration import steps as migration_steps
+from pipelines.services.migration.steps import ForbiddenStage, Overtaken
+from pipelines.services.positions import positions
 from tests.factories import (
     HostFactory,
     LedgerBatchFactory,
@@ -667,14 +671,14 @@ def test_a_migration_that_was_judged_before_somebody_else_asked_does_not_begin(
 ) -> None:
     made = planned(ana)
     act(ana, made, "approve")
-    judged = migration_plans.make
+    judged = plans.make
 
     def just_after(**asked: Any) -> Any:
         found = judged(**asked)
         lifecycle.request(pipeline=orders, action="stop", actor=Actor("ben"))
         return found
 
-    monkeypatch.setattr(migration_plans, "make", just_after)
+    monkeypatch.setattr(plans, "make", just_after)
     answer = act(ana, made, "advance")
     assert (answer.status_code, answer.json()["code"]) == (409, "busy")
     assert Migration.objects.get().stage == MigrationStage.APPROVED

@@ -13,21 +13,14 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from pipelines.domain.states import OperationKind, Phase, RunOutcome, RunState
+from pipelines.domain.base.states import OperationKind, Phase, RunOutcome, RunState
 from pipelines.models import Event, Host, LedgerBatch, Operation, Pipeline, Position, Run
-from pipelines.services import (
-    fencing,
-    journals,
-    lifecycle,
-    observations,
-    operations,
-    ownership,
-    placement,
-    runs,
-    transitions,
-)
-from pipelines.services.audit import Actor
-from pipelines.services.fencing import Fenced, Lease
+from pipelines.services.base import fencing
+from pipelines.services.base.audit import Actor
+from pipelines.services.base.fencing import Fenced, Lease
+from pipelines.services.ledger import journals
+from pipelines.services.lifecycle import lifecycle, operations, placement, transitions
+from pipelines.services.runs import observations, ownership, runs
 from tests.chaos.extent import WHOLE
 from tests.factories import HostFactory, PipelineFactory, RunFactory
 from tests.fakes.agents import Agents

@@ -12,8 +12,8 @@ import pytest
 import time_machine
 from rest_framework.test import APIClient
 
-from pipelines.domain.protocol import QueryStatus
-from pipelines.domain.states import DesiredState, OperationKind, OperationState, Phase, RunState, StopReason
+from pipelines.domain.base.states import DesiredState, OperationKind, OperationState, Phase, RunState, StopReason
+from pipelines.domain.runs.protocol import QueryStatus
 from pipelines.models import Pipeline
 from tests.factories import HostFactory, OperationFactory, PipelineFactory, RevisionFactory, RunFactory
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from pipelines.domain import journal
-from pipelines.domain.findings import Finding
-from pipelines.domain.journal import Entry, EntryKind
-from pipelines.domain.lineage import Lineage
-from pipelines.domain.position_plan import Goal, Target
-from pipelines.domain.positions import Frozen, SourceIdentity
-from pipelines.domain.protocol import SparkSettings
-from pipelines.domain.states import DesiredState, LedgerState, LookState, Phase, RunState
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.base.positions import Frozen, SourceIdentity
+from pipelines.domain.base.states import DesiredState, LedgerState, LookState, Phase, RunState
+from pipelines.domain.ledger import journal
+from pipelines.domain.ledger.journal import Entry, EntryKind
+from pipelines.domain.positions.plan import Goal, Target
+from pipelines.domain.runs.lineage import Lineage
+from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.models import (
     Alert,
     AuditRow,
@@ -29,12 +29,12 @@ from pipelines.models import (
     PositionLook,
     Run,
 )
-from pipelines.selectors.positions import pending_looks
-from pipelines.selectors.supervision import ledger_heads, open_batches
-from pipelines.services import positions
-from pipelines.services.audit import Actor
-from pipelines.services.journals import ingest
-from pipelines.services.runs import NextRun, Overtaken, create_run
+from pipelines.selectors.lifecycle.supervision import ledger_heads, open_batches
+from pipelines.selectors.positions.positions import pending_looks
+from pipelines.services.base.audit import Actor
+from pipelines.services.ledger.journals import ingest
+from pipelines.services.positions import positions
+from pipelines.services.runs.runs import NextRun, Overtaken, create_run
 from tests.factories import LedgerBatchFactory, PipelineFactory, PositionFactory, RunFactory, now
 from tests.fakes.surveys import FakeSurveys
 from workers.ports import LookFailed
@@ -65,8 +65,8 @@ def surveys(monkeypatch: pytest.MonkeyPatch) -> FakeSurveys:
         for look in pending_looks(host or ""):
             sight.take(look)
 
-    monkeypatch.setattr("pipelines.services.positions.dispatch.wake", woken)
-    monkeypatch.setattr("pipelines.api.lifecycle.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("pipelines.services.positions.positions.dispatch.wake", woken)
+    monkeypatch.setattr("pipelines.api.lifecycle.lifecycle.LOOK_SECONDS", 0.0)
     return found
 
 
@@ -125,7 +125,7 @@ def test_a_host_that_does_not_answer_is_not_waited_for_without_end(
 ) -> None:
     PositionFactory.create(pipeline=PipelineFactory.create(name="orders"), partition=0, next_offset=100)
     Host.objects.update(seen_at=now() + timedelta(hours=1))
-    monkeypatch.setattr("pipelines.api.positions.MAX_WAIT", 0.2)
+    monkeypatch.setattr("pipelines.api.positions.positions.MAX_WAIT", 0.2)
     found = viewer.get(f"{ORDERS}?wait=0.2").json()
     assert (found["fresh"], [row["ledger"] for row in found["partitions"]]) == (False, [100])
     made = plan(operator, "latest", 202)
@@ -383,7 +383,7 @@ def test_another_address_is_left_to_the_agent_where_the_cluster_is_known_by_its_
 def test_looks_are_answered_once_and_only_the_newest_are_kept(
     viewer: APIClient, stopped: Pipeline, surveys: FakeSurveys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipelines.services.positions.KEPT", 5)
+    monkeypatch.setattr("pipelines.services.positions.positions.KEPT", 5)
     for _ in range(8):
         viewer.get(ORDERS)
         PositionLook.objects.update(answered_at=now() - timedelta(minutes=1))

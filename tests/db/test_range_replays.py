@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from controlplane.shared import clock
-from pipelines.domain.journal import Done, Exited, Planned, Resolved
-from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import PartitionRange
-from pipelines.domain.range_replay import ORDER, Order, Wanted, journal_name, place
-from pipelines.domain.states import DesiredState, LedgerState, OperationState, RunState
+from pipelines.domain.base.positions import PartitionRange
+from pipelines.domain.base.states import DesiredState, LedgerState, OperationState, RunState
+from pipelines.domain.ledger.journal import Done, Exited, Planned, Resolved
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.reprocessing.range_replay import ORDER, Order, Wanted, journal_name, place
+from pipelines.foundation import clock
 from pipelines.models import AuditRow, Host, LedgerBatch, Operation, Pipeline, Position, Run
-from pipelines.selectors.ledger import books_view
-from pipelines.services import lifecycle, range_replays
-from pipelines.services.audit import Actor
+from pipelines.selectors.ledger.ledger import books_view
+from pipelines.services.base.audit import Actor
+from pipelines.services.lifecycle import lifecycle
+from pipelines.services.reprocessing import range_replays
 from tests.factories import HostFactory, LedgerBatchFactory, PipelineFactory, PositionFactory, RunFactory, definition
 from workers.agent.ledger import Journal
 from workers.agent.range_replay import progress

@@ -9,7 +9,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from controlplane.backup import backup, restore
-from pipelines.domain.states import OperationKind, Phase
+from pipelines.domain.base.states import OperationKind, Phase
 from pipelines.models import AuditRow, Event, Host, LedgerBatch, Pipeline, Position, Reconciliation, Run
 from tests.db.test_supervisor import Stage, phase
 from tests.factories import PipelineFactory

@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 
 from controlplane.management.commands import render_migrations
 from controlplane.management.rendered import between_marks
-from pipelines.domain.migrating.steps import GATES, StepName
-from pipelines.domain.states import FORWARD_STAGES, MIGRATION_TRANSITIONS, TRANSITIONS, MigrationStage
+from pipelines.domain.base.states import FORWARD_STAGES, MIGRATION_TRANSITIONS, TRANSITIONS, MigrationStage
+from pipelines.domain.migration.steps import GATES, StepName
 from tests.settings import BASE_DIR
 
 COMMANDS = [

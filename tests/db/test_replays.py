@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.dead_letters import TopicLocation, flume_event
-from pipelines.domain.states import LetterState, OperationState
+from pipelines.domain.base.states import LetterState, OperationState
+from pipelines.domain.reprocessing.dead_letters import TopicLocation, flume_event
 from pipelines.models import DeadLetter, Operation, Run
-from pipelines.selectors.dead_letters import LetterFilter
-from pipelines.services import lifecycle, replays
-from pipelines.services.audit import Actor
-from pipelines.services.replays import Repair, Wanted
+from pipelines.selectors.reprocessing.dead_letters import LetterFilter
+from pipelines.services.base.audit import Actor
+from pipelines.services.lifecycle import lifecycle
+from pipelines.services.reprocessing import replays
+from pipelines.services.reprocessing.replays import Repair, Wanted
 from tests.factories import DeadLetterFactory, PipelineFactory, RevisionFactory, RunFactory, definition
 from tests.fakes.clusters import FakeClusters, FakeIntakes
 from workers.ports import Closed, Exclusive, Secrets, Unreadable

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from pipelines.domain.roles import Role
+from pipelines.domain.base.roles import Role
 from tests.factories import UserFactory, definition_data
 
 pytestmark = pytest.mark.django_db

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.positions import PartitionRange
+from pipelines.domain.base.positions import PartitionRange
 from pipelines.models import Event, LedgerBatch, Run, Sample
-from pipelines.selectors.ledger import books_view
-from pipelines.selectors.supervision import books
-from pipelines.services.rollup import merged, roll_up
+from pipelines.selectors.ledger.ledger import books_view
+from pipelines.selectors.lifecycle.supervision import books
+from pipelines.services.ledger.rollup import merged, roll_up
 from tests.factories import EventFactory, LedgerBatchFactory, PipelineFactory, RunFactory, SampleFactory
 from workers.tasks import housekeeping
 

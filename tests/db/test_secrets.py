@@ -15,9 +15,9 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from controlplane.environment import Environment
-from controlplane.shared.keyring import Keyring
-from pipelines.domain.diff import diff
-from pipelines.domain.validate import validate_data
+from pipelines.domain.definitions.checks.validate import validate_data
+from pipelines.domain.definitions.document.diff import diff
+from pipelines.foundation.keyring import Keyring
 from pipelines.models import AuditRow, Event, IdempotencyKey, Pipeline, Secret
 from tests.factories import PipelineFactory, definition_data
 from workers.adapters.secrets import StoredSecrets

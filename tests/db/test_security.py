@@ -15,9 +15,9 @@ from django.utils import timezone
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from pipelines.domain.roles import Role
+from pipelines.domain.base.roles import Role
 from pipelines.models import AccessToken, AuditRow
-from pipelines.services import access, sessions
+from pipelines.services.access import access, sessions
 from tests.factories import PipelineFactory, RunFactory, UserFactory, definition_data
 
 pytestmark = pytest.mark.django_db
@@ -287,7 +287,7 @@ def test_an_unexpected_error_tells_its_request_id_and_no_internals(
     def fail(*_: object) -> None:
         raise RuntimeError("the password is swordfish")
 
-    monkeypatch.setattr("pipelines.api.hosts.capacity.hosts", fail)
+    monkeypatch.setattr("pipelines.api.hosts.hosts.capacity.hosts", fail)
     viewer.raise_request_exception = False
     response = viewer.get("/api/v1/hosts")
 

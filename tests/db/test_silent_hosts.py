@@ -13,17 +13,20 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from controlplane.shared import clock
-from controlplane.shared.errors import Conflict, Invalid, NotFound
-from pipelines.domain.alert_rules import AlertRule, AlertState
-from pipelines.domain.leases import TAKEOVER_MARGIN
-from pipelines.domain.operations import OnTimeout
-from pipelines.domain.roles import Role
-from pipelines.domain.states import OperationKind, Phase
+from pipelines.domain.base.roles import Role
+from pipelines.domain.base.states import OperationKind, Phase
+from pipelines.domain.definitions.parts.leases import TAKEOVER_MARGIN
+from pipelines.domain.lifecycle.operations import OnTimeout
+from pipelines.domain.monitoring.alert_rules import AlertRule, AlertState
+from pipelines.foundation import clock
+from pipelines.foundation.errors import Conflict, Invalid, NotFound
 from pipelines.models import Alert, AuditRow, Event, Host, LedgerBatch, Operation, Pipeline, Position, Run
-from pipelines.selectors import capacity
-from pipelines.services import alerts, hosts, lifecycle, ownership
-from pipelines.services.audit import Actor
+from pipelines.selectors.hosts import capacity
+from pipelines.services.base.audit import Actor
+from pipelines.services.hosts import hosts
+from pipelines.services.lifecycle import lifecycle
+from pipelines.services.monitoring import alerts
+from pipelines.services.runs import ownership
 from tests.factories import PipelineFactory, UserFactory
 from tests.fakes.agents import Agents
 from tests.fakes.host import FakeHost, FakeProcess

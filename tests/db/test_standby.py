@@ -8,19 +8,20 @@ from pathlib import Path
 import pytest
 from django.db import IntegrityError, transaction
 
-from controlplane.shared.errors import Conflict
-from pipelines.domain import journal
-from pipelines.domain.journal import EntryKind
-from pipelines.domain.protocol import AgentFinding, Exit
-from pipelines.domain.states import Command, OperationKind, Phase, RunRole, RunState
+from pipelines.domain.base.states import Command, OperationKind, Phase, RunRole, RunState
+from pipelines.domain.ledger import journal
+from pipelines.domain.ledger.journal import EntryKind
+from pipelines.domain.runs.protocol import AgentFinding, Exit
+from pipelines.foundation.errors import Conflict
 from pipelines.models import Event, Host, Pipeline, Revision, Run, Sample
-from pipelines.selectors.capacity import rooms
-from pipelines.selectors.lag import watched
-from pipelines.selectors.runs import next_number
-from pipelines.selectors.situations import live_run
-from pipelines.services import lifecycle, ownership, standby
-from pipelines.services.audit import Actor
-from pipelines.services.ownership import Lapsed
+from pipelines.selectors.hosts.capacity import rooms
+from pipelines.selectors.lifecycle.situations import live_run
+from pipelines.selectors.monitoring.lag import watched
+from pipelines.selectors.runs.runs import next_number
+from pipelines.services.base.audit import Actor
+from pipelines.services.lifecycle import lifecycle
+from pipelines.services.runs import ownership, standby
+from pipelines.services.runs.ownership import Lapsed
 from tests.factories import HostFactory, PipelineFactory, RevisionFactory, RunFactory
 from tests.fakes.agents import Agent, Agents
 from tests.fakes.host import FakeHost, FakeProcess

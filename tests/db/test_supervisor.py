@@ -12,13 +12,13 @@ import pytest
 from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
-from pipelines.domain.protocol import Handover
-from pipelines.domain.states import OperationKind, Phase, RunState
+from pipelines.domain.base.states import OperationKind, Phase, RunState
+from pipelines.domain.runs.protocol import Handover
 from pipelines.models import Event, Host, Operation, Pipeline, Run, Sample
-from pipelines.services import lifecycle
-from pipelines.services.audit import Actor
-from pipelines.services.observations import Retention, prune
-from pipelines.services.runs import NextRun, Overtaken, create_run
+from pipelines.services.base.audit import Actor
+from pipelines.services.lifecycle import lifecycle
+from pipelines.services.runs.observations import Retention, prune
+from pipelines.services.runs.runs import NextRun, Overtaken, create_run
 from tests.factories import EventFactory, HostFactory, PipelineFactory, PositionFactory, RunFactory, SampleFactory
 from tests.fakes.agents import Agents
 from tests.fakes.host import FakeHost, FakeProcess
@@ -109,7 +109,7 @@ def test_one_broken_pipeline_leaves_the_others_alone(stage: Stage) -> None:
             raise ValueError("a defect")
         return original(pipeline=pipeline, **rest)
 
-    with patch("pipelines.services.runs.create_run", side_effect=fails):
+    with patch("pipelines.services.runs.runs.create_run", side_effect=fails):
         stage.pass_time(8)
         assert phase(sound) == "RUNNING"
         assert Event.objects.filter(kind="supervisor.error", pipeline=broken).count() == 1
@@ -135,7 +135,7 @@ def test_a_database_that_is_away_ends_the_tick_and_the_next_one_goes_on(stage: S
     pipeline = PipelineFactory.create()
     stage.ask(pipeline, OperationKind.START)
     with (
-        patch("pipelines.services.runs.create_run", side_effect=OperationalError("away")),
+        patch("pipelines.services.runs.runs.create_run", side_effect=OperationalError("away")),
         pytest.raises(OperationalError),
     ):
         stage.pass_time(1)
@@ -154,7 +154,7 @@ def test_a_database_that_is_away_for_one_pipeline_does_not_starve_the_others(sta
             raise OperationalError("statement timeout")
         return original(pipeline=pipeline, **rest)
 
-    with patch("pipelines.services.runs.create_run", side_effect=fails_for_the_first):
+    with patch("pipelines.services.runs.runs.create_run", side_effect=fails_for_the_first):
         for _ in range(12):
             stage.host.advance(1)
             stage.agents.step()

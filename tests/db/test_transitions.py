@@ -9,9 +9,9 @@ import pytest
 from django.db import connection
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from pipelines.domain.states import Phase, StopReason
+from pipelines.domain.base.states import Phase, StopReason
 from pipelines.models import Event, Pipeline
-from pipelines.services.transitions import ForbiddenTransition, set_phase
+from pipelines.services.lifecycle.transitions import ForbiddenTransition, set_phase
 from tests.factories import PipelineFactory
 
 
@@ -78,7 +78,7 @@ def test_the_event_is_published_after_the_commit_and_not_before(
     monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
     sent: list[dict[str, object]] = []
-    monkeypatch.setattr("controlplane.shared.dispatch.publish", lambda _kind, payload: sent.append(payload))
+    monkeypatch.setattr("pipelines.foundation.dispatch.publish", lambda _kind, payload: sent.append(payload))
     pipeline = PipelineFactory.create()
 
     with django_capture_on_commit_callbacks(execute=True):

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from pipelines.domain.alert_rules import AlertState
-from pipelines.domain.lag import from_rows
-from pipelines.domain.watching import Description
+from pipelines.domain.monitoring.alert_rules import AlertState
+from pipelines.domain.monitoring.lag import from_rows
+from pipelines.domain.monitoring.watching import Description
 from pipelines.models import Alert, AuditRow, Event, GroupSnapshot, WatchedGroup
-from pipelines.services import watching
-from pipelines.services.audit import Actor
-from pipelines.services.watching import Wanted
+from pipelines.services.base.audit import Actor
+from pipelines.services.monitoring import watching
+from pipelines.services.monitoring.watching import Wanted
 from tests.db.test_lag import NoSecrets
 from tests.factories import HostFactory, PipelineFactory, PositionFactory
 from tests.fakes.brokers import AtOnce, FakeBrokers

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.states import Phase
+from pipelines.domain.base.states import Phase
 from pipelines.models import Alert, GroupSnapshot, LagPoint, WatchedGroup
-from pipelines.services import watching
-from pipelines.services.audit import Actor
-from pipelines.services.watching import Wanted
+from pipelines.services.base.audit import Actor
+from pipelines.services.monitoring import watching
+from pipelines.services.monitoring.watching import Wanted
 from tests.db.test_lag import NoSecrets, reports
 from tests.factories import HostFactory, PipelineFactory, RunFactory
 from tests.fakes.brokers import FakeBrokers

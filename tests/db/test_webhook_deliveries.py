@@ -13,13 +13,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from controlplane.shared import clock
-from controlplane.shared.errors import Conflict
-from pipelines.domain.webhooks import DELAYS, MOST_ATTEMPTS, Answer, DeliveryState, Reach, key_of, signature
+from pipelines.domain.monitoring.webhooks import DELAYS, MOST_ATTEMPTS, Answer, DeliveryState, Reach, key_of, signature
+from pipelines.foundation import clock
+from pipelines.foundation.errors import Conflict
 from pipelines.models import Alert, Delivery, Event, Webhook
-from pipelines.services import deliveries, webhooks
-from pipelines.services.audit import Actor
-from pipelines.services.observations import Retention, prune
+from pipelines.services.base.audit import Actor
+from pipelines.services.monitoring import deliveries, webhooks
+from pipelines.services.runs.observations import Retention, prune
 from tests.factories import EventFactory, PipelineFactory
 from tests.fakes.http_servers import Reply, serving
 from tests.fakes.webhooks import NEW, OLD, FakePosts, FakeSecrets, Sent, Time, happen, sender, turn, webhook

@@ -14,9 +14,9 @@ from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from pipelines.domain.webhooks import DeliveryState
+from pipelines.domain.monitoring.webhooks import DeliveryState
 from pipelines.models import Alert, AuditRow, Delivery, Event, IdempotencyKey, Webhook
-from pipelines.services import deliveries, webhooks
+from pipelines.services.monitoring import deliveries, webhooks
 from tests.fakes.webhooks import happen
 
 pytestmark = pytest.mark.django_db

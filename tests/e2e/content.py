@@ -9,14 +9,15 @@ from itertools import cycle, islice
 from django.conf import settings
 from django.core.management import call_command
 
-from controlplane.shared.keyring import add_key
-from pipelines.domain.roles import Role
-from pipelines.domain.states import DesiredState, LetterState, Phase, RunOutcome, RunState
-from pipelines.domain.webhooks import DeliveryState, Reach
+from pipelines.domain.base.roles import Role
+from pipelines.domain.base.states import DesiredState, LetterState, Phase, RunOutcome, RunState
+from pipelines.domain.monitoring.webhooks import DeliveryState, Reach
+from pipelines.foundation.keyring import add_key
 from pipelines.models import Delivery, Host, Pipeline, Run
-from pipelines.services import access, secrets, webhooks
-from pipelines.services.audit import Actor
-from pipelines.services.webhooks import Wanted
+from pipelines.services.access import access, secrets
+from pipelines.services.base.audit import Actor
+from pipelines.services.monitoring import webhooks
+from pipelines.services.monitoring.webhooks import Wanted
 from tests.factories import (
     DeadLetterFactory,
     EventFactory,

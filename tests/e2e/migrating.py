@@ -10,22 +10,30 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from pipelines.domain.migrating import progress
-from pipelines.domain.migrating.cluster_move import By, PartitionTranslation, Translation
-from pipelines.domain.migrating.observation import ObservationRules, Sample, judge
-from pipelines.domain.migrating.plan import digest
-from pipelines.domain.migrating.proof import checklist
-from pipelines.domain.migrating.steps import StepName, back
-from pipelines.domain.positions import SourceIdentity
-from pipelines.domain.spec import Lifecycle
-from pipelines.domain.states import DesiredState, LedgerState, MigrationKind, MigrationStage, Phase, RunRole, RunState
+from pipelines.domain.base.positions import SourceIdentity
+from pipelines.domain.base.states import (
+    DesiredState,
+    LedgerState,
+    MigrationKind,
+    MigrationStage,
+    Phase,
+    RunRole,
+    RunState,
+)
+from pipelines.domain.definitions.document.spec import Lifecycle
+from pipelines.domain.migration import progress
+from pipelines.domain.migration.observation import ObservationRules, Sample, judge
+from pipelines.domain.migration.plan import digest
+from pipelines.domain.migration.proof import checklist
+from pipelines.domain.migration.steps import StepName, back
+from pipelines.domain.positions.cluster_move import By, PartitionTranslation, Translation
 from pipelines.models import Evacuation, FreezeWindow, Host, Migration, Pipeline, PositionLook, Revision, Run
-from pipelines.selectors.migrations import books, get_migration, positions
-from pipelines.selectors.positions import basis
-from pipelines.services import migrations
-from pipelines.services import positions as positions_of
-from pipelines.services.audit import Actor
-from pipelines.services.migration_steps import tell
+from pipelines.selectors.migration.migrations import books, get_migration, positions
+from pipelines.selectors.positions.positions import basis
+from pipelines.services.base.audit import Actor
+from pipelines.services.migration import migrations
+from pipelines.services.migration.steps import tell
+from pipelines.services.positions import positions as positions_of
 from tests.factories import (
     HostFactory,
     LedgerBatchFactory,

@@ -12,10 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from pipelines.domain.lag import PartitionLag
-from pipelines.domain.position_plan import Answer, PartitionSurvey, Question, Survey
-from pipelines.domain.protocol import SparkSettings
-from pipelines.domain.states import (
+from pipelines.domain.base.states import (
     DesiredState,
     LedgerState,
     LookState,
@@ -25,9 +22,12 @@ from pipelines.domain.states import (
     RunOutcome,
     RunState,
 )
+from pipelines.domain.monitoring.lag import PartitionLag
+from pipelines.domain.positions.plan import Answer, PartitionSurvey, Question, Survey
+from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.models import Alert, Host, LagPoint, Pipeline, PositionLook, Quarantine
-from pipelines.selectors.positions import pending_looks
-from pipelines.services.lag import measures
+from pipelines.selectors.positions.positions import pending_looks
+from pipelines.services.monitoring.lag import measures
 from tests.e2e.content import others
 from tests.factories import (
     LedgerBatchFactory,

@@ -17,11 +17,11 @@ import pytest
 
 from controlplane.devstack import demo
 from controlplane.devstack.client import Api
-from controlplane.devstack.interrupt import Interrupt
-from controlplane.devstack.kafka import running_kafka
-from controlplane.devstack.ports import free_port
-from controlplane.devstack.redis import running_redis
-from pipelines.domain.protocol import ProcessIdentity
+from controlplane.install.services.interrupt import Interrupt
+from controlplane.install.services.kafka import running_kafka
+from controlplane.install.services.ports import free_port
+from controlplane.install.services.redis import running_redis
+from pipelines.domain.runs.protocol import ProcessIdentity
 
 PROJECT = Path(__file__).resolve().parents[2]
 READY = "Ctrl-C stops everything in order."

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from controlplane.devstack.child import Service, running
+from controlplane.install.services.child import Service, running
 from tests.e2e.conftest import Stack
 from tests.e2e.page import in_every_look, logged_in, wait_until
 from tests.e2e.test_page_with_content import fill, filled, on_every_page, right_edge, web_environment

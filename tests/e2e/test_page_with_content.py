@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from controlplane.devstack.child import running
-from controlplane.devstack.ports import free_port
 from controlplane.devstack.services import web_service, web_url
+from controlplane.install.services.child import running
+from controlplane.install.services.ports import free_port
 from tests.e2e import content
 from tests.e2e.conftest import Stack
 from tests.e2e.page import in_every_look, logged_in

@@ -11,8 +11,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from controlplane.devstack import topics
 from controlplane.devstack.client import Api
-from controlplane.devstack.interrupt import Interrupt
-from pipelines.domain.positions import PartitionPosition
+from controlplane.install.services.interrupt import Interrupt
+from pipelines.domain.base.positions import PartitionPosition
 from tests import command_line
 from tests.e2e.conftest import Stack
 from tests.waiting import wait_for

@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipelines.domain import journal, protocol
-from pipelines.domain.journal import Entry, EntryKind
-from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import Frozen, PartitionRange
-from pipelines.domain.protocol import (
+from pipelines.domain.base.positions import Frozen, PartitionRange
+from pipelines.domain.base.states import STOP_COMMANDS, AgentPhase, Command, RunRole
+from pipelines.domain.ledger import journal
+from pipelines.domain.ledger.journal import Entry, EntryKind
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.runs import protocol
+from pipelines.domain.runs.protocol import (
     AgentFinding,
     Control,
     Cursor,
@@ -26,7 +28,6 @@ from pipelines.domain.protocol import (
     QueryStatus,
     Status,
 )
-from pipelines.domain.states import STOP_COMMANDS, AgentPhase, Command, RunRole
 from tests.fakes.host import FakeHost, FakeProcess
 
 BATCH = 10

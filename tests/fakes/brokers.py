@@ -8,7 +8,7 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.domain.watching import Description
+from pipelines.domain.monitoring.watching import Description
 from workers.ports import Away
 from workers.supervisor.brokers import Cluster, Key
 

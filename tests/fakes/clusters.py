@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.domain.dead_letters import HttpTarget, TopicLocation
+from pipelines.domain.reprocessing.dead_letters import HttpTarget, TopicLocation
 from workers.ports import Away, Gone, Outgoing
 
 

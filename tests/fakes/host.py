@@ -15,9 +15,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipelines.domain import protocol
-from pipelines.domain.positions import PartitionPosition
-from pipelines.domain.protocol import (
+from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.runs import protocol
+from pipelines.domain.runs.protocol import (
     Control,
     Document,
     DumpOrder,

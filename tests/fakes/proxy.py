@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
 
-from controlplane.devstack.ports import LOOPBACK, free_port
+from controlplane.install.services.ports import LOOPBACK, free_port
 
 _LOOK_EVERY = 0.02
 _CHUNK = 1 << 16

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from pipelines.domain.protocol import SparkSettings
-from pipelines.services.observations import HostFacts
+from pipelines.domain.runs.protocol import SparkSettings
+from pipelines.services.runs.observations import HostFacts
 from tests.fakes.host import FakeHost, FakeLock, FakeProcess
 from workers.adapters.secrets import StoredSecrets
 from workers.supervisor.act import Actor

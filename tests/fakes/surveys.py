@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.domain.position_plan import Answer, PartitionSurvey, Question, Survey
-from pipelines.domain.positions import SourceIdentity
-from pipelines.domain.protocol import Launch
+from pipelines.domain.base.positions import SourceIdentity
+from pipelines.domain.positions.plan import Answer, PartitionSurvey, Question, Survey
+from pipelines.domain.runs.protocol import Launch
 from workers.ports import LookFailed
 
 

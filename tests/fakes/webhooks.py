@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from controlplane.shared import clock
-from pipelines.domain.webhooks import Answer
+from pipelines.domain.monitoring.webhooks import Answer
+from pipelines.foundation import clock
 from pipelines.models import Event, Webhook
-from pipelines.selectors.events import newest_event
+from pipelines.selectors.monitoring.events import newest_event
 from tests.factories import EventFactory
 from workers.ports import Unreadable
 from workers.supervisor.webhooks import WebhookSender

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.journal import DeadLetters, Done, Planned
+from pipelines.domain.ledger.journal import DeadLetters, Done, Planned
 from tests.batch_bench import KEY, Bench, Disk, Letters, Store
 from workers import crash_points
 from workers.agent.checkpoint import Checkpoint

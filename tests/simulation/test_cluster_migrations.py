@@ -10,16 +10,18 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 
-from controlplane.shared import clock
-from pipelines.domain.migrating.cluster_move import By, ClusterMove, PartitionTranslation, Translation
-from pipelines.domain.position_plan import Answer, Question, Survey
-from pipelines.domain.positions import SourceIdentity
-from pipelines.domain.protocol import Launch, SparkSettings
-from pipelines.domain.states import LedgerState, LookState, MigrationKind, MigrationStage, OperationKind, Phase
+from pipelines.domain.base.positions import SourceIdentity
+from pipelines.domain.base.states import LedgerState, LookState, MigrationKind, MigrationStage, OperationKind, Phase
+from pipelines.domain.positions.cluster_move import By, ClusterMove, PartitionTranslation, Translation
+from pipelines.domain.positions.plan import Answer, Question, Survey
+from pipelines.domain.runs.protocol import Launch, SparkSettings
+from pipelines.foundation import clock
 from pipelines.models import LedgerBatch, LogIdentity, Migration, Pipeline, PositionLook
-from pipelines.selectors import migration_evidence
-from pipelines.selectors import migrations as selecting
-from pipelines.services import migration_plans, migrations, positions, standby
+from pipelines.selectors.migration import evidence
+from pipelines.selectors.migration import migrations as selecting
+from pipelines.services.migration import migrations, plans
+from pipelines.services.positions import positions
+from pipelines.services.runs import standby
 from tests.chaos.extent import some
 from tests.fakes.surveys import Unhurried
 from tests.simulation.test_migrations_survive_everything import ANA, FORWARD, over, present
@@ -114,8 +116,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "JOURNAL_CHUNK", 1000)
     monkeypatch.setattr(crash_points, "reach", crash_points.reach)
     monkeypatch.setattr(standby, "seen_within", lambda *_: True)
-    monkeypatch.setattr(migration_plans, "seen_within", lambda *_: True)
-    for module in (migration_plans, positions, migrations):
+    monkeypatch.setattr(plans, "seen_within", lambda *_: True)
+    for module in (plans, positions, migrations):
         monkeypatch.setattr(module, "supervised", lambda *_: True)
 
 
@@ -174,7 +176,7 @@ def test_it_goes_on_in_the_new_cluster_behind_the_last_record(
     assert made.stage == MigrationStage.COMMITTED, world.story()
     assert address(world.pipeline) == NEW
     assert {each.cluster_id for each in LogIdentity.objects.all()} == {"new"}
-    found = migration_evidence.document(made)["content"]
+    found = evidence.document(made)["content"]
     (row,) = found["positions"]
     assert row["started_at"] == row["translated"] == row["stopped_at"] + SHIFT - replay
     assert (row["snapshot"], found["gap"], found["overlap"]) == (row["stopped_at"], 0, replay)
@@ -281,7 +283,7 @@ def test_it_is_translated_back_after_the_new_side_has_delivered(world: TwoCluste
     migrations.rollback(migration=present(world), reason="no", actor=ANA)
     world.run_until(lambda: over(world), within=200)
     assert present(world).stage == MigrationStage.ROLLED_BACK, world.story()
-    back = migration_evidence.document(present(world))["content"]["way_back"]
+    back = evidence.document(present(world))["content"]["way_back"]
     (row,) = back["positions"]
     assert row["started_at"] == row["translated"] == row["stopped_at"] - SHIFT
     assert (back["gap"], back["overlap"]) == (0, 0)
@@ -313,7 +315,7 @@ def test_what_cannot_be_translated_back_waits_for_a_person_who_may_try_again(
     else:
         migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
     world.run_until(lambda: present(world).stage == MigrationStage.ROLLED_BACK, within=200)
-    back = migration_evidence.document(present(world))["content"]["way_back"]
+    back = evidence.document(present(world))["content"]["way_back"]
     assert [back[name] for name in ("gap", "overlap", "not_compared")] == [0, 0, 0]
     world.run_until(world.settled)
     world.require_each_once()

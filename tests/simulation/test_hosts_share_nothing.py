@@ -12,14 +12,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from controlplane.shared.errors import Conflict, HeadgateError, NotFound
-from pipelines.domain.alert_rules import AlertRule, AlertState
-from pipelines.domain.operations import OnTimeout
-from pipelines.domain.states import DesiredState, OperationKind, Phase, RunState
+from pipelines.domain.base.states import DesiredState, OperationKind, Phase, RunState
+from pipelines.domain.lifecycle.operations import OnTimeout
+from pipelines.domain.monitoring.alert_rules import AlertRule, AlertState
+from pipelines.foundation.errors import Conflict, HeadgateError, NotFound
 from pipelines.models import Alert, Event, LedgerBatch, Operation, Pipeline, Position, Run
-from pipelines.services import hosts as rooms
-from pipelines.services import lifecycle, ownership
-from pipelines.services.audit import Actor
+from pipelines.services.base.audit import Actor
+from pipelines.services.hosts import hosts as rooms
+from pipelines.services.lifecycle import lifecycle
+from pipelines.services.runs import ownership
 from tests.chaos.extent import WHOLE
 from tests.factories import HostFactory, PipelineFactory
 from tests.fakes.agents import Agents

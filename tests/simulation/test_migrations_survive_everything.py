@@ -15,14 +15,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
-from controlplane.shared import clock
-from controlplane.shared.errors import HeadgateError
-from pipelines.domain import protocol
-from pipelines.domain.alert_rules import AlertRule
-from pipelines.domain.position_plan import Answer, PartitionSurvey, Question, Survey
-from pipelines.domain.positions import SourceIdentity
-from pipelines.domain.protocol import Exit, Launch, SparkSettings
-from pipelines.domain.states import (
+from pipelines.domain.base.positions import SourceIdentity
+from pipelines.domain.base.states import (
     FINAL_STAGES,
     DesiredState,
     LookState,
@@ -33,11 +27,19 @@ from pipelines.domain.states import (
     RunRole,
     RunState,
 )
+from pipelines.domain.monitoring.alert_rules import AlertRule
+from pipelines.domain.positions.plan import Answer, PartitionSurvey, Question, Survey
+from pipelines.domain.runs import protocol
+from pipelines.domain.runs.protocol import Exit, Launch, SparkSettings
+from pipelines.foundation import clock
+from pipelines.foundation.errors import HeadgateError
 from pipelines.models import Alert, Event, Host, LedgerBatch, Migration, Pipeline, Position, PositionLook, Run
-from pipelines.selectors import migration_evidence
-from pipelines.selectors import migrations as selecting
-from pipelines.services import migration_plans, migrations, positions, standby
-from pipelines.services.audit import Actor
+from pipelines.selectors.migration import evidence
+from pipelines.selectors.migration import migrations as selecting
+from pipelines.services.base.audit import Actor
+from pipelines.services.migration import migrations, plans
+from pipelines.services.positions import positions
+from pipelines.services.runs import standby
 from tests.chaos.extent import EXAMPLES, some, sweep
 from tests.factories import HostFactory
 from tests.fakes.agents import Agent, Agents
@@ -141,7 +143,7 @@ class Migrating(Supervision):
 
     def _check_end(self, migration: Migration) -> None:
         """No record lies between the two sides, and none was read twice."""
-        found = migration_evidence.document(migration)["content"]
+        found = evidence.document(migration)["content"]
         if migration.stage == MigrationStage.COMMITTED:
             assert (found["gap"], found["overlap"]) == (0, 0), self.world.story()
 
@@ -152,8 +154,8 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "JOURNAL_CHUNK", 1000)
     monkeypatch.setattr(crash_points, "reach", crash_points.reach)
     monkeypatch.setattr(standby, "seen_within", lambda *_: True)
-    monkeypatch.setattr(migration_plans, "seen_within", lambda *_: True)
-    monkeypatch.setattr(migration_plans, "supervised", lambda *_: True)
+    monkeypatch.setattr(plans, "seen_within", lambda *_: True)
+    monkeypatch.setattr(plans, "supervised", lambda *_: True)
 
 
 @pytest.mark.django_db
@@ -195,7 +197,7 @@ def _moves(world: World, until: MigrationStage) -> None:
 
 def _shows_both_cuts(migration: Migration) -> None:
     """Of one that was taken back after its new side had delivered."""
-    found = migration_evidence.document(migration)["content"]
+    found = evidence.document(migration)["content"]
     (row,), back = found["positions"], found["way_back"]
     (returned,) = back["positions"]
     assert [each["side"] for each in found["runs"]] == ["before", "new", "went_on"]
@@ -213,7 +215,7 @@ def test_a_revision_is_migrated_without_a_gap_or_an_overlap(world: World) -> Non
     assert made.stage == MigrationStage.COMMITTED, world.story()
     assert world.agent.launch.revision_digest != old
     assert world.pipeline.current_revision == made.new_revision
-    found = migration_evidence.document(made)["content"]
+    found = evidence.document(made)["content"]
     assert (found["gap"], found["overlap"]) == (0, 0)
     assert [row["state"] for row in found["steps"]] == ["done"] * 8
     assert found["positions"]
@@ -648,7 +650,7 @@ def test_a_pipeline_moves_to_another_host_without_a_gap_or_an_overlap(pair: Pair
     assert not pair.agents.living
     (agent,) = pair.beta_agents.living
     assert agent.delivered > 0
-    found = migration_evidence.document(made)["content"]
+    found = evidence.document(made)["content"]
     assert (found["gap"], found["overlap"]) == (0, 0)
 
 
@@ -788,7 +790,7 @@ def test_positions_are_decided_under_a_running_pipeline_and_the_counts_are_exact
     world.run_until(lambda: over(world), within=120)
     made = present(world)
     assert made.stage == MigrationStage.COMMITTED, world.story()
-    found = migration_evidence.document(made)["content"]
+    found = evidence.document(made)["content"]
     assert (found["announced"]["skip"], found["announced"]["replay"]) == (found["gap"], 0)
     (row,) = found["positions"]
     assert row["started_at"] == 5000

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from pipelines.domain.sink_groups import Pools, Switch
+from pipelines.domain.ledger.sink_groups import Pools, Switch
 from tests.sink_bench import WALL, Bench
 from workers.agent.sink_processors import AllFailed
 

@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule, run_state_machine_as_test
 
-from controlplane.shared.errors import Conflict
-from pipelines.domain.states import OperationKind, Phase, RunRole, RunState
+from pipelines.domain.base.states import OperationKind, Phase, RunRole, RunState
+from pipelines.foundation.errors import Conflict
 from pipelines.models import Run
-from pipelines.selectors import standby as selectors
-from pipelines.services import standby
-from pipelines.services.audit import Actor
+from pipelines.selectors.runs import standby as selectors
+from pipelines.services.base.audit import Actor
+from pipelines.services.runs import standby
 from tests.chaos.extent import EXAMPLES, sweep
 from tests.simulation.test_supervisor_survives_everything import Supervision
 from workers import crash_points

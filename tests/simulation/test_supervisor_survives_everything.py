@@ -17,8 +17,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from pipelines.domain.operations import OnTimeout
-from pipelines.domain.states import SIDE_OPERATIONS, DesiredState, OperationKind, Phase
+from pipelines.domain.base.states import SIDE_OPERATIONS, DesiredState, OperationKind, Phase
+from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.models import Event, LedgerBatch, Operation, Run
 from tests.chaos.extent import EXAMPLES, sweep
 from tests.fakes.supervisor import supervisor

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from pipelines.domain.webhooks import MOST_ATTEMPTS, Answer, DeliveryState
+from pipelines.domain.monitoring.webhooks import MOST_ATTEMPTS, Answer, DeliveryState
 from pipelines.models import Delivery, Event
 from tests.factories import EventFactory
 from tests.fakes.webhooks import FakePosts, Sent, Time, happen, sender, turn, webhook

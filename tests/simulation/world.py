@@ -9,12 +9,12 @@ from uuid import UUID, uuid4
 
 from django.db.models import Sum
 
-from controlplane.shared.errors import Conflict
-from pipelines.domain.operations import OnTimeout
-from pipelines.domain.states import DesiredState, OperationKind, Phase, RunRole, RunState
+from pipelines.domain.base.states import DesiredState, OperationKind, Phase, RunRole, RunState
+from pipelines.domain.lifecycle.operations import OnTimeout
+from pipelines.foundation.errors import Conflict
 from pipelines.models import Event, LedgerBatch, Operation, Pipeline, Position, Run
-from pipelines.services import lifecycle
-from pipelines.services.audit import Actor
+from pipelines.services.base.audit import Actor
+from pipelines.services.lifecycle import lifecycle
 from tests.factories import HostFactory, PipelineFactory
 from tests.fakes.agents import Agent, Agents
 from tests.fakes.host import FakeHost, FakeProcess, WorkerKilled

@@ -7,10 +7,10 @@ from itertools import product
 
 import pytest
 
-from pipelines.domain.actions import STARTING, Action, Outcome, Situation, allowed_actions, judge
-from pipelines.domain.roles import Role
-from pipelines.domain.states import RESTING_PHASES, SIDE_OPERATIONS, DesiredState, OperationKind, Phase
-from pipelines.services.lifecycle import TARGETS
+from pipelines.domain.base.roles import Role
+from pipelines.domain.base.states import RESTING_PHASES, SIDE_OPERATIONS, DesiredState, OperationKind, Phase
+from pipelines.domain.lifecycle.actions import STARTING, Action, Outcome, Situation, allowed_actions, judge
+from pipelines.services.lifecycle.lifecycle import TARGETS
 
 OPERATIONS = [None, *(kind for kind in OperationKind if kind not in SIDE_OPERATIONS)]
 EVERY_SITUATION = [

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
-from pipelines.domain.journal import Done, Planned, Resolved, SinkFailed
-from pipelines.domain.protocol import AgentFinding, Holding
+from pipelines.domain.ledger.journal import Done, Planned, Resolved, SinkFailed
+from pipelines.domain.runs.protocol import AgentFinding, Holding
 from tests.batch_bench import InTurn, Stage
 from workers.agent.component import Resolution
 from workers.agent.deadline import DeadlineExceeded, SlotsLost

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.crashes import QUARANTINE
-from pipelines.domain.journal import DeadLetters, Done, Planned, Positions, Replayed
-from pipelines.domain.ledger import Counts
+from pipelines.domain.ledger.journal import DeadLetters, Done, Planned, Positions, Replayed
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.runs.crashes import QUARANTINE
 from tests.batch_bench import ALLOWED, KEY, TOPIC, Stage
 from workers.agent.batch import Attempt, Refusal
 from workers.agent.dead_letters import Office

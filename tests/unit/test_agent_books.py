@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.ledger import Counts
-from pipelines.domain.protocol import QueryStatus
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.runs.protocol import QueryStatus
 from tests.batch_bench import KEY, Bench, Disk, Letters, Store
 from workers.agent import books
 from workers.agent.books import Progress

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.journal import Done, Replayed
-from pipelines.domain.spec import Read
+from pipelines.domain.definitions.document.spec import Read
+from pipelines.domain.ledger.journal import Done, Replayed
 from tests.batch_bench import FRAME, KEY, Bench, Disk, Letters, Store
 from workers.agent import query as queries
 from workers.agent.delivery import SourceLost

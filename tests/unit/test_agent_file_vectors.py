@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.flume.agent import choose
-from pipelines.domain.flume.importer import Imported, import_flume
-from pipelines.domain.flume.placeholders import translate
-from pipelines.domain.flume.properties import parse
-from pipelines.domain.flume.report import Report
-from pipelines.domain.references import substituted
-from pipelines.domain.validate import validate_data
+from pipelines.domain.definitions.checks.validate import validate_data
+from pipelines.domain.definitions.document.references import substituted
+from pipelines.domain.flume.importing.importer import Imported, import_flume
+from pipelines.domain.flume.reading.agent import choose
+from pipelines.domain.flume.reading.placeholders import translate
+from pipelines.domain.flume.reading.properties import parse
+from pipelines.domain.flume.reading.report import Report
 from tests.unit.definitions import changed
 from tests.unit.flume.agents import WHOLE, below, imported, written
 from tests.vectors import Vector, drives

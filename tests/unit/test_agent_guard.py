@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.journal import Planned
-from pipelines.domain.positions import PartitionPosition, PartitionRange, SourceIdentity
+from pipelines.domain.base.positions import PartitionPosition, PartitionRange, SourceIdentity
+from pipelines.domain.ledger.journal import Planned
 from workers.agent.checkpoint import Checkpoint, CheckpointDamaged, Offsets, Told, View, ranges
 from workers.agent.guard import (
     Head,

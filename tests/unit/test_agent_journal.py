@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain import journal as domain
-from pipelines.domain.journal import (
+from pipelines.domain.base.positions import Frozen
+from pipelines.domain.ledger import journal as domain
+from pipelines.domain.ledger.journal import (
     ComponentState,
     DeadLetter,
     DeadLetters,
@@ -25,8 +26,7 @@ from pipelines.domain.journal import (
     SinkSwitched,
     read_entries,
 )
-from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import Frozen
+from pipelines.domain.ledger.ledger import Counts
 from tests.batch_bench import Disk
 from workers.agent import masking
 from workers.agent.ledger import Journal, JournalUnwritable, NotGranted

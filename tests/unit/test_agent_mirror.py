@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.protocol import Holding
+from pipelines.domain.runs.protocol import Holding
 from tests.batch_bench import KEY, TOPIC, Bench, Disk, Letters, Store
 from workers.agent.checkpoint import Key, Offsets, as_offsets
 from workers.agent.mirror import Mirror, SourceWatch

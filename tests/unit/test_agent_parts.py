@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.journal import Exited, PhaseChanged, read_entries
-from pipelines.domain.protocol import Control, boot_id
-from pipelines.domain.states import Command
+from pipelines.domain.base.states import Command
+from pipelines.domain.ledger.journal import Exited, PhaseChanged, read_entries
+from pipelines.domain.runs.protocol import Control, boot_id
 from workers.agent.control import ControlFile
 from workers.agent.delivery import cause_of
 from workers.agent.gate import Cancelled, Gate

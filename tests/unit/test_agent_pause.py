@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from pipelines.domain.ledger import Counts
-from pipelines.domain.protocol import PauseProof
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.runs.protocol import PauseProof
 from tests.batch_bench import KEY, Bench, Disk, Letters, Store
 from workers.agent.status import PauseWatch
 

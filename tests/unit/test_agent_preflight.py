@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from pipelines.domain.components.sink_logger import LoggerSink
-from pipelines.domain.journal import ComponentState, read_entries
-from pipelines.domain.positions import PartitionPosition
-from pipelines.domain.protocol import AgentFinding, QueryHead
+from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.definitions.components.sink.logger import LoggerSink
+from pipelines.domain.ledger.journal import ComponentState, read_entries
+from pipelines.domain.runs.protocol import AgentFinding, QueryHead
 from tests.sink_bench import definition
 from workers.agent.component import Builder, Place
 from workers.agent.findings import refuse

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.alert_rules import DEFAULTS, AlertRule, Facts, Override, broken, settings_for
-from pipelines.domain.states import Phase
+from pipelines.domain.base.states import Phase
+from pipelines.domain.monitoring.alert_rules import DEFAULTS, AlertRule, Facts, Override, broken, settings_for
 
 
 def facts(**fields: Any) -> Facts:

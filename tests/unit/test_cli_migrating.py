@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from controlplane.cli.app import app
 from controlplane.cli.errors import ExitCode
 from controlplane.cli.migration_output import Progress
-from pipelines.domain.migrating import evidence
+from pipelines.domain.migration import evidence
 from tests.fakes.api import AT, TOKEN, FakeApi, problem, serving
 
 ID = "0b6c2f4e-0000-4000-8000-00000000000a"

@@ -13,8 +13,8 @@ from typer.testing import CliRunner, Result
 
 from controlplane.cli.app import app
 from controlplane.cli.errors import ExitCode
-from pipelines.domain import registry
-from pipelines.domain.validate import validate_text
+from pipelines.domain.definitions.checks.validate import validate_text
+from pipelines.domain.definitions.parts import registry
 from tests.unit.flume.files import HERE
 
 ORDERS = HERE / "01_kafka_to_kafka.properties"

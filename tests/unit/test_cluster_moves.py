@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pipelines.domain.migrating import cluster_move, evidence
-from pipelines.domain.migrating.cluster_move import By, ClusterMove, PartitionTranslation, Seen
-from pipelines.domain.migrating.offset_syncs import NotASync, OffsetSync, decode, pairs
-from pipelines.domain.migrating.specs import ClusterSpec
-from pipelines.domain.migrating.translation import (
+from pipelines.domain.migration import evidence
+from pipelines.domain.migration.specs import ClusterSpec
+from pipelines.domain.positions import cluster_move
+from pipelines.domain.positions.cluster_move import By, ClusterMove, PartitionTranslation, Seen
+from pipelines.domain.positions.offset_syncs import NotASync, OffsetSync, decode, pairs
+from pipelines.domain.positions.translation import (
     Behind,
     Copy,
     Found,

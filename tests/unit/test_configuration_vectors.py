@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pipelines.domain import registry
-from pipelines.domain.findings import Finding
-from pipelines.domain.validate import validate_data
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.definitions.checks.validate import validate_data
+from pipelines.domain.definitions.parts import registry
 from tests.sink_bench import validated
 from tests.unit.definitions import changed
 from tests.unit.flume.agents import (

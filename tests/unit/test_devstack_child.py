@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from controlplane.devstack.child import Child, Service, end_leftover, running
-from controlplane.provision.errors import SetupError
+from controlplane.install.services.child import Child, Service, end_leftover, running
+from controlplane.install.tools.errors import SetupError
 
 STUBBORN = (
     "import signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.devstack import ports
-from controlplane.devstack.ports import LOOPBACK, free_port, is_free, require_free
-from controlplane.provision.errors import SetupError
+from controlplane.install.services import ports
+from controlplane.install.services.ports import LOOPBACK, free_port, is_free, require_free
+from controlplane.install.tools.errors import SetupError
 
 
 def test_a_busy_port_names_its_purpose_the_flag_and_the_variable() -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.devstack.child import Service
 from controlplane.devstack.console import Console
-from controlplane.devstack.interrupt import Interrupt, Interrupted
 from controlplane.devstack.lock import only_stack
 from controlplane.devstack.stack import Stack, _Member
-from controlplane.provision.errors import SetupError
+from controlplane.install.services.child import Service
+from controlplane.install.services.interrupt import Interrupt, Interrupted
+from controlplane.install.tools.errors import SetupError
 
 
 def service(name: str = "thing", script: str = "import time; print('hello', flush=True); time.sleep(60)") -> Service:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain import registry
-from pipelines.domain.component import ComponentSpec
-from pipelines.domain.spec import Definition
-from pipelines.domain.validate import validate_data, validate_text
+from pipelines.domain.definitions.checks.validate import validate_data, validate_text
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.definitions.parts import registry
+from pipelines.domain.definitions.parts.component import ComponentSpec
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "components"
 EXAMPLES = FOLDER / "examples"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.launchers import LocalLauncher, SparkLauncher
-from pipelines.domain.spec import Definition, Delivery, Errors, Lifecycle, Placement
-from pipelines.domain.validate import validate_text
+from pipelines.domain.definitions.checks.validate import validate_text
+from pipelines.domain.definitions.document.spec import Definition, Delivery, Errors, Lifecycle, Placement
+from pipelines.domain.definitions.parts.launchers import LocalLauncher, SparkLauncher
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

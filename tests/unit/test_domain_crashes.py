@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipelines.domain.crashes import InHand, recognised
-from pipelines.domain.positions import PartitionPosition, PartitionRange
+from pipelines.domain.base.positions import PartitionPosition, PartitionRange
+from pipelines.domain.runs.crashes import InHand, recognised
 
 
 def left(start: int, end: int, *, channel: str = "main", suspects: tuple[int, ...] = ()) -> InHand:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.dead_letters import (
+from pipelines.domain.reprocessing.dead_letters import (
     FileLocation,
     HttpTarget,
     NotReplayable,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipelines.domain.diff import HIDDEN, Change, diff
-from pipelines.domain.spec import Definition
+from pipelines.domain.definitions.document.diff import HIDDEN, Change, diff
+from pipelines.domain.definitions.document.spec import Definition
 from tests.unit.definitions import ORDERS, changed
 
 

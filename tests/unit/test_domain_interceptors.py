@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain import registry
-from pipelines.domain.java_regex import groups
-from pipelines.domain.spec import Definition
-from pipelines.domain.validate import validate_data
+from pipelines.domain.definitions.checks.validate import validate_data
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.definitions.parts import registry
+from pipelines.domain.regex.java_regex import groups
 from tests.unit.definitions import changed
 
 FIRST = "sources/shop/interceptors/0"

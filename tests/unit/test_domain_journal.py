@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.journal import (
+from pipelines.domain.base.positions import PartitionRange
+from pipelines.domain.ledger.journal import (
     PAYLOADS,
     Done,
     Entry,
@@ -15,8 +16,7 @@ from pipelines.domain.journal import (
     encode,
     read_entries,
 )
-from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import PartitionRange
+from pipelines.domain.ledger.ledger import Counts
 
 
 def entry(n: int, batch: int = 0) -> Entry:

@@ -5,16 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pipelines.domain.ledger import Counts, total
-from pipelines.domain.positions import Discontinuity, PartitionPosition, PartitionRange, discontinuities, merge_ranges
-from pipelines.domain.states import (
-    LIVE_PHASES,
-    RESTING_PHASES,
-    TRANSITIONS,
-    Phase,
-    can,
+from pipelines.domain.base.positions import (
+    Discontinuity,
+    PartitionPosition,
+    PartitionRange,
+    discontinuities,
+    merge_ranges,
 )
-from pipelines.domain.vocabulary import PHASES
+from pipelines.domain.base.states import LIVE_PHASES, RESTING_PHASES, TRANSITIONS, Phase, can
+from pipelines.domain.ledger.ledger import Counts, total
+from pipelines.domain.lifecycle.vocabulary import PHASES
 
 
 def span(start: int, end: int, partition: int = 0) -> PartitionRange:

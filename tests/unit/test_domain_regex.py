@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import PydanticCustomError
 
-from pipelines.domain.regex_safety import LONGEST_PATTERN, safe_regex
+from pipelines.domain.regex.safety import LONGEST_PATTERN, safe_regex
 
 
 def verdict(pattern: str) -> str:

@@ -12,13 +12,14 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from pipelines.domain import components, registry
-from pipelines.domain.component import ComponentSpec, Spec
-from pipelines.domain.launchers import Executors, LocalLauncher, SparkLauncher
-from pipelines.domain.references import references
-from pipelines.domain.spec import Definition, Delivery, Errors, Lifecycle, Placement, SinkGroup
-from pipelines.domain.text import dump
-from pipelines.domain.validate import validate_data, validate_text
+from pipelines.domain.definitions import components
+from pipelines.domain.definitions.checks.validate import validate_data, validate_text
+from pipelines.domain.definitions.document.references import references
+from pipelines.domain.definitions.document.spec import Definition, Delivery, Errors, Lifecycle, Placement, SinkGroup
+from pipelines.domain.definitions.document.text import dump
+from pipelines.domain.definitions.parts import registry
+from pipelines.domain.definitions.parts.component import ComponentSpec, Spec
+from pipelines.domain.definitions.parts.launchers import Executors, LocalLauncher, SparkLauncher
 from tests.unit.definitions import ORDERS, changed
 
 
@@ -113,8 +114,8 @@ def test_the_catalogue_is_found_by_file_name() -> None:
     found = [(spec.kind, spec.type_name()) for spec in registry.all()]
     assert found == sorted(found, key=lambda each: (registry.KINDS.index(each[0]), each[1]))
     assert {("source", "kafka"), ("channel", "direct"), ("sink", "file"), ("dead_letter", "kafka")} <= set(found)
-    files = {path.stem for path in Path(components.__path__[0]).glob("*_*.py")} - {"__init__"}
-    assert {f"{kind}_{name}" for kind, name in found} == files
+    files = {(path.parent.name, path.stem) for path in Path(components.__path__[0]).glob("*/*.py")}
+    assert set(found) == {(kind, name) for kind, name in files if name != "__init__"}
     with pytest.raises(registry.UnknownComponentError):
         registry.get("sink", "teleprinter")
 
@@ -166,7 +167,7 @@ def test_schemas_are_json() -> None:
 
 def test_agents_import_neither_a_web_framework_nor_spark_nor_yaml() -> None:
     program = (
-        "import sys, pipelines.domain.spec, pipelines.domain.validate;"
+        "import sys, pipelines.domain.definitions.document.spec, pipelines.domain.definitions.checks.validate;"
         "print([m for m in ('django', 'pyspark', 'yaml', 'celery', 'httpx2', 'rich') if m in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

@@ -10,8 +10,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.domain.findings import Finding
-from pipelines.domain.validate import validate_data, validate_text
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.definitions.checks.validate import validate_data, validate_text
 from tests.unit.definitions import ORDERS, changed
 
 SHOP = "sources/shop"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from controlplane import environment
-from pipelines.domain.webhooks import Reach
+from pipelines.domain.monitoring.webhooks import Reach
 
 
 def load(monkeypatch: pytest.MonkeyPatch, **variables: str) -> environment.Environment:

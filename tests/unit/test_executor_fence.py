@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain import protocol
-from pipelines.domain.launchers import SparkLauncher
+from pipelines.domain.definitions.parts.launchers import SparkLauncher
+from pipelines.domain.runs import protocol
 from workers.agent import standalone
 from workers.agent.fence import Application, Fence
 

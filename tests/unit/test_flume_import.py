@@ -9,12 +9,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain import registry
-from pipelines.domain.flume import catalogue
-from pipelines.domain.flume.importer import Imported, import_flume
-from pipelines.domain.flume.properties import parse
-from pipelines.domain.flume.report import ImportRefused
-from pipelines.domain.validate import validate_data, validate_text
+from pipelines.domain.definitions.checks.validate import validate_data, validate_text
+from pipelines.domain.definitions.parts import registry
+from pipelines.domain.flume.importing import catalogue
+from pipelines.domain.flume.importing.importer import Imported, import_flume
+from pipelines.domain.flume.reading.properties import parse
+from pipelines.domain.flume.reading.report import ImportRefused
 from tests.unit.flume.agents import below, imported
 from tests.unit.flume.files import FILES, FlumeFile, told
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.flume.placeholders import translate
-from pipelines.domain.flume.properties import MalformedError, parse
+from pipelines.domain.flume.reading.placeholders import translate
+from pipelines.domain.flume.reading.properties import MalformedError, parse
 
 
 @pytest.mark.parametrize(

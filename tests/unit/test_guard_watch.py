@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from pipelines.domain.journal import Identified, Noticed, read_entries
-from pipelines.domain.positions import PartitionPosition, SourceIdentity
+from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
+from pipelines.domain.ledger.journal import Identified, Noticed, read_entries
 from workers.agent import kafka
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.component import Place, SourceBuilder

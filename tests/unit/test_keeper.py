@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.protocol import ExitRecord, Handover, Identity, boot_id, boottime
+from pipelines.domain.runs.protocol import ExitRecord, Handover, Identity, boot_id, boottime
 
 ROOT = Path(__file__).resolve().parents[2]
 SLEEPER = "import time; print('up', flush=True); time.sleep(60)"

@@ -8,7 +8,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from pipelines.domain.protocol import DUMP_ORDER, Dump, DumpOrder, Dumps
+from pipelines.domain.runs.protocol import DUMP_ORDER, Dump, DumpOrder, Dumps
 from tests.unit.test_keeper import SLEEPER, Kept, alive, kept, wait_for
 from workers.keeper.jvm_dump import JvmDump
 from workers.keeper.ladder import Due, DumpFile, Order

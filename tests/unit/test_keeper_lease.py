@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.protocol import ExitRecord, boot_id, boottime
+from pipelines.domain.runs.protocol import ExitRecord, boot_id, boottime
 from tests.unit.test_keeper import SLEEPER, STUBBORN, Kept, alive, kept, wait_for
 
 __all__ = ["kept"]

@@ -9,7 +9,7 @@ import pytest
 from cryptography.fernet import Fernet
 
 from controlplane.environment import InvalidEnvironment, load
-from controlplane.shared.keyring import Keyring, StoreClosed, Undecryptable, add_key, open_keyring
+from pipelines.foundation.keyring import Keyring, StoreClosed, Undecryptable, add_key, open_keyring
 
 
 def key() -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pipelines.domain import registry
+from pipelines.domain.definitions.parts import registry
 from tests.unit.flume.agents import kafka_source
 from tests.vectors import Vector, drives
 

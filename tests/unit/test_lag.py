@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.lag import (
+from pipelines.domain.monitoring.lag import (
     Appended,
     PartitionLag,
     as_rows,

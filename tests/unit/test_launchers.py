@@ -11,8 +11,8 @@ from zipfile import ZipFile
 import pytest
 import yaml
 
-from pipelines.domain.launchers import SparkLauncher
-from pipelines.domain.validate import validate_data
+from pipelines.domain.definitions.checks.validate import validate_data
+from pipelines.domain.definitions.parts.launchers import SparkLauncher
 from tests.unit.definitions import changed
 from workers.agent import cluster, parcel
 from workers.agent.component import Place
@@ -99,7 +99,11 @@ def test_the_examples_of_the_page_are_valid() -> None:
 def test_executors_get_this_version_of_headgate_and_of_the_interceptors(tmp_path: Path) -> None:
     with ZipFile(parcel.pack(tmp_path / parcel.ARCHIVE, ["tests", "no_such_package"])) as archive:
         names = set(archive.namelist())
-    assert {"workers/__init__.py", "workers/agent/executors.py", "pipelines/domain/spec.py"} <= names
+    assert {
+        "workers/__init__.py",
+        "workers/agent/executors.py",
+        "pipelines/domain/definitions/document/spec.py",
+    } <= names
     assert "tests/agent/interceptors.py" in names
     assert not any(name.startswith(("workers/supervisor", "pipelines/models")) for name in names)
 

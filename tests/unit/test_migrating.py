@@ -11,28 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.diff import diff
-from pipelines.domain.migrating import blockers, evidence, policy, progress, proof, report
-from pipelines.domain.migrating.blockers import Facts, Place
-from pipelines.domain.migrating.choices import MigrationAction, Standing, allowed, options
-from pipelines.domain.migrating.consequences import Consequence, heaviest, judge
-from pipelines.domain.migrating.observation import RETURN_SECONDS, Conclusion, ObservationRules, Sample
-from pipelines.domain.migrating.observation import judge as observe
-from pipelines.domain.migrating.plan import MigrationPlan, MigrationTarget, expected_pause
-from pipelines.domain.migrating.progress import Instant, MigrationStepState
-from pipelines.domain.migrating.specs import SPECS, HostSpec, RevisionSpec
-from pipelines.domain.migrating.steps import (
-    CHANGES,
-    MARGIN_SECONDS,
-    ChangeBeforeProof,
-    PlannedStep,
-    StepName,
-    back,
-    forward,
-    ordered,
-)
-from pipelines.domain.spec import Definition, Lifecycle
-from pipelines.domain.states import (
+from pipelines.domain.base.states import (
     CHANGING_STAGES,
     FINAL_STAGES,
     FORWARD_STAGES,
@@ -44,7 +23,28 @@ from pipelines.domain.states import (
     Phase,
     may_follow,
 )
-from pipelines.domain.vocabulary import STAGES
+from pipelines.domain.definitions.document.consequences import Consequence, heaviest, judge
+from pipelines.domain.definitions.document.diff import diff
+from pipelines.domain.definitions.document.spec import Definition, Lifecycle
+from pipelines.domain.lifecycle.vocabulary import STAGES
+from pipelines.domain.migration import blockers, evidence, policy, progress, proof, report
+from pipelines.domain.migration.blockers import Facts, Place
+from pipelines.domain.migration.choices import MigrationAction, Standing, allowed, options
+from pipelines.domain.migration.observation import RETURN_SECONDS, Conclusion, ObservationRules, Sample
+from pipelines.domain.migration.observation import judge as observe
+from pipelines.domain.migration.plan import MigrationPlan, MigrationTarget, expected_pause
+from pipelines.domain.migration.progress import Instant, MigrationStepState
+from pipelines.domain.migration.specs import SPECS, HostSpec, RevisionSpec
+from pipelines.domain.migration.steps import (
+    CHANGES,
+    MARGIN_SECONDS,
+    ChangeBeforeProof,
+    PlannedStep,
+    StepName,
+    back,
+    forward,
+    ordered,
+)
 from tests.factories import definition
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

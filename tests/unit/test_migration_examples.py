@@ -16,7 +16,7 @@ from controlplane.cli.app import app
 from controlplane.cli.errors import ExitCode
 from controlplane.cli.migration_files import cluster_move_of, migration_of
 from controlplane.management.commands.render_migration_examples import index
-from pipelines.domain.migrating import evidence, report
+from pipelines.domain.migration import evidence, report
 from tests.chaos.examples import FOLDER, keep_example, problems
 from tests.unit.test_migration_report import content
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.migrating import evidence, report
+from pipelines.domain.migration import evidence, report
 
 DAY = "2026-03-01T12:00:"
 PLACE = {"source": "shop", "channel": "main", "topic": "in"}

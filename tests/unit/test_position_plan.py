@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.position_plan import Goal, PartitionSurvey, Survey, Target, choices, digest, plan
-from pipelines.domain.position_target import BadTarget, target
+from pipelines.domain.positions.plan import Goal, PartitionSurvey, Survey, Target, choices, digest, plan
+from pipelines.domain.positions.target import BadTarget, target
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 

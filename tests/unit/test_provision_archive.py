@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.install.tools.errors import SetupError
+from controlplane.install.tools.java import Java
 from controlplane.provision import archive, training
-from controlplane.provision.errors import SetupError
-from controlplane.provision.java import Java
 
 JAVA = Java(Path("/usr/bin/java"), 17, 'openjdk version "17.0.1" build 7')
 

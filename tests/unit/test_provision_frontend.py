@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.provision import frontend
-from controlplane.provision.errors import SetupError
-from controlplane.provision.node import Node, parse_version
+from controlplane.install.tools import frontend
+from controlplane.install.tools.errors import SetupError
+from controlplane.install.tools.node import Node, parse_version
 
 
 class RecordingNode(Node):

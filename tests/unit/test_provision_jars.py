@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.provision import ivy, jars
-from controlplane.provision.errors import SetupError
-from controlplane.provision.jars import Jar
-from controlplane.provision.java import Java
+from controlplane.install.tools import ivy, jars
+from controlplane.install.tools.errors import SetupError
+from controlplane.install.tools.jars import Jar
+from controlplane.install.tools.java import Java
 
 CONTENT = b"the content of a jar"
 JAR = Jar("org.example:thing:1.2", hashlib.sha256(CONTENT).hexdigest())

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.provision.errors import SetupError
-from controlplane.provision.java import check_modules, feature_version, find_java
+from controlplane.install.tools.errors import SetupError
+from controlplane.install.tools.java import check_modules, feature_version, find_java
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from controlplane.devstack.ports import free_port
-from pipelines.domain.components.source_exec import ExecSource
-from pipelines.domain.components.source_http import HttpSource
+from controlplane.install.services.ports import free_port
+from pipelines.domain.definitions.components.source.exec import ExecSource
+from pipelines.domain.definitions.components.source.http import HttpSource
 from tests.vectors import Vector, drives
 from tests.waiting import wait_for
 from workers.agent.intake import answers as counts

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.secrets import REDACTED, Mask, forms, value_problem
+from pipelines.domain.access.secrets import REDACTED, Mask, forms, value_problem
 from workers.keeper.redaction import Redactor
 
 CANARY = b"canary-7f3a"

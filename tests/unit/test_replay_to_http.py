@@ -9,8 +9,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from controlplane.devstack.ports import free_port
-from pipelines.domain.dead_letters import HttpTarget
+from controlplane.install.services.ports import free_port
+from pipelines.domain.reprocessing.dead_letters import HttpTarget
 from tests.certificates import issue
 from tests.unit.test_push_sources import pushing
 from tests.waiting import wait_for

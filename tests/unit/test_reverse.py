@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.migrating.reverse import Before, reverse
-from pipelines.domain.migrating.specs import problems
-from pipelines.domain.states import MigrationKind
+from pipelines.domain.base.states import MigrationKind
+from pipelines.domain.migration.reverse import Before, reverse
+from pipelines.domain.migration.specs import problems
 
 OLD = {
     "sources": {"shop": {"type": "kafka", "bootstrap_servers": "old:9092", "topics": ["orders"], "group_id": "g"}},

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.sink_groups import Penalty, penalty_ms
+from pipelines.domain.ledger.sink_groups import Penalty, penalty_ms
 from tests.sink_bench import WALL, Bench, definition, validated
 from workers.agent.sink_processors import AllFailed
 

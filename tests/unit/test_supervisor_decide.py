@@ -9,9 +9,23 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from pipelines.domain.ledger import Books
-from pipelines.domain.positions import FINDING_CODES
-from pipelines.domain.protocol import (
+from pipelines.domain.base.positions import FINDING_CODES
+from pipelines.domain.base.states import (
+    STOP_COMMANDS,
+    AgentPhase,
+    Command,
+    DesiredState,
+    OperationKind,
+    OperationState,
+    Phase,
+    RunOutcome,
+    RunState,
+    StopReason,
+)
+from pipelines.domain.definitions.document.spec import Lifecycle
+from pipelines.domain.ledger.ledger import Books
+from pipelines.domain.ledger.sink_groups import GroupStatus, Penalty
+from pipelines.domain.runs.protocol import (
     AgentFinding,
     ComponentStatus,
     Control,
@@ -24,20 +38,6 @@ from pipelines.domain.protocol import (
     ProcessIdentity,
     QueryStatus,
     Status,
-)
-from pipelines.domain.sink_groups import GroupStatus, Penalty
-from pipelines.domain.spec import Lifecycle
-from pipelines.domain.states import (
-    STOP_COMMANDS,
-    AgentPhase,
-    Command,
-    DesiredState,
-    OperationKind,
-    OperationState,
-    Phase,
-    RunOutcome,
-    RunState,
-    StopReason,
 )
 from workers.ports import Now
 from workers.supervisor import actions

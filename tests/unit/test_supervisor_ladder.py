@@ -7,10 +7,10 @@ from uuid import uuid4
 
 import pytest
 
-from pipelines.domain.protocol import Dump
-from pipelines.domain.spec import Lifecycle
-from pipelines.domain.states import Command, DesiredState, OperationKind, Phase, RunOutcome, StopReason
-from pipelines.domain.validate import validate_data
+from pipelines.domain.base.states import Command, DesiredState, OperationKind, Phase, RunOutcome, StopReason
+from pipelines.domain.definitions.checks.validate import validate_data
+from pipelines.domain.definitions.document.spec import Lifecycle
+from pipelines.domain.runs.protocol import Dump
 from tests.unit.definitions import changed
 from tests.unit.test_supervisor_decide import NOW, control, dead, exited, life, none, one, run, view
 from workers.supervisor import actions

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.capacity import Room, agent_bytes, lacking, least_loaded
-from pipelines.domain.leases import TAKEOVER_MARGIN, Fence, fence_of
-from pipelines.domain.moving import stores, ties
-from pipelines.domain.states import Command
+from pipelines.domain.base.states import Command
+from pipelines.domain.definitions.parts.leases import TAKEOVER_MARGIN, Fence, fence_of
+from pipelines.domain.hosts.capacity import Room, agent_bytes, lacking, least_loaded
+from pipelines.domain.hosts.moving import stores, ties
 from tests.factories import definition
 from tests.unit.test_supervisor_decide import NOW, control, run, view
 from workers.supervisor.actions import WriteControl

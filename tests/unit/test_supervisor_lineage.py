@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.components.channel_file import FileChannel
-from pipelines.domain.findings import Finding
-from pipelines.domain.lineage import Before, Lineage, continue_from
-from pipelines.domain.references import substituted
-from pipelines.domain.spec import Definition
-from pipelines.domain.validate import validate_data
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.definitions.checks.validate import validate_data
+from pipelines.domain.definitions.components.channel.file import FileChannel
+from pipelines.domain.definitions.document.references import substituted
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.runs.lineage import Before, Lineage, continue_from
 from workers.ports import Unreadable
 from workers.supervisor.references import References
 

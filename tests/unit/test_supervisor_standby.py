@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines.domain.protocol import ExitRecord
-from pipelines.domain.states import AgentPhase, Command, DesiredState, Phase, RunOutcome, RunState
+from pipelines.domain.base.states import AgentPhase, Command, DesiredState, Phase, RunOutcome, RunState
+from pipelines.domain.runs.protocol import ExitRecord
 from tests.unit.test_supervisor_decide import NOW, control, dead, run, status, view
 from workers.supervisor import actions
 from workers.supervisor.command import first_control

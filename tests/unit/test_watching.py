@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain import watching
-from pipelines.domain.lag import Appended
-from pipelines.domain.resets import before, effects, reset, reset_csv
-from pipelines.domain.watching import Description, Kind, Limits, Look, looked
+from pipelines.domain.monitoring import watching
+from pipelines.domain.monitoring.lag import Appended
+from pipelines.domain.monitoring.watching import Description, Kind, Limits, Look, looked
+from pipelines.domain.positions.resets import before, effects, reset, reset_csv
 from tests.factories import definition
 
 KEY = ("orders", 0)

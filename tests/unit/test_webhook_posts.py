@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.webhooks import Address, Reach
+from pipelines.domain.monitoring.webhooks import Address, Reach
 from tests.certificates import issue
 from tests.fakes.http_servers import Reply, serving
 from workers.adapters.posts import HttpPosts, look_up

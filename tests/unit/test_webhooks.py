@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.webhooks import (
+from pipelines.domain.monitoring.webhooks import (
     DELAYS,
     JITTER,
     MOST_ATTEMPTS,

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.conditions import Condition, ConditionStatus, ConditionType, Known, completed, headline
-from pipelines.domain.operations import STEPS, StepState, closed, moved, seconds_allowed, steps_of
-from pipelines.domain.spec import Lifecycle
-from pipelines.domain.states import SIDE_OPERATIONS, DesiredState, OperationKind, Phase, StopReason
-from pipelines.domain.vocabulary import PHASES
+from pipelines.domain.base.states import SIDE_OPERATIONS, DesiredState, OperationKind, Phase, StopReason
+from pipelines.domain.definitions.document.spec import Lifecycle
+from pipelines.domain.lifecycle.conditions import Condition, ConditionStatus, ConditionType, Known, completed, headline
+from pipelines.domain.lifecycle.operations import STEPS, StepState, closed, moved, seconds_allowed, steps_of
+from pipelines.domain.lifecycle.vocabulary import PHASES
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import OffsetSpec
 
-from pipelines.domain.watching import Description
+from pipelines.domain.monitoring.watching import Description
 from workers.agent.kafka import TIMEOUT, librdkafka_options
 from workers.agent.kafka import Cluster as Client
 from workers.ports import Away

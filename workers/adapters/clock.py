@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from pipelines.domain.protocol import boot_id, boottime
+from pipelines.domain.runs.protocol import boot_id, boottime
 from workers.ports import Now
 
 

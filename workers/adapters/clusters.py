@@ -8,7 +8,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from pipelines.domain.dead_letters import TopicLocation
+from pipelines.domain.reprocessing.dead_letters import TopicLocation
 from workers.agent.kafka import librdkafka_options
 from workers.ports import Away, Closed, Gone, Outgoing
 

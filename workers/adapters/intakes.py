@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 
-from pipelines.domain.dead_letters import HttpTarget
+from pipelines.domain.reprocessing.dead_letters import HttpTarget
 from workers.ports import Away, Closed, Outgoing
 
 _SECONDS = 20.0

@@ -20,7 +20,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from pipelines.domain.webhooks import Address, Answer, Reach, address_of, not_public
+from pipelines.domain.monitoring.webhooks import Address, Answer, Reach, address_of, not_public
 
 SECONDS = 15.0
 """For a whole attempt, from looking the name up to the end of the answer."""

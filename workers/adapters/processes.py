@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import workers
-from pipelines.domain.protocol import TOKEN_VARIABLE, Handover, ProcessIdentity, boot_id
+from pipelines.domain.runs.protocol import TOKEN_VARIABLE, Handover, ProcessIdentity, boot_id
 from workers.ports import TokenHolders
 
 _PROC = Path("/proc")

@@ -8,9 +8,9 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TypeVar
 
-from pipelines.domain import protocol
-from pipelines.domain.positions import PartitionPosition
-from pipelines.domain.protocol import (
+from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.runs import protocol
+from pipelines.domain.runs.protocol import (
     Control,
     Document,
     DumpOrder,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from controlplane.shared.keyring import Keyring, StoreClosed, Undecryptable
-from pipelines.selectors.secrets import ciphertexts
+from pipelines.foundation.keyring import Keyring, StoreClosed, Undecryptable
+from pipelines.selectors.access.secrets import ciphertexts
 from workers.ports import Unreadable
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
-from pipelines.domain.protocol import JOURNAL, STACKS
+from pipelines.domain.runs.protocol import JOURNAL, STACKS
 from workers.ports import CheckpointDir, RunDir
 
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - only directories that agents of ours have made there

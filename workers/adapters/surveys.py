@@ -10,7 +10,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from pipelines.domain.position_plan import Answer, Question
+from pipelines.domain.positions.plan import Answer, Question
 from workers.ports import LookFailed
 
 SECONDS = 45.0

@@ -40,9 +40,9 @@ def main(run_dir: Path) -> int:
         return 15
     from pydantic import ValidationError
 
-    from pipelines.domain.protocol import Exit, Launch
-    from pipelines.domain.references import substituted
-    from pipelines.domain.spec import Definition
+    from pipelines.domain.definitions.document.references import substituted
+    from pipelines.domain.definitions.document.spec import Definition
+    from pipelines.domain.runs.protocol import Exit, Launch
     from workers.agent import masking, watch
     from workers.agent.driver import Driver
 

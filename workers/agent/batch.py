@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column, Observation
 from pyspark.sql import functions as f
 
-from pipelines.domain.journal import Planned
-from pipelines.domain.ledger import Counts
+from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.ledger import Counts
 from workers.agent.event import ORIGIN
 from workers.agent.quarantine import is_marked
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pipelines.domain.journal import (
+from pipelines.domain.base.positions import PartitionPosition, PartitionRange
+from pipelines.domain.ledger.journal import (
     Done,
     Planned,
     PositionChange,
@@ -18,10 +19,9 @@ from pipelines.domain.journal import (
     SinkFailed,
     SinkSwitched,
 )
-from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import PartitionPosition, PartitionRange
-from pipelines.domain.protocol import Cursor, Holding, QueryStatus
-from pipelines.domain.sink_groups import GroupStatus, Switch
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.ledger.sink_groups import GroupStatus, Switch
+from pipelines.domain.runs.protocol import Cursor, Holding, QueryStatus
 from workers import crash_points
 from workers.agent.batch import Batch, Judge
 from workers.agent.checkpoint import Offsets, ranges

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.domain.positions import PartitionPosition, PartitionRange
+from pipelines.domain.base.positions import PartitionPosition, PartitionRange
 
 Key = tuple[str, int]
 Offsets = dict[Key, int]

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pipelines.domain.launchers import SparkLauncher
-from pipelines.domain.protocol import AgentFinding
+from pipelines.domain.definitions.parts.launchers import SparkLauncher
+from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent import executors, standalone
 from workers.agent import spark as sessions
 from workers.agent.component import Builder, Place

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.domain.component import ComponentSpec
-from pipelines.domain.crashes import Quarantined
-from pipelines.domain.protocol import Launch
-from pipelines.domain.spec import BUFFER, Definition, Read
-from pipelines.domain.states import RunRole
+from pipelines.domain.base.states import RunRole
+from pipelines.domain.definitions.document.spec import BUFFER, Definition, Read
+from pipelines.domain.definitions.parts.component import ComponentSpec
+from pipelines.domain.runs.crashes import Quarantined
+from pipelines.domain.runs.protocol import Launch
 from workers.agent.batch import Judge
 from workers.agent.checkpoint import Offsets
 from workers.agent.component import (

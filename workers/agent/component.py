@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pipelines.domain.component import ComponentSpec
-from pipelines.domain.journal import Planned
-from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import PartitionPosition, SourceIdentity
-from pipelines.domain.protocol import AgentFinding, IntakeStatus
+from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
+from pipelines.domain.definitions.parts.component import ComponentSpec
+from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.runs.protocol import AgentFinding, IntakeStatus
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.guard import LogRange, Mirrored, within_log
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from pipelines.domain.protocol import Control
+from pipelines.domain.runs.protocol import Control
 
 
 class ControlFile:

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from pipelines.domain.crashes import QUARANTINE
-from pipelines.domain.journal import DeadLetter, DeadLetters, Planned
-from pipelines.domain.protocol import AgentFinding
+from pipelines.domain.ledger.journal import DeadLetter, DeadLetters, Planned
+from pipelines.domain.runs.crashes import QUARANTINE
+from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.batch import Attempt, Refusal, base64_text
 from workers.agent.component import DeadLetterBuilder, Place
 from workers.agent.findings import Blocked

@@ -15,11 +15,11 @@ from typing import Generic, TypeVar
 
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
-from pipelines.domain.journal import Planned
-from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import PartitionPosition
-from pipelines.domain.protocol import AgentFinding
-from pipelines.domain.sink_groups import Pools, Switch
+from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.ledger.sink_groups import Pools, Switch
+from pipelines.domain.runs.protocol import AgentFinding
 from workers import crash_points
 from workers.agent import at_work
 from workers.agent.batch import Attempt, Batch

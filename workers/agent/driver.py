@@ -18,12 +18,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.domain import protocol
-from pipelines.domain.journal import CommandTaken, Exited, Interrupted, PhaseChanged
-from pipelines.domain.positions import FINDING_CODES
-from pipelines.domain.protocol import AgentFinding, Control, Dumps, Exit, Launch, PauseProof, Promotion
-from pipelines.domain.spec import Definition
-from pipelines.domain.states import STOP_COMMANDS, AgentPhase, Command
+from pipelines.domain.base.positions import FINDING_CODES
+from pipelines.domain.base.states import STOP_COMMANDS, AgentPhase, Command
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.ledger.journal import CommandTaken, Exited, Interrupted, PhaseChanged
+from pipelines.domain.runs import protocol
+from pipelines.domain.runs.protocol import AgentFinding, Control, Dumps, Exit, Launch, PauseProof, Promotion
 from workers import crash_points
 from workers.agent import watch
 from workers.agent.control import ControlFile

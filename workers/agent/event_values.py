@@ -8,7 +8,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-from pipelines.domain.columns import ValueSource
+from pipelines.domain.definitions.parts.columns import ValueSource
 
 
 def header(name: str) -> Column:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from pipelines.domain.protocol import AgentFinding
+from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.arrow import map_in_arrow
 from workers.agent.findings import Refused
 from workers.agent.parcel import ARCHIVE

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pipelines.domain import protocol
-from pipelines.domain.launchers import SparkLauncher
-from pipelines.domain.protocol import Document
+from pipelines.domain.definitions.parts.launchers import SparkLauncher
+from pipelines.domain.runs import protocol
+from pipelines.domain.runs.protocol import Document
 from workers.agent import standalone
 from workers.agent.log import say
 

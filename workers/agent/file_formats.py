@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-from pipelines.domain.columns import value_source
+from pipelines.domain.definitions.parts.columns import value_source
 from workers.agent import event_values
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from pipelines.domain.protocol import AgentFinding
+from pipelines.domain.runs.protocol import AgentFinding
 
 _MARK = "headgate-blocked:"
 

@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.domain.journal import Noticed, Planned
-from pipelines.domain.positions import PartitionPosition, SourceIdentity
-from pipelines.domain.protocol import AgentFinding
+from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
+from pipelines.domain.ledger.journal import Noticed, Planned
+from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.checkpoint import Key, Offsets, Told, View
 
 NOTICES = ("GROUP_LOST", "GROUP_MOVED", "EXPIRING")

@@ -9,9 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from pipelines.domain.journal import Identified, Noticed
-from pipelines.domain.positions import SourceIdentity
-from pipelines.domain.protocol import AgentFinding
+from pipelines.domain.base.positions import SourceIdentity
+from pipelines.domain.ledger.journal import Identified, Noticed
+from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent import guard
 from workers.agent.checkpoint import Key, Offsets, positions
 from workers.agent.component import SourceBuilder

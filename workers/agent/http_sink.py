@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from typing import Any
 
-from pipelines.domain.protocol import AgentFinding
+from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.executor_writer import Deadline, DeadlineReached
 from workers.agent.findings import Refused, refuse
 from workers.agent.http_requests import Answer, Connection, RequestFailed, Requests

@@ -20,7 +20,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
-from pipelines.domain.positions import PartitionPosition
+from pipelines.domain.base.positions import PartitionPosition
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.findings import Refused, refuse
 

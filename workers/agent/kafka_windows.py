@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from pipelines.domain.migrating.cluster_move import Seen
+from pipelines.domain.positions.cluster_move import Seen
 from workers.agent.checkpoint import Key
 from workers.agent.kafka import Cluster
 

@@ -11,17 +11,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.domain.components.processor_default import DefaultProcessor
-from pipelines.domain.journal import Noticed
-from pipelines.domain.launchers import SparkLauncher
-from pipelines.domain.ledger import Counts
-from pipelines.domain.position_plan import Survey
-from pipelines.domain.positions import SourceIdentity
-from pipelines.domain.protocol import TRACES, AgentFinding, IntakeStatus, Launch, QueryHead
-from pipelines.domain.references import references
-from pipelines.domain.sink_groups import Penalty
-from pipelines.domain.spec import BUFFER, Definition, Read
-from pipelines.domain.states import RunRole
+from pipelines.domain.base.positions import SourceIdentity
+from pipelines.domain.base.states import RunRole
+from pipelines.domain.definitions.components.processor.default import DefaultProcessor
+from pipelines.domain.definitions.document.references import references
+from pipelines.domain.definitions.document.spec import BUFFER, Definition, Read
+from pipelines.domain.definitions.parts.launchers import SparkLauncher
+from pipelines.domain.ledger.journal import Noticed
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.ledger.sink_groups import Penalty
+from pipelines.domain.positions.plan import Survey
+from pipelines.domain.runs.protocol import TRACES, AgentFinding, IntakeStatus, Launch, QueryHead
 from workers import crash_points
 from workers.agent import cluster as clusters
 from workers.agent import compile as compiler

@@ -7,8 +7,8 @@ import threading
 import time
 from pathlib import Path
 
-from pipelines.domain import journal
-from pipelines.domain.positions import Frozen
+from pipelines.domain.base.positions import Frozen
+from pipelines.domain.ledger import journal
 from workers.agent import masking
 
 _KINDS = {payload: kind for kind, payload in journal.PAYLOADS.items()}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from pipelines.domain.protocol import Document
-from pipelines.domain.secrets import Mask
+from pipelines.domain.access.secrets import Mask
+from pipelines.domain.runs.protocol import Document
 
 D = TypeVar("D", bound=Document)
 _mask = Mask()

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from pipelines.domain.protocol import Holding, IntakeStatus
+from pipelines.domain.runs.protocol import Holding, IntakeStatus
 from workers.agent.books import ChannelBooks
 from workers.agent.checkpoint import Offsets, positions
 from workers.agent.component import SourceBuilder

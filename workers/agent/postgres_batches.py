@@ -10,7 +10,7 @@ import psycopg
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from pipelines.domain.ledger import Counts
+from pipelines.domain.ledger.ledger import Counts
 from workers.agent.executor_writer import MOST_REFUSED, TooManyRefused
 from workers.agent.postgres_rows import TableColumn, staging_types
 from workers.agent.postgres_table import Table

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-from pipelines.domain.columns import ValueSource
+from pipelines.domain.definitions.parts.columns import ValueSource
 from workers.agent import event_values
 
 ORIGIN = {"topic": "text", "partition_number": "int8", "record_offset": "int8"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from pipelines.domain.protocol import AgentFinding
+from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.findings import Refused, refuse
 
 _COLUMNS = """

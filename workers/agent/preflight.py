@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TimedOut
 from dataclasses import dataclass, field, replace
 
-from pipelines.domain.component import ComponentSpec
-from pipelines.domain.journal import ComponentState, Identified, Noticed, PositionChange, Positions, Repaired
-from pipelines.domain.position_plan import PartitionSurvey, Survey
-from pipelines.domain.positions import PartitionPosition, SourceIdentity
-from pipelines.domain.protocol import AgentFinding, ComponentStatus, Launch
-from pipelines.domain.spec import BUFFER, Read
+from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
+from pipelines.domain.definitions.document.spec import BUFFER, Read
+from pipelines.domain.definitions.parts.component import ComponentSpec
+from pipelines.domain.ledger.journal import ComponentState, Identified, Noticed, PositionChange, Positions, Repaired
+from pipelines.domain.positions.plan import PartitionSurvey, Survey
+from pipelines.domain.runs.protocol import AgentFinding, ComponentStatus, Launch
 from workers.agent import guard
 from workers.agent.books import ChannelBooks
 from workers.agent.checkpoint import Checkpoint, CheckpointDamaged, Key, Offsets, View, as_offsets, positions

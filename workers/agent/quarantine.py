@@ -9,8 +9,8 @@ from operator import or_
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-from pipelines.domain.crashes import QUARANTINE, Quarantined
-from pipelines.domain.spec import Read
+from pipelines.domain.definitions.document.spec import Read
+from pipelines.domain.runs.crashes import QUARANTINE, Quarantined
 from workers.agent.event import Event
 
 

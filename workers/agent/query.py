@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pipelines.domain.protocol import Holding, QueryStatus
-from pipelines.domain.spec import Read
+from pipelines.domain.definitions.document.spec import Read
+from pipelines.domain.runs.protocol import Holding, QueryStatus
 from workers import crash_points
 from workers.agent.books import ChannelBooks
 from workers.agent.checkpoint import Checkpoint, Offsets

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
-from pipelines.domain.journal import Done, EntryKind, Exited, JournalCorrupt, Planned, read_entries
-from pipelines.domain.protocol import Launch
-from pipelines.domain.range_replay import ORDER, Order, journal_name
-from pipelines.domain.spec import Definition, Read
+from pipelines.domain.definitions.document.spec import Definition, Read
+from pipelines.domain.ledger.journal import Done, EntryKind, Exited, JournalCorrupt, Planned, read_entries
+from pipelines.domain.reprocessing.range_replay import ORDER, Order, journal_name
+from pipelines.domain.runs.protocol import Launch
 from workers.agent import compile as compiler
 from workers.agent.books import ChannelBooks
 from workers.agent.component import Builder

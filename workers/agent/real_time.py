@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipelines.domain.ledger import Counts
-from pipelines.domain.protocol import Holding, QueryStatus
-from pipelines.domain.spec import Read
+from pipelines.domain.definitions.document.spec import Read
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.runs.protocol import Holding, QueryStatus
 from workers.agent.books import ChannelBooks
 from workers.agent.checkpoint import Checkpoint, Offsets
 from workers.agent.component import SinkBuilder

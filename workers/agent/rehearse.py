@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pyspark.sql import functions as f
 
-from pipelines.domain.protocol import AgentFinding, SparkSettings
-from pipelines.domain.spec import Definition
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.runs.protocol import AgentFinding, SparkSettings
 from workers.agent import compile as compiler
 from workers.agent import jvm
 from workers.agent import spark as sessions

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from pipelines.domain.position_plan import Survey
-from pipelines.domain.protocol import (
+from pipelines.domain.base.states import AgentPhase
+from pipelines.domain.positions.plan import Survey
+from pipelines.domain.runs.protocol import (
     AgentFinding,
     ComponentStatus,
     IntakeStatus,
@@ -18,7 +19,6 @@ from pipelines.domain.protocol import (
     boot_id,
     boottime,
 )
-from pipelines.domain.states import AgentPhase
 from workers.agent import masking
 from workers.agent.checkpoint import Offsets
 from workers.agent.gate import Gate, Position

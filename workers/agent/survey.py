@@ -11,10 +11,10 @@ import sys
 import traceback
 from pathlib import Path
 
-from pipelines.domain.position_plan import Answer, Question
-from pipelines.domain.protocol import AgentFinding, Launch
-from pipelines.domain.references import substituted
-from pipelines.domain.spec import Definition, Read
+from pipelines.domain.definitions.document.references import substituted
+from pipelines.domain.definitions.document.spec import Definition, Read
+from pipelines.domain.positions.plan import Answer, Question
+from pipelines.domain.runs.protocol import AgentFinding, Launch
 from workers.agent import compile as compiler
 from workers.agent import guard, masking
 from workers.agent.checkpoint import Checkpoint, Key

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipelines.domain.protocol import TRACES
+from pipelines.domain.runs.protocol import TRACES
 
 
 class Trace:

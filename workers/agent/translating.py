@@ -15,22 +15,15 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
-from pipelines.domain.components.sink_kafka import KafkaSink
-from pipelines.domain.components.source_kafka import KafkaSource
-from pipelines.domain.migrating import translation
-from pipelines.domain.migrating.cluster_move import (
-    By,
-    ClusterMove,
-    PartitionTranslation,
-    Seen,
-    SinkEnd,
-    Translation,
-)
-from pipelines.domain.migrating.translation import Behind, Copy, Found, Impossible, Outcome, Stand
-from pipelines.domain.position_plan import Answer, Question
-from pipelines.domain.protocol import AgentFinding, Launch
-from pipelines.domain.references import substituted
-from pipelines.domain.spec import Definition
+from pipelines.domain.definitions.components.sink.kafka import KafkaSink
+from pipelines.domain.definitions.components.source.kafka import KafkaSource
+from pipelines.domain.definitions.document.references import substituted
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.positions import translation
+from pipelines.domain.positions.cluster_move import By, ClusterMove, PartitionTranslation, Seen, SinkEnd, Translation
+from pipelines.domain.positions.plan import Answer, Question
+from pipelines.domain.positions.translation import Behind, Copy, Found, Impossible, Outcome, Stand
+from pipelines.domain.runs.protocol import AgentFinding, Launch
 from workers.agent import guard, masking
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.findings import Refused, refuse

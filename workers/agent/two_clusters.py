@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pipelines.domain.migrating.cluster_move import By, ClusterMove, Seen, Translate
-from pipelines.domain.migrating.offset_syncs import NotASync, OffsetSync, Pair, decode, pairs
-from pipelines.domain.positions import SourceIdentity
+from pipelines.domain.base.positions import SourceIdentity
+from pipelines.domain.positions.cluster_move import By, ClusterMove, Seen, Translate
+from pipelines.domain.positions.offset_syncs import NotASync, OffsetSync, Pair, decode, pairs
 from workers.agent import kafka_windows
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.findings import refuse

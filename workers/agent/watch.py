@@ -10,7 +10,7 @@ import struct
 import threading
 from collections.abc import Callable
 
-from pipelines.domain.protocol import KEEPER_FD_VARIABLE, Handover
+from pipelines.domain.runs.protocol import KEEPER_FD_VARIABLE, Handover
 from workers.agent.jvm import Jvm
 
 _LARGEST_EPOCH = 32

@@ -13,16 +13,18 @@ from pathlib import Path
 
 import structlog
 
-from pipelines.domain.journal import JournalCorrupt
-from pipelines.domain.protocol import DumpOrder, ExitRecord
-from pipelines.domain.reconciling import Ahead
-from pipelines.domain.states import STOP_COMMANDS, Phase
+from pipelines.domain.base.states import STOP_COMMANDS, Phase
+from pipelines.domain.ledger.journal import JournalCorrupt
+from pipelines.domain.lifecycle.reconciling import Ahead
+from pipelines.domain.runs.protocol import DumpOrder, ExitRecord
 from pipelines.models import Pipeline, Run
-from pipelines.selectors.supervision import Row
-from pipelines.services import events, fencing, operations, reconciling, runs, standby
-from pipelines.services.fencing import fenced
-from pipelines.services.runs import Aftermath, NextRun, Overtaken, RunEnd
-from pipelines.services.transitions import set_phase
+from pipelines.selectors.lifecycle.supervision import Row
+from pipelines.services.base import events, fencing
+from pipelines.services.base.fencing import fenced
+from pipelines.services.lifecycle import operations, reconciling
+from pipelines.services.lifecycle.transitions import set_phase
+from pipelines.services.runs import runs, standby
+from pipelines.services.runs.runs import Aftermath, NextRun, Overtaken, RunEnd
 from workers import crash_points
 from workers.ports import Now, Processes, RunDirs
 from workers.supervisor import actions

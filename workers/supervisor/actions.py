@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from pipelines.domain.crashes import Crash
-from pipelines.domain.protocol import Control, Dump, Identity, ProcessIdentity
-from pipelines.domain.states import DesiredState, OperationState, Phase, RunOutcome, StopReason
+from pipelines.domain.base.states import DesiredState, OperationState, Phase, RunOutcome, StopReason
+from pipelines.domain.runs.crashes import Crash
+from pipelines.domain.runs.protocol import Control, Dump, Identity, ProcessIdentity
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pipelines.domain.watching import Description
+from pipelines.domain.monitoring.watching import Description
 
 Key = tuple[str, int]
 """(topic, partition)."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipelines.domain.protocol import Control, ProcessIdentity
-from pipelines.domain.spec import Lifecycle
-from pipelines.domain.states import AgentPhase, Command, DesiredState, OperationKind
+from pipelines.domain.base.states import AgentPhase, Command, DesiredState, OperationKind
+from pipelines.domain.definitions.document.spec import Lifecycle
+from pipelines.domain.runs.protocol import Control, ProcessIdentity
 from workers.ports import Now
 from workers.supervisor.actions import Action, GiveUpDrain, KillProcesses, WriteControl
 from workers.supervisor.view import PipelineView, RunView

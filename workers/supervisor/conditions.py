@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.domain.conditions import ConditionStatus, ConditionType
-from pipelines.domain.positions import FINDING_CODES
-from pipelines.domain.states import DesiredState, Phase
+from pipelines.domain.base.positions import FINDING_CODES
+from pipelines.domain.base.states import DesiredState, Phase
+from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
 from workers.ports import Now
 from workers.supervisor.actions import Action, SetConditions
 from workers.supervisor.view import PipelineView

@@ -12,8 +12,8 @@ Doing the same actions twice is harmless, and nothing is lost with the memory of
 
 from __future__ import annotations
 
-from pipelines.domain.reconciling import REASON
-from pipelines.domain.states import RESTING_PHASES, DesiredState, Phase, can
+from pipelines.domain.base.states import RESTING_PHASES, DesiredState, Phase, can
+from pipelines.domain.lifecycle.reconciling import REASON
 from workers.ports import Now
 from workers.supervisor.actions import (
     Action,

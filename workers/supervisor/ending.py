@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pipelines.domain.crashes import CRASH_LOOP, SAME_CRASHES, recognised
-from pipelines.domain.protocol import Exit, ExitRecord
-from pipelines.domain.states import DesiredState, Phase, RunOutcome, StopReason
+from pipelines.domain.base.states import DesiredState, Phase, RunOutcome, StopReason
+from pipelines.domain.runs.crashes import CRASH_LOOP, SAME_CRASHES, recognised
+from pipelines.domain.runs.protocol import Exit, ExitRecord
 from workers.ports import Now
 from workers.supervisor.actions import EndRun, Restart
 from workers.supervisor.command import INIT_TIMEOUT

@@ -12,16 +12,18 @@ from typing import Any, TypeVar
 
 from django.db import InterfaceError, OperationalError
 
-from pipelines.domain.journal import JournalCorrupt, read_entries
-from pipelines.domain.ledger import Books
-from pipelines.domain.protocol import Status
-from pipelines.domain.states import RunRole
+from pipelines.domain.base.states import RunRole
+from pipelines.domain.ledger.journal import JournalCorrupt, read_entries
+from pipelines.domain.ledger.ledger import Books
+from pipelines.domain.runs.protocol import Status
 from pipelines.models import Pipeline, Run
-from pipelines.selectors.supervision import Row
-from pipelines.services import events, journals, observations, runs
-from pipelines.services.fencing import Fenced, fenced
-from pipelines.services.journals import Portion
-from pipelines.services.observations import Report
+from pipelines.selectors.lifecycle.supervision import Row
+from pipelines.services.base import events
+from pipelines.services.base.fencing import Fenced, fenced
+from pipelines.services.ledger import journals
+from pipelines.services.ledger.journals import Portion
+from pipelines.services.runs import observations, runs
+from pipelines.services.runs.observations import Report
 from workers import crash_points
 from workers.ports import Now, RunDirs
 from workers.supervisor.ending import journal_finding

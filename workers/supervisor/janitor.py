@@ -10,8 +10,9 @@ from pathlib import Path
 import structlog
 from django.db import close_old_connections, connections
 
-from pipelines.selectors import files
-from pipelines.services import events, standby
+from pipelines.selectors.runs import files
+from pipelines.services.base import events
+from pipelines.services.runs import standby
 from workers.ports import Clock, Exclusive, RunDir, Storeroom
 from workers.supervisor.pruning import (
     Known,

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from pipelines.domain.findings import Finding
-from pipelines.domain.interceptors import interceptors_not_allowed
-from pipelines.domain.lineage import Lineage, continue_from
-from pipelines.domain.protocol import Handover, Launch, Promotion, QueryHead, SparkSettings, checkpoint_root
-from pipelines.domain.spec import Definition
-from pipelines.domain.states import RunRole
-from pipelines.domain.validate import validate_data
+from pipelines.domain.access.interceptors import interceptors_not_allowed
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.base.states import RunRole
+from pipelines.domain.definitions.checks.validate import validate_data
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.runs.lineage import Lineage, continue_from
+from pipelines.domain.runs.protocol import Handover, Launch, Promotion, QueryHead, SparkSettings, checkpoint_root
 from pipelines.models import Pipeline, Run
-from pipelines.selectors import crashes, positions, supervision
+from pipelines.selectors.lifecycle import supervision
+from pipelines.selectors.positions import positions
+from pipelines.selectors.runs import crashes
 from workers.supervisor.references import References, Unresolved
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipelines.domain.protocol import Control
+from pipelines.domain.runs.protocol import Control
 from workers.ports import Now
 from workers.supervisor.actions import Action, WriteControl
 from workers.supervisor.view import PipelineView, RunView

@@ -11,11 +11,11 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import Any
 
-from pipelines.domain.protocol import ProcessIdentity
+from pipelines.domain.runs.protocol import ProcessIdentity
 from pipelines.models import Host
-from pipelines.services import observations
-from pipelines.services.fencing import Lease
-from pipelines.services.observations import HostFacts
+from pipelines.services.base.fencing import Lease
+from pipelines.services.runs import observations
+from pipelines.services.runs.observations import HostFacts
 from workers.ports import Clock, Exclusive, Now, Processes
 
 TTL = 15.0

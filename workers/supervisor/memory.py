@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from uuid import UUID
 
-from pipelines.domain.leases import Fence
-from pipelines.domain.ledger import Books
-from pipelines.domain.protocol import Control, Status
-from pipelines.domain.spec import Lifecycle
+from pipelines.domain.definitions.document.spec import Lifecycle
+from pipelines.domain.definitions.parts.leases import Fence
+from pipelines.domain.ledger.ledger import Books
+from pipelines.domain.runs.protocol import Control, Status
 from pipelines.models import Run
 
 

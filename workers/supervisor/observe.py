@@ -9,16 +9,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.domain.crashes import Crash
-from pipelines.domain.leases import fence_of
-from pipelines.domain.ledger import Books
-from pipelines.domain.protocol import Control, Dump, Identity, ProcessIdentity
-from pipelines.domain.spec import Lifecycle
-from pipelines.domain.states import DesiredState, OperationKind, Phase, RunState
+from pipelines.domain.base.states import DesiredState, OperationKind, Phase, RunState
+from pipelines.domain.definitions.document.spec import Lifecycle
+from pipelines.domain.definitions.parts.leases import fence_of
+from pipelines.domain.ledger.ledger import Books
+from pipelines.domain.runs.crashes import Crash
+from pipelines.domain.runs.protocol import Control, Dump, Identity, ProcessIdentity
 from pipelines.models import Operation, Pipeline, Run
-from pipelines.selectors import crashes, supervision
-from pipelines.selectors.supervision import Row
-from pipelines.services import fencing, reconciling
+from pipelines.selectors.lifecycle import supervision
+from pipelines.selectors.lifecycle.supervision import Row
+from pipelines.selectors.runs import crashes
+from pipelines.services.base import fencing
+from pipelines.services.lifecycle import reconciling
 from workers.ports import Now, Processes, RunDirs, TokenHolders
 from workers.supervisor.decide import HEALTHY_PHASES
 from workers.supervisor.intake import Intake

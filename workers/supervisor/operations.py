@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from pipelines.domain.states import ENDING_OPERATIONS, RUNNING_PHASES, AgentPhase, OperationKind, OperationState, Phase
+from pipelines.domain.base.states import (
+    ENDING_OPERATIONS,
+    RUNNING_PHASES,
+    AgentPhase,
+    OperationKind,
+    OperationState,
+    Phase,
+)
 from workers.ports import Now
 from workers.supervisor.actions import Action, AdvanceOperation, FinishOperation
 from workers.supervisor.command import pause_proven
@@ -68,7 +75,7 @@ def _failed(operation: OperationView, code: str, message: str, hint: str) -> Fin
 
 
 def _step(view: PipelineView, operation: OperationView) -> str:
-    """Names of `pipelines.domain.operations.STEPS`."""
+    """Names of `pipelines.domain.lifecycle.operations.STEPS`."""
     if operation.kind is OperationKind.FORCE_STOP:
         return "process_exit" if view.phase is Phase.STOPPING else "requested"
     if operation.kind is OperationKind.STOP or (operation.kind is OperationKind.RESTART and view.restart_wanted):

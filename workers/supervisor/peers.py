@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pipelines.domain.leases import fence_of
-from pipelines.domain.operations import OnTimeout
+from pipelines.domain.definitions.parts.leases import fence_of
+from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.models import Host, Run
-from pipelines.selectors import supervision
-from pipelines.services import ownership
-from pipelines.services.ownership import Lapsed
+from pipelines.selectors.lifecycle import supervision
+from pipelines.services.runs import ownership
+from pipelines.services.runs.ownership import Lapsed
 from workers.ports import Clock, Now
 
 SILENT_AFTER = 30.0

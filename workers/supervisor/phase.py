@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pipelines.domain.protocol import QueryStatus, Status
-from pipelines.domain.states import AgentPhase, Command, Phase, can
+from pipelines.domain.base.states import AgentPhase, Command, Phase, can
+from pipelines.domain.runs.protocol import QueryStatus, Status
 from workers.ports import Now
 from workers.supervisor.actions import Action, SetPhase
 from workers.supervisor.command import DRAIN, INIT_TIMEOUT, pause_proven

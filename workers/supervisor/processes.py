@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.domain.states import RunState
+from pipelines.domain.base.states import RunState
 from workers.supervisor.actions import Action, RecordDumps, RecordProcesses
 from workers.supervisor.view import RunView
 

@@ -7,14 +7,16 @@ from pathlib import Path
 
 from django.db import transaction
 
-from pipelines.domain.journal import Entry, read_entries
-from pipelines.domain.protocol import Launch
-from pipelines.domain.reconciling import Ahead, Believe
-from pipelines.domain.states import RunRole
+from pipelines.domain.base.states import RunRole
+from pipelines.domain.ledger.journal import Entry, read_entries
+from pipelines.domain.lifecycle.reconciling import Ahead, Believe
+from pipelines.domain.runs.protocol import Launch
 from pipelines.models import Pipeline, Reconciliation, Run
-from pipelines.selectors import files, supervision
-from pipelines.selectors.runs import next_number
-from pipelines.services import journals, reconciling
+from pipelines.selectors.lifecycle import supervision
+from pipelines.selectors.runs import files
+from pipelines.selectors.runs.runs import next_number
+from pipelines.services.ledger import journals
+from pipelines.services.lifecycle import reconciling
 from workers.ports import Now, Processes, RunDirs
 from workers.supervisor.intake import JOURNAL_CHUNK
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipelines.domain.client_options import SECRET_OPTIONS
-from pipelines.domain.findings import Finding
-from pipelines.domain.protocol import Handover
-from pipelines.domain.references import Reference, references
-from pipelines.domain.secrets import forms
-from pipelines.domain.value_checks import SECRET_KEYS
+from pipelines.domain.access.secrets import forms
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.definitions.checks.value_checks import SECRET_KEYS
+from pipelines.domain.definitions.document.references import Reference, references
+from pipelines.domain.definitions.parts.client_options import SECRET_OPTIONS
+from pipelines.domain.runs.protocol import Handover
 from workers.ports import Secrets, Unreadable
 
 _LARGEST_FILE = 64 * 1024

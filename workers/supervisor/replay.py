@@ -21,8 +21,10 @@ from uuid import UUID
 import structlog
 from django.db import close_old_connections, connections
 
-from controlplane.shared import clock
-from pipelines.domain.dead_letters import (
+from pipelines.domain.base.states import OperationState
+from pipelines.domain.definitions.document.references import substituted
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.reprocessing.dead_letters import (
     FileLocation,
     HttpTarget,
     NotReplayable,
@@ -33,12 +35,11 @@ from pipelines.domain.dead_letters import (
     replay_headers,
     target,
 )
-from pipelines.domain.references import substituted
-from pipelines.domain.spec import Definition
-from pipelines.domain.states import OperationState
+from pipelines.foundation import clock
 from pipelines.models import DeadLetter, Operation
-from pipelines.selectors.dead_letters import next_letters, open_replays, replayed
-from pipelines.services import operations, replays
+from pipelines.selectors.reprocessing.dead_letters import next_letters, open_replays, replayed
+from pipelines.services.lifecycle import operations
+from pipelines.services.reprocessing import replays
 from workers.ports import Away, Closed, Clusters, Exclusive, Gone, Intakes, Outgoing, Outlet
 from workers.supervisor.references import References
 

@@ -6,7 +6,7 @@ promoted; then it is the pipeline's run like any other, and no longer looked at 
 
 from __future__ import annotations
 
-from pipelines.domain.states import AgentPhase, RunOutcome
+from pipelines.domain.base.states import AgentPhase, RunOutcome
 from workers.ports import Now
 from workers.supervisor.actions import Action, EndStandby, Revoke, Spawn
 from workers.supervisor.command import command_actions, kill_actions

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pipelines.domain.states import RunState
+from pipelines.domain.base.states import RunState
 from pipelines.models import Run
-from pipelines.selectors import supervision
-from pipelines.selectors.supervision import Row
-from pipelines.services import events, fencing
+from pipelines.selectors.lifecycle import supervision
+from pipelines.selectors.lifecycle.supervision import Row
+from pipelines.services.base import events, fencing
 from workers.ports import Processes, TokenHolders
 
 tell = fencing.fenced(events.record)

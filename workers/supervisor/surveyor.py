@@ -15,14 +15,14 @@ from uuid import UUID
 import structlog
 from django.db import close_old_connections, connections
 
-from pipelines.domain.migrating.cluster_move import ClusterMove
-from pipelines.domain.migrating.progress import MigrationStepState
-from pipelines.domain.position_plan import Answer, Goal, Plan, Question, Target, plan
+from pipelines.domain.migration.progress import MigrationStepState
+from pipelines.domain.positions.cluster_move import ClusterMove
+from pipelines.domain.positions.plan import Answer, Goal, Plan, Question, Target, plan
 from pipelines.models import PositionLook
-from pipelines.selectors.migrations import translations_ahead
-from pipelines.selectors.positions import basis, pending_looks
-from pipelines.selectors.situations import live_run
-from pipelines.services import positions
+from pipelines.selectors.lifecycle.situations import live_run
+from pipelines.selectors.migration.migrations import translations_ahead
+from pipelines.selectors.positions.positions import basis, pending_looks
+from pipelines.services.positions import positions
 from workers.ports import Exclusive, LookFailed, Surveys
 from workers.supervisor.launch import Launcher
 from workers.supervisor.references import Unresolved

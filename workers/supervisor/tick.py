@@ -14,14 +14,15 @@ from uuid import UUID
 import structlog
 from django.db import close_old_connections, connections
 
-from controlplane.shared.collector import spare_what_stays
-from pipelines.domain.spec import ANY_HOST
+from pipelines.domain.definitions.document.spec import ANY_HOST
+from pipelines.foundation.collector import spare_what_stays
 from pipelines.models import Pipeline
-from pipelines.selectors import supervision
-from pipelines.selectors.capacity import wanted_host
-from pipelines.selectors.supervision import Row
-from pipelines.services import events, fencing, placement
-from pipelines.services.fencing import Fenced
+from pipelines.selectors.hosts.capacity import wanted_host
+from pipelines.selectors.lifecycle import supervision
+from pipelines.selectors.lifecycle.supervision import Row
+from pipelines.services.base import events, fencing
+from pipelines.services.base.fencing import Fenced
+from pipelines.services.lifecycle import placement
 from workers.ports import Clock, Now, Processes, TokenHolders, Workflows
 from workers.supervisor.act import Actor
 from workers.supervisor.decide import decide, hurried

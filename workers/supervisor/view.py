@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from pipelines.domain.crashes import Crash
-from pipelines.domain.leases import Fence
-from pipelines.domain.ledger import Books
-from pipelines.domain.protocol import Control, Dump, ExitRecord, Identity, ProcessIdentity, Status
-from pipelines.domain.spec import Lifecycle
-from pipelines.domain.states import STOP_COMMANDS, DesiredState, OperationKind, Phase, RunState
+from pipelines.domain.base.states import STOP_COMMANDS, DesiredState, OperationKind, Phase, RunState
+from pipelines.domain.definitions.document.spec import Lifecycle
+from pipelines.domain.definitions.parts.leases import Fence
+from pipelines.domain.ledger.ledger import Books
+from pipelines.domain.runs.crashes import Crash
+from pipelines.domain.runs.protocol import Control, Dump, ExitRecord, Identity, ProcessIdentity, Status
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 

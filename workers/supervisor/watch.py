@@ -16,10 +16,10 @@ from typing import Any
 import structlog
 from django.db import close_old_connections, connections
 
-from controlplane.shared import clock
-from pipelines.services import alerts
-from pipelines.services import lag as series
-from pipelines.services.alerts import Patience
+from pipelines.foundation import clock
+from pipelines.services.monitoring import alerts
+from pipelines.services.monitoring import lag as series
+from pipelines.services.monitoring.alerts import Patience
 from workers.ports import Exclusive
 from workers.supervisor.brokers import Brokers
 from workers.supervisor.references import References

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from pipelines.domain.lag import Appended
-from pipelines.domain.references import substituted
-from pipelines.domain.watching import Description, Key, Look, looked
+from pipelines.domain.definitions.document.references import substituted
+from pipelines.domain.monitoring.lag import Appended
+from pipelines.domain.monitoring.watching import Description, Key, Look, looked
 from pipelines.models import WatchedGroup
-from pipelines.selectors import watching as reading
-from pipelines.services import watching as writing
+from pipelines.selectors.monitoring import watching as reading
+from pipelines.services.monitoring import watching as writing
 from workers.ports import Away
 from workers.supervisor.brokers import Brokers, Cluster
 from workers.supervisor.references import References

@@ -17,14 +17,14 @@ from uuid import UUID
 
 import structlog
 
-from pipelines.domain.alert_rules import Facts
-from pipelines.domain.lag import QUIET_SECONDS, STEPS, Appended, PartitionLag, most, total
-from pipelines.domain.references import substituted
-from pipelines.domain.spec import Definition
+from pipelines.domain.definitions.document.references import substituted
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.monitoring.alert_rules import Facts
+from pipelines.domain.monitoring.lag import QUIET_SECONDS, STEPS, Appended, PartitionLag, most, total
 from pipelines.models import LagPoint
-from pipelines.selectors import lag as reading
-from pipelines.selectors.lag import Watched
-from pipelines.services import lag as writing
+from pipelines.selectors.monitoring import lag as reading
+from pipelines.selectors.monitoring.lag import Watched
+from pipelines.services.monitoring import lag as writing
 from workers.ports import Away
 from workers.supervisor.brokers import Brokers, Cluster, Key
 from workers.supervisor.references import References

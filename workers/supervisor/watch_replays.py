@@ -15,12 +15,12 @@ from pathlib import Path
 
 import structlog
 
-from pipelines.domain.journal import Entry, EntryKind, JournalCorrupt, read_entries
-from pipelines.domain.range_replay import ORDER, place
+from pipelines.domain.ledger.journal import Entry, EntryKind, JournalCorrupt, read_entries
+from pipelines.domain.reprocessing.range_replay import ORDER, place
 from pipelines.models import Operation
-from pipelines.selectors.range_replays import lately_ended, left_behind, open_replays, under_way
-from pipelines.services import range_replays
-from pipelines.services.range_replays import data_of
+from pipelines.selectors.reprocessing.range_replays import lately_ended, left_behind, open_replays, under_way
+from pipelines.services.reprocessing import range_replays
+from pipelines.services.reprocessing.range_replays import data_of
 
 _OVER = "over"
 """Everything that the journals of an order hold is in the ledger, and nobody writes there any more."""

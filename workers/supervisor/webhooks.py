@@ -17,10 +17,10 @@ from importlib.metadata import version
 import structlog
 from django.db import close_old_connections, connections
 
-from controlplane.shared import clock
-from pipelines.domain.webhooks import Answer, key_of, secret_name, signed_headers
-from pipelines.services import deliveries
-from pipelines.services.deliveries import Job
+from pipelines.domain.monitoring.webhooks import Answer, key_of, secret_name, signed_headers
+from pipelines.foundation import clock
+from pipelines.services.monitoring import deliveries
+from pipelines.services.monitoring.deliveries import Job
 from workers.ports import Exclusive, Posts, Secrets, Unreadable
 
 IDLE_SECONDS = 1.0

@@ -18,18 +18,19 @@ from uuid import UUID
 import structlog
 from django.db import InterfaceError, OperationalError
 
-from controlplane.shared.errors import HeadgateError
-from pipelines.domain.migrating import progress
-from pipelines.domain.migrating.progress import Instant, MigrationStepState
-from pipelines.domain.migrating.steps import GATE_SECONDS, StepName
-from pipelines.domain.protocol import DRAIN, DumpOrder
-from pipelines.domain.states import RunState
+from pipelines.domain.base.states import RunState
+from pipelines.domain.migration import progress
+from pipelines.domain.migration.progress import Instant, MigrationStepState
+from pipelines.domain.migration.steps import GATE_SECONDS, StepName
+from pipelines.domain.runs.protocol import DRAIN, DumpOrder
+from pipelines.foundation.errors import HeadgateError
 from pipelines.models import Migration
-from pipelines.selectors import migrations as selecting
-from pipelines.selectors.hosts import is_removed
-from pipelines.services import evacuations, migration_steps
-from pipelines.services.fencing import Fenced, fenced, require_time
-from pipelines.services.migration_steps import NotYet, Overtaken
+from pipelines.selectors.hosts.hosts import is_removed
+from pipelines.selectors.migration import migrations as selecting
+from pipelines.services.base.fencing import Fenced, fenced, require_time
+from pipelines.services.hosts import evacuations
+from pipelines.services.migration import steps
+from pipelines.services.migration.steps import NotYet, Overtaken
 from workers import crash_points
 from workers.ports import Now, RunDirs
 from workers.workflows.steps import RULES, Outcome, Scene, standby_lost
@@ -41,7 +42,7 @@ EVACUATION_SECONDS = 5.0
 
 log = structlog.get_logger(__name__)
 
-turn_back = fenced(migration_steps.turn_back)
+turn_back = fenced(steps.turn_back)
 
 
 class Runner:
@@ -82,7 +83,7 @@ class Runner:
     def _attend(self, migration: Migration, now: Instant) -> None:
         """An error of one leaves the others alone, and is tried again with the next tick until the step's deadline."""
         try:
-            if migration_steps.take(migration=migration, host=self._host):
+            if steps.take(migration=migration, host=self._host):
                 self._advance(migration, now)
         except (OperationalError, InterfaceError, Fenced):
             raise
@@ -110,32 +111,32 @@ class Runner:
         if _waits(migration, now):
             return
         if index is None:
-            migration_steps.conclude(migration=migration)
+            steps.conclude(migration=migration)
             crash_points.reach("worker.migration_ended")
             return
         if migration.steps[index]["state"] == MigrationStepState.PENDING:
-            migration_steps.begin(migration=migration, index=index, now=now)
+            steps.begin(migration=migration, index=index, now=now)
             crash_points.reach("worker.step_intended")
         self._record(migration, index, _perform(migration, index, now), now)
 
     def _record(self, migration: Migration, index: int, outcome: Outcome, now: Instant) -> None:
         row = migration.steps[index]
         if outcome.done:
-            migration_steps.end(
+            steps.end(
                 migration=migration, index=index, message=outcome.message, evidence=outcome.evidence, **outcome.fields
             )
         elif outcome.attention:
-            migration_steps.need_attention(
+            steps.need_attention(
                 migration=migration, index=index, message=outcome.message, findings=outcome.findings, **outcome.fields
             )
         elif outcome.failed or progress.expired(row, now):
             message = outcome.message if outcome.failed else _late(row, outcome)
-            migration_steps.fail(
+            steps.fail(
                 migration=migration, index=index, message=message, evidence=outcome.evidence,
                 findings=outcome.findings or [_finding(row, message)],
             )  # fmt: skip
         else:
-            migration_steps.report(migration=migration, index=index, message=outcome.message, evidence=outcome.evidence)
+            steps.report(migration=migration, index=index, message=outcome.message, evidence=outcome.evidence)
         crash_points.reach("worker.step_recorded")
 
     def _dump(self, migration: Migration) -> None:
@@ -185,7 +186,7 @@ def _waits(migration: Migration, now: Instant) -> bool:
     if not progress.is_held(row):
         until = now.wall + timedelta(seconds=GATE_SECONDS)
         words = f"It waits for a person to let it go on to {gate}, until {until:%H:%M} UTC; then it is taken back."
-        migration_steps.hold(migration=migration, index=index, now=now, message=words)
+        steps.hold(migration=migration, index=index, now=now, message=words)
     elif progress.left(row, now) <= 0:
         turn_back(migration, f"Nobody let it go on to {gate} within {GATE_SECONDS / 3600:g} h.")
     elif (lost := standby_lost(_scene(migration, row, now))) is not None:

@@ -11,13 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from pipelines.domain.migrating import progress, proof
-from pipelines.domain.migrating.cluster_move import PartitionTranslation
-from pipelines.domain.migrating.observation import Conclusion, Counts, ObservationRules, Sample, judge
-from pipelines.domain.migrating.plan import digest
-from pipelines.domain.migrating.progress import Instant
-from pipelines.domain.migrating.steps import StepName
-from pipelines.domain.states import (
+from pipelines.domain.base.states import (
     RUNNING_PHASES,
     DesiredState,
     LedgerState,
@@ -28,12 +22,17 @@ from pipelines.domain.states import (
     RunRole,
     RunState,
 )
+from pipelines.domain.migration import progress, proof
+from pipelines.domain.migration.observation import Conclusion, Counts, ObservationRules, Sample, judge
+from pipelines.domain.migration.plan import digest
+from pipelines.domain.migration.progress import Instant
+from pipelines.domain.migration.steps import StepName
+from pipelines.domain.positions.cluster_move import PartitionTranslation
 from pipelines.models import LedgerBatch, Migration, Pipeline, PositionLook, Run
-from pipelines.selectors import migrations as selecting
-from pipelines.selectors.positions import identities
-from pipelines.selectors.runs import last_active
-from pipelines.services import migration_standbys as standbys
-from pipelines.services import migration_steering as steering
+from pipelines.selectors.migration import migrations as selecting
+from pipelines.selectors.positions.positions import identities
+from pipelines.selectors.runs.runs import last_active
+from pipelines.services.migration import standbys, steering
 
 PATIENCE = 2.0
 """Seconds before its deadline at which a pause on the way back is given up."""

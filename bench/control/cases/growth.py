@@ -9,7 +9,7 @@ from django.db import connection
 from bench.control.fleet import Plan
 from bench.control.stage import Stage, Values, on_one_core
 from pipelines.models import Event, LedgerBatch, Sample
-from pipelines.services.rollup import roll_up
+from pipelines.services.ledger.rollup import roll_up
 
 PLAN = Plan(50, busy=10)
 SECONDS = 300

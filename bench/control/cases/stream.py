@@ -11,7 +11,7 @@ from bench.control.fleet import Plan
 from bench.control.server import viewers, web
 from bench.control.stage import Fleet, Stage, Values
 from bench.figures import percentile
-from pipelines.services import events
+from pipelines.services.base import events
 
 PLAN = Plan(1_000, busy=200)
 CLIENTS = 200

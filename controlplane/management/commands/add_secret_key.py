@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from controlplane.shared.keyring import StoreClosed, add_key
+from pipelines.foundation.keyring import StoreClosed, add_key
 
 
 class Command(BaseCommand):

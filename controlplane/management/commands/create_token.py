@@ -9,8 +9,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
-from pipelines.domain.roles import ROLE_NAMES, Role
-from pipelines.services import access
+from pipelines.domain.base.roles import ROLE_NAMES, Role
+from pipelines.services.access import access
 
 
 class Command(BaseCommand):

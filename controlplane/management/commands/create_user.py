@@ -11,8 +11,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from pipelines.domain.roles import ROLE_NAMES, Role
-from pipelines.services import access
+from pipelines.domain.base.roles import ROLE_NAMES, Role
+from pipelines.services.access import access
 
 PASSWORD_VARIABLE = "HEADGATE_PASSWORD"  # noqa: S105 - an environment variable's name
 

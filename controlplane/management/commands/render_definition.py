@@ -8,11 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from controlplane.management.rendered import RenderCommand
-from pipelines.domain import registry
-from pipelines.domain.client_options import CONSUMER, PRODUCER
-from pipelines.domain.component import Kind, Spec
-from pipelines.domain.launchers import SETTING_FAMILIES, SETTINGS, Executors, LocalLauncher, SparkLauncher
-from pipelines.domain.spec import Definition, Delivery, Errors, Lifecycle, Placement, SinkGroup
+from pipelines.domain.definitions.document.spec import Definition, Delivery, Errors, Lifecycle, Placement, SinkGroup
+from pipelines.domain.definitions.parts import registry
+from pipelines.domain.definitions.parts.client_options import CONSUMER, PRODUCER
+from pipelines.domain.definitions.parts.component import Kind, Spec
+from pipelines.domain.definitions.parts.launchers import (
+    SETTING_FAMILIES,
+    SETTINGS,
+    Executors,
+    LocalLauncher,
+    SparkLauncher,
+)
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "docs" / "examples" / "orders.yaml"
 

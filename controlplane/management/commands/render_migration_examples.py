@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from controlplane.management.rendered import RenderPages
-from pipelines.domain.migrating import evidence, report
+from pipelines.domain.migration import evidence, report
 
 FOLDER = "docs/examples/migrations"
 

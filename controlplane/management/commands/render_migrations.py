@@ -9,11 +9,7 @@ from pathlib import Path
 from django.conf import settings
 
 from controlplane.management.rendered import RenderCommand, between_marks
-from pipelines.domain.migrating.choices import MigrationAction, MigrationChoice, Standing, allowed
-from pipelines.domain.migrating.observation import DEFAULT_WINDOW
-from pipelines.domain.migrating.steps import GATES, SENTENCES, PlannedStep, StepName, back, forward
-from pipelines.domain.spec import Lifecycle
-from pipelines.domain.states import (
+from pipelines.domain.base.states import (
     CHANGING_STAGES,
     FINAL_STAGES,
     FORWARD_STAGES,
@@ -22,7 +18,11 @@ from pipelines.domain.states import (
     MigrationKind,
     MigrationStage,
 )
-from pipelines.domain.vocabulary import STAGES
+from pipelines.domain.definitions.document.spec import Lifecycle
+from pipelines.domain.lifecycle.vocabulary import STAGES
+from pipelines.domain.migration.choices import MigrationAction, MigrationChoice, Standing, allowed
+from pipelines.domain.migration.observation import DEFAULT_WINDOW
+from pipelines.domain.migration.steps import GATES, SENTENCES, PlannedStep, StepName, back, forward
 
 GROUPS: dict[str, tuple[str, frozenset[MigrationStage]]] = {
     "people": ("People plan, approve and begin; nothing is touched", WAITING_STAGES),

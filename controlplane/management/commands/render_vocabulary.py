@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from controlplane.management.rendered import RenderCommand
-from pipelines.domain.conditions import CONDITION_LABELS
-from pipelines.domain.vocabulary import (
+from pipelines.domain.lifecycle.conditions import CONDITION_LABELS
+from pipelines.domain.lifecycle.vocabulary import (
     CONSEQUENCES,
     DESIRED_STATES,
     GATES,
@@ -22,7 +22,7 @@ from pipelines.domain.vocabulary import (
 class Command(RenderCommand):
     """`manage.py render_vocabulary`: writes frontend/src/domain/vocabulary.json."""
 
-    help = "Write frontend/src/domain/vocabulary.json from pipelines/domain/vocabulary.py."
+    help = "Write frontend/src/domain/vocabulary.json from pipelines/domain/lifecycle/vocabulary.py."
     path = "frontend/src/domain/vocabulary.json"
 
     def render(self) -> str:

@@ -12,10 +12,10 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from controlplane.devstack.console import Console
-from controlplane.devstack.kafka import bootstrap_servers
 from controlplane.devstack.up import Options, run
-from controlplane.provision.errors import SetupError
-from pipelines.selectors.capacity import hosts
+from controlplane.install.services.kafka import bootstrap_servers
+from controlplane.install.tools.errors import SetupError
+from pipelines.selectors.hosts.capacity import hosts
 
 REDIS_PORT = 16379
 KAFKA_PORT = 19092

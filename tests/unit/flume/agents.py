@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pipelines.domain.flume.importer import Imported, import_flume
+from pipelines.domain.flume.importing.importer import Imported, import_flume
 
 WHOLE = {
     "a.sources": "s", "a.channels": "c", "a.sinks": "k", "a.sources.s.type": "seq", "a.sources.s.channels": "c",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.domain.flume.importer import Imported, import_flume
+from pipelines.domain.flume.importing.importer import Imported, import_flume
 
 HERE = Path(__file__).parent
 AGENTS = {"10_two_agents": "Edge_Agent"}

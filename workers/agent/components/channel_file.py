@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipelines.domain.journal import Planned
-from pipelines.domain.ledger import Counts
+from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.ledger import Counts
 from workers.agent.batch import Attempt
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.component import ChannelBuilder, Place, Resolution, SinkBuilder, SourceBuilder

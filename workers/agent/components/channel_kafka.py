@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from pipelines.domain.components.sink_kafka import KafkaSink
-from pipelines.domain.components.source_kafka import KafkaSource
+from pipelines.domain.definitions.components.sink.kafka import KafkaSink
+from pipelines.domain.definitions.components.source.kafka import KafkaSource
 from workers.agent.component import ChannelBuilder, SinkBuilder, SourceBuilder
 from workers.agent.components import sink_kafka, source_kafka
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.domain.journal import Planned
+from pipelines.domain.ledger.journal import Planned
 from workers.agent.batch import Refusal, base64_text
 from workers.agent.component import DeadLetterBuilder, Place
 from workers.agent.findings import refuse

@@ -10,8 +10,8 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from pipelines.domain.components.dead_letter_file import FileDeadLetters
-from pipelines.domain.journal import Planned
+from pipelines.domain.definitions.components.dead_letter.file import FileDeadLetters
+from pipelines.domain.ledger.journal import Planned
 from workers.agent.batch import Refusal
 from workers.agent.component import DeadLetterBuilder, Place
 from workers.agent.components import dead_letter_file

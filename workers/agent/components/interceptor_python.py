@@ -8,7 +8,7 @@ from concurrent.futures import TimeoutError as TimedOut
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from pipelines.domain.interceptors import ADVICE, NOT_ALLOWED, not_allowed
+from pipelines.domain.access.interceptors import ADVICE, NOT_ALLOWED, not_allowed
 from workers.agent import interceptor_trial
 from workers.agent.arrow import map_in_arrow
 from workers.agent.component import InterceptorBuilder

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-from pipelines.domain.java_regex import groups
-from pipelines.domain.time_patterns import tells_zone
+from pipelines.domain.definitions.parts.time_patterns import tells_zone
+from pipelines.domain.regex.java_regex import groups
 from workers.agent.component import InterceptorBuilder
 from workers.agent.event import Event
 from workers.agent.patterns import compile_in_java

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from pipelines.domain.regex_safety import whole
+from pipelines.domain.regex.safety import whole
 from workers.agent.component import InterceptorBuilder
 from workers.agent.event import Event
 from workers.agent.patterns import compile_in_java

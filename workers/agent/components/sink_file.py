@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column
 
-from pipelines.domain.journal import Planned
-from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import PartitionRange
+from pipelines.domain.base.positions import PartitionRange
+from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.ledger import Counts
 from workers import crash_points
 from workers.agent import file_formats
 from workers.agent.batch import Attempt

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, TopicPartition
 from pyspark.sql import Column
 
-from pipelines.domain.journal import Planned
-from pipelines.domain.ledger import Counts
-from pipelines.domain.positions import PartitionPosition
+from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.ledger import Counts
 from workers.agent import kafka_records
 from workers.agent.batch import Attempt
 from workers.agent.checkpoint import Key, Offsets, positions

@@ -10,8 +10,8 @@ from typing import Any
 
 from pyspark.sql import functions as f
 
-from pipelines.domain.journal import Planned
-from pipelines.domain.ledger import Counts
+from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.ledger import Counts
 from workers.agent.batch import Attempt
 from workers.agent.component import Resolution, SinkBuilder
 

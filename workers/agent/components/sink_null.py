@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipelines.domain.journal import Planned
-from pipelines.domain.ledger import Counts
+from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.ledger import Counts
 from workers.agent.batch import Attempt
 from workers.agent.component import Resolution, SinkBuilder
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-from pipelines.domain.journal import Planned
-from pipelines.domain.ledger import Counts
+from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.ledger import Counts
 from workers.agent import event_values
 from workers.agent.batch import Attempt
 from workers.agent.chunked_writer import ChunkedWriter, Item

@@ -17,10 +17,10 @@ import psycopg
 import pyarrow as pa
 from pyspark.sql import Column
 
-from pipelines.domain.columns import value_source
-from pipelines.domain.journal import Planned
-from pipelines.domain.ledger import Counts
-from pipelines.domain.protocol import AgentFinding
+from pipelines.domain.definitions.parts.columns import value_source
+from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.runs.protocol import AgentFinding
 from workers import crash_points
 from workers.agent import event_values
 from workers.agent.arrow import joined

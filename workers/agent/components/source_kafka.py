@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-from pipelines.domain.positions import PartitionPosition, SourceIdentity
+from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
 from workers.agent import flume_avro, kafka_notices
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.component import Place, SourceBuilder

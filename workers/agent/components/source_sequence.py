@@ -7,7 +7,7 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pipelines.domain.protocol import write_atomically
+from pipelines.domain.runs.protocol import write_atomically
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.component import SourceBuilder
 from workers.agent.event import Event

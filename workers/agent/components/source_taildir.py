@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.domain.positions import PartitionPosition
-from pipelines.domain.protocol import AgentFinding
+from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.component import SourceBuilder
 from workers.agent.event import Event

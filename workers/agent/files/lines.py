@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from pipelines.domain.file_source import FileSourceSpec
+from pipelines.domain.definitions.sources.file_source import FileSourceSpec
 from workers.agent.checkpoint import Key
 from workers.agent.ranges import EVENTS, HEADERS
 

@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from pipelines.domain.protocol import write_atomically
+from pipelines.domain.runs.protocol import write_atomically
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.files import lines
 from workers.agent.files.lines import Labels, Lines

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from stat import S_ISREG
 
-from pipelines.domain.protocol import write_atomically
+from pipelines.domain.runs.protocol import write_atomically
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.files import lines
 

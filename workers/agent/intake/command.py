@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from pipelines.domain.components.source_exec import ExecSource
+from pipelines.domain.definitions.components.source.exec import ExecSource
 from workers.agent.intake.event import Event, record_batch
 from workers.agent.intake.log import IntakeLog, LogFull, LogUnwritable
 from workers.agent.log import say

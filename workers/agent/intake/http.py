@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import parse_qsl
 
-from pipelines.domain.components.source_http import HttpSource
+from pipelines.domain.definitions.components.source.http import HttpSource
 from workers.agent.intake import log as logs
 from workers.agent.intake.answers import Answers
 from workers.agent.intake.event import Event

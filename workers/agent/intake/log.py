@@ -31,7 +31,7 @@ PIN = "pin.json"
 
 
 class Limits(Protocol):
-    """What a log may hold; `pipelines.domain.intake.Limits` is one."""
+    """What a log may hold; `pipelines.domain.definitions.sources.intake.Limits` is one."""
 
     @property
     def capacity(self) -> int: ...

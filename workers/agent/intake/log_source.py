@@ -7,7 +7,7 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.domain.positions import PartitionPosition
+from pipelines.domain.base.positions import PartitionPosition
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.component import SourceBuilder
 from workers.agent.event import Event

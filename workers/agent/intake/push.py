@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pipelines.domain.components.source_exec import ExecSource
-from pipelines.domain.components.source_http import HttpSource
+from pipelines.domain.definitions.components.source.exec import ExecSource
+from pipelines.domain.definitions.components.source.http import HttpSource
 from workers.agent.intake.command import CommandPump, die_with_parent
 from workers.agent.intake.http import serve
 from workers.agent.intake.log import IntakeLog, Limits, LogBusy

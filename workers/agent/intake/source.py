@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.domain.positions import PartitionPosition
-from pipelines.domain.protocol import AgentFinding, IntakeStatus
+from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.runs.protocol import AgentFinding, IntakeStatus
 from workers.agent import guard
 from workers.agent.checkpoint import Key, Offsets
 from workers.agent.event import Event

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pipelines.domain.component import ProcessorSpec
-from pipelines.domain.components.processor_failover import FailoverProcessor
-from pipelines.domain.components.processor_load_balance import LoadBalanceProcessor
+from pipelines.domain.definitions.components.processor.failover import FailoverProcessor
+from pipelines.domain.definitions.components.processor.load_balance import LoadBalanceProcessor
+from pipelines.domain.definitions.parts.component import ProcessorSpec
 from workers.agent.sink_processors.default import Default
 from workers.agent.sink_processors.failover import Failover
 from workers.agent.sink_processors.group import AllFailed, Processor

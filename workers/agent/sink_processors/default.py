@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pipelines.domain.sink_groups import Switch
+from pipelines.domain.ledger.sink_groups import Switch
 from workers.agent.sink_processors.group import Clock, GroupProcessor
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from pipelines.domain.sink_groups import RECOVERED, Penalty, Pools, Switch, penalty_ms
+from pipelines.domain.ledger.sink_groups import RECOVERED, Penalty, Pools, Switch, penalty_ms
 
 Clock = Callable[[], float]
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable
 from typing import Literal
 
-from pipelines.domain.sink_groups import Switch
+from pipelines.domain.ledger.sink_groups import Switch
 from workers.agent.sink_processors.group import Clock, GroupProcessor
 
 

@@ -1,0 +1,250 @@
+"""The supervisor inside a Celery worker: a thread of the worker itself, so that it ticks with or without a broker."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+import structlog
+from celery import bootsteps
+from celery.worker import state as worker_state
+from django.conf import settings
+from django.db import close_old_connections
+
+from controlplane.install.tools.errors import SetupError
+from controlplane.provision.spark import spark_settings as provisioned
+from pipelines.domain.runs.protocol import SparkSettings
+from pipelines.foundation import dispatch
+from pipelines.foundation.interceptors import allowed_interceptors
+from pipelines.services.hosts import hearing
+from pipelines.services.runs.observations import HostFacts
+from workers.adapters.brokers import KafkaBrokers
+from workers.adapters.clock import SystemClock
+from workers.adapters.clusters import KafkaClusters
+from workers.adapters.filelock import FileLock
+from workers.adapters.intakes import HttpIntakes
+from workers.adapters.posts import HttpPosts
+from workers.adapters.processes import HostProcesses
+from workers.adapters.rundirs import LocalRunDirs
+from workers.adapters.secrets import StoredSecrets
+from workers.adapters.storeroom import LocalStoreroom
+from workers.adapters.surveys import ChildSurveys
+from workers.ports import Now
+from workers.supervisor.act import Actor
+from workers.supervisor.hearing import EXIT_DEAF, Canary, Hearing
+from workers.supervisor.janitor import Janitor
+from workers.supervisor.launch import Launcher, NotProvisioned
+from workers.supervisor.lease import HostLease
+from workers.supervisor.memory import Memory
+from workers.supervisor.observe import Observer
+from workers.supervisor.pruning import Limits
+from workers.supervisor.reconciling import Reconciler
+from workers.supervisor.references import References
+from workers.supervisor.replay import Replayer, Way
+from workers.supervisor.surveyor import Sight, Surveyor
+from workers.supervisor.tick import Supervisor, Ticker
+from workers.supervisor.watch import Watcher, watch
+from workers.supervisor.webhooks import WebhookSender
+from workers.wake import CANARY_SECONDS, HEARD, LOOK, WAKE
+from workers.workflows.runner import Runner
+
+LOCK = "supervisor.lock"
+REPLAY_LOCK = "replays.lock"
+JANITOR_LOCK = "janitor.lock"
+LOOK_LOCK = "looks.lock"
+WATCH_LOCK = "watch.lock"
+WEBHOOK_LOCK = "webhooks.lock"
+STOP_TIMEOUT = 15.0
+
+log = structlog.get_logger(__name__)
+
+
+class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
+    """Starts the ticker before the consumer, and stops it with the worker. Agents are left alone by both."""
+
+    requires = {"celery.worker.components:Pool"}
+
+    def __init__(self, parent: Any, **options: Any) -> None:
+        super().__init__(parent, **options)
+        self._ticker: Ticker | None = None
+        self._replayer: Replayer | None = None
+        self._surveyor: Surveyor | None = None
+        self._watcher: Watcher | None = None
+        self._canary: Canary | None = None
+        self._janitor: Janitor | None = None
+        self._webhooks: WebhookSender | None = None
+
+    def start(self, parent: Any) -> None:
+        """Begin to tick. What a launch needs is looked up beside it, so that hardly a tick has to wait for it."""
+        threading.Thread(target=_look_up, name="look-up", daemon=True).start()
+        self._ticker = Ticker(supervisor(), WAKE)
+        self._ticker.start()
+        self._replayer = replayer()
+        self._replayer.start()
+        self._surveyor = surveyor()
+        self._surveyor.start()
+        self._watcher = watcher()
+        self._watcher.start()
+        self._janitor = janitor()
+        self._janitor.start()
+        self._webhooks = webhook_sender()
+        self._webhooks.start()
+        self._canary = canary(parent, self._end_deaf)
+        HEARD.listener = self._canary.heard
+        self._canary.start()
+
+    def _end_deaf(self, words: str) -> None:
+        """A worker that hears nothing does not hear a shutdown either: give the lease back and be gone."""
+        log.critical("worker_is_deaf", words=words, exit=EXIT_DEAF)
+        if self._ticker is not None:
+            self._ticker.stop(STOP_TIMEOUT)
+        os._exit(EXIT_DEAF)
+
+    def stop(self, parent: Any) -> None:
+        """End after the present tick and give the lease back."""
+        if self._canary is not None:
+            self._canary.stop(STOP_TIMEOUT)
+        if self._ticker is not None:
+            self._ticker.stop(STOP_TIMEOUT)
+        if self._replayer is not None:
+            self._replayer.stop(STOP_TIMEOUT)
+        if self._janitor is not None:
+            self._janitor.stop(STOP_TIMEOUT)
+        if self._surveyor is not None:
+            self._surveyor.stop(STOP_TIMEOUT)
+        if self._watcher is not None:
+            self._watcher.stop(STOP_TIMEOUT)
+        if self._webhooks is not None:
+            self._webhooks.stop(STOP_TIMEOUT)
+
+    terminate = stop
+
+
+def supervisor(keeper: tuple[str, ...] | None = None) -> Supervisor:
+    """The supervisor of this host, from the settings. `keeper`: another keeper's argv."""
+    environment = settings.HEADGATE
+    processes = HostProcesses(keeper) if keeper else HostProcesses()
+    rundirs, memory, clock = LocalRunDirs(environment.state), Memory(), SystemClock()
+    facts = HostFacts(
+        name=environment.host,
+        state_dir=str(environment.state),
+        version=version("headgate"),
+        cores=os.cpu_count() or 1,
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        owner=processes.current().model_dump(),
+        slots=environment.slots,
+        memory_limit=environment.memory,
+    )
+    return Supervisor(
+        host=environment.host,
+        clock=clock,
+        processes=processes,
+        lease=HostLease(facts, FileLock(environment.state / LOCK), processes),
+        observer=Observer(processes, rundirs, memory),
+        actor=Actor(processes, rundirs, launcher(), memory),
+        workflows=Runner(environment.host, rundirs),
+    )
+
+
+def launcher() -> Launcher:
+    """What makes launches of this host's pipelines."""
+    environment = settings.HEADGATE
+    return Launcher(
+        host=environment.host,
+        state_dir=environment.state,
+        references=references(),
+        spark=spark_settings,
+        interceptors=allowed_interceptors(environment.interceptors),
+    )
+
+
+def surveyor() -> Surveyor:
+    """What looks at the positions of this host's pipelines."""
+    environment = settings.HEADGATE
+    sight = Sight(environment.host, launcher(), ChildSurveys())
+    return Surveyor(sight, FileLock(environment.state / LOOK_LOCK), LOOK)
+
+
+def replayer() -> Replayer:
+    """What sends dead letters of this host's pipelines back."""
+    environment = settings.HEADGATE
+    way = Way(environment.host, KafkaClusters(), HttpIntakes(), references())
+    return Replayer(way, FileLock(environment.state / REPLAY_LOCK))
+
+
+def janitor() -> Janitor:
+    """What removes files of this host that nobody needs any more."""
+    environment = settings.HEADGATE
+    limits = Limits(
+        runs=timedelta(days=environment.run_days),
+        run_bytes=environment.run_bytes,
+        checkpoints=timedelta(days=environment.checkpoint_days),
+    )
+    lock = FileLock(environment.state / JANITOR_LOCK)
+    reconciler = Reconciler(LocalRunDirs(environment.state), HostProcesses())
+    storeroom = LocalStoreroom(environment.state)
+    return Janitor(environment.host, storeroom, limits, SystemClock(), lock, reconciler.notice_all)
+
+
+def canary(worker: Any, deaf: Callable[[str], None]) -> Canary:
+    """What finds out whether `worker` hears on each of its queues."""
+    environment = settings.HEADGATE
+
+    def send(queue: str, sent_at: float) -> None:
+        dispatch.send_now(
+            "workers.canary", queue=queue, expires=CANARY_SECONDS, args=[environment.host, queue, sent_at]
+        )
+
+    def busy() -> bool:
+        return len(worker_state.reserved_requests | worker_state.active_requests) >= int(worker.concurrency)
+
+    def report(state: Hearing, words: str, round_trip: float | None, now: Now) -> None:
+        close_old_connections()
+        try:
+            hearing.record(host=environment.host, state=state.value, words=words, round_trip=round_trip, now=now.wall)
+        finally:
+            close_old_connections()
+
+    queues = sorted(worker.app.amqp.queues.consume_from)
+    return Canary(queues, clock=SystemClock(), send=send, busy=busy, report=report, deaf=deaf)
+
+
+def watcher() -> Watcher:
+    """What watches lag, alerts and consumer groups for this host."""
+    environment = settings.HEADGATE
+    made = watch(environment.host, environment.state, KafkaBrokers(), references())
+    return Watcher(made, FileLock(environment.state / WATCH_LOCK))
+
+
+def webhook_sender() -> WebhookSender:
+    """What sends webhooks, beside the senders of other hosts."""
+    environment = settings.HEADGATE
+    posts, secrets = HttpPosts(environment.webhook_reach), StoredSecrets(environment.keyring)
+    return WebhookSender(posts, secrets, FileLock(environment.state / WEBHOOK_LOCK))
+
+
+def references() -> References:
+    """What references of definitions see on this host."""
+    environment = settings.HEADGATE
+    variables = {name: os.environ[name] for name in environment.env_references if name in os.environ}
+    return References(variables, environment.file_references, StoredSecrets(environment.keyring))
+
+
+def _look_up() -> None:
+    with suppress(NotProvisioned):
+        spark_settings()
+
+
+@cache
+def spark_settings() -> SparkSettings:
+    """What an agent's JVM needs of this host. Raises NotProvisioned with the command that helps."""
+    try:
+        return provisioned()
+    except SetupError as error:
+        raise NotProvisioned(error.message, error.hint) from error

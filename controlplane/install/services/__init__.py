@@ -1,0 +1,1 @@
+"""Redis and Kafka as child processes: started, waited for, stopped by identity."""

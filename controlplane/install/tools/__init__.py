@@ -1,0 +1,1 @@
+"""Tools and jars: found on the machine, else fetched and checked."""

@@ -1,0 +1,1 @@
+"""The session, secrets, and who may do what."""

@@ -1,0 +1,1 @@
+"""Revisions, rehearsals, and the catalogue of components."""

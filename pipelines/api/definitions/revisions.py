@@ -1,0 +1,106 @@
+"""Revisions of a pipeline's definition."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pipelines.api.access.rights import require_governed, require_rights
+from pipelines.api.http.base import PipelineView, StrictJSONParser, YAMLTextParser, answer, expected_version, idempotent
+from pipelines.api.http.openapi import OPTIONAL_IF_MATCH, query_parameters
+from pipelines.api.http.paging import Page, PageQuery, each, page
+from pipelines.api.http.requests import DiffQuery, RevisionBody
+from pipelines.api.lifecycle.pipelines import validated
+from pipelines.domain.definitions.document.diff import diff
+from pipelines.foundation.errors import NotFound
+from pipelines.models import Pipeline, Revision
+from pipelines.selectors.base import views
+from pipelines.selectors.lifecycle.pipelines import etag, get_pipeline
+from pipelines.services.definitions import definitions, revisions
+
+
+def revision_view(revision: Revision) -> views.RevisionView:
+    """One revision as the API shows it."""
+    return views.RevisionView(
+        number=revision.number,
+        digest=revision.digest,
+        created_at=revision.created_at,
+        created_by=revision.created_by,
+        note=revision.note,
+        definition=revision.definition,
+    )
+
+
+def get_revision(pipeline: Pipeline, number: int) -> Revision:
+    """One revision of a pipeline; raises NotFound."""
+    revision = Revision.objects.filter(pipeline=pipeline, number=number).first()
+    if revision is None:
+        raise NotFound(f"{pipeline.name} has no revision {number}.", code="revision_not_found")
+    return revision
+
+
+class RevisionList(PipelineView):
+    """The revisions of a pipeline."""
+
+    parser_classes = [StrictJSONParser, YAMLTextParser]
+
+    @extend_schema(
+        operation_id="list_revisions", parameters=query_parameters(PageQuery), responses=Page[views.RevisionView]
+    )
+    def get(self, request: Request, name: str) -> Response:
+        """List revisions, newest first."""
+        rows = Revision.objects.filter(pipeline=self.pipeline)
+        return page(rows, ["-number"], self.query(PageQuery), each(revision_view))
+
+    @extend_schema(
+        operation_id="create_revision",
+        parameters=[OPTIONAL_IF_MATCH],
+        request={"application/json": RevisionBody, "application/yaml": str},
+        responses={201: views.RevisionView, 200: views.RevisionView},
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        """Publish a revision of a stopped pipeline. 200: this is the present definition already."""
+        version = expected_version(request, required=False)
+        body = self.body(RevisionBody)
+        validation = validated(body.definition)
+        if validation.definition is None:
+            raise definitions.invalid(validation.findings)
+        require_rights(self.role, validation.definition.plain())
+        require_governed(self.role, self.pipeline, validation.definition.labels)
+        revision, new = revisions.publish(
+            pipeline=self.pipeline,
+            definition=validation.definition,
+            text=body.definition if isinstance(body.definition, str) else "",
+            note=body.note,
+            actor=self.actor,
+            version=version,
+        )
+        location = f"/api/v1/pipelines/{name}/revisions/{revision.number}"
+        tag = etag(get_pipeline(name))
+        return answer(revision_view(revision), 201 if new else 200, Location=location, ETag=tag)
+
+
+class RevisionDetail(PipelineView):
+    """One revision."""
+
+    @extend_schema(operation_id="get_revision", responses=views.RevisionView)
+    def get(self, request: Request, name: str, number: int) -> Response:
+        """Show a revision."""
+        return answer(revision_view(get_revision(self.pipeline, number)))
+
+
+class RevisionDiff(PipelineView):
+    """What a revision changed."""
+
+    @extend_schema(operation_id="diff_revisions", parameters=query_parameters(DiffQuery), responses=views.DiffView)
+    def get(self, request: Request, name: str, number: int) -> Response:
+        """Compare a revision with another one, or with the one before."""
+        against = self.query(DiffQuery).against or max(1, number - 1)
+        new, old = get_revision(self.pipeline, number), get_revision(self.pipeline, against)
+        changes = [
+            views.ChangeView(path=each.path, op=each.op, old=each.old, new=each.new)
+            for each in diff(old.definition, new.definition)
+        ]
+        return answer(views.DiffView(from_=against, to=number, changes=changes))

@@ -1,0 +1,179 @@
+"""Emptying hosts, and what governs migrations: approval policies and freezes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from pydantic import Field, StringConstraints, model_validator
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pipelines.api.http.base import View, answer, idempotent
+from pipelines.api.http.openapi import query_parameters
+from pipelines.api.http.paging import Page, PageQuery, each, page
+from pipelines.api.http.requests import Instant, Shape, Text
+from pipelines.domain.base.roles import Role
+from pipelines.domain.migration.observation import ObservationRules
+from pipelines.models import ApprovalPolicy, Evacuation, FreezeWindow
+from pipelines.selectors.migration import migration_views as views
+from pipelines.services.hosts import evacuations
+from pipelines.services.migration import rules as migration_rules
+
+Reason = Annotated[Text, StringConstraints(min_length=1, max_length=1000, strip_whitespace=True)]
+
+
+class EvacuationBody(Shape):
+    """Which host, how many at once, and why. `go_on`: also after one that failed when something had changed; `rules`:
+    by which each pipeline is observed in its new place."""
+
+    host: Text = Field(min_length=1, max_length=63)
+    at_once: int = Field(default=1, ge=1, le=evacuations.MOST_AT_ONCE)
+    go_on: bool = False
+    rules: ObservationRules | None = None
+    reason: Reason
+
+
+class Scoped(Shape):
+    """Of a label (`NAME:VALUE` or `NAME`), of a pipeline, or, with neither, of everything."""
+
+    label: Text = Field(default="", max_length=200)
+    pipeline: Text = Field(default="", max_length=63)
+
+    @model_validator(mode="after")
+    def _one_scope(self) -> Scoped:
+        if self.label and self.pipeline:
+            raise ValueError("give a label or a pipeline, not both")
+        return self
+
+
+class PolicyBody(Scoped):
+    """How many people other than the author have to approve, and for how many seconds an approval counts."""
+
+    approvers: int = Field(ge=1, le=20)
+    expiry_seconds: int = Field(default=86_400, ge=60, le=31_536_000)
+
+
+class FreezeBody(Scoped):
+    """From when to when no migration begins, and why."""
+
+    starts_at: Instant
+    ends_at: Instant
+    reason: Reason
+
+    @model_validator(mode="after")
+    def _lasts(self) -> FreezeBody:
+        if self.ends_at <= self.starts_at:
+            raise ValueError("ends_at is after starts_at")
+        return self
+
+
+class EvacuationList(View):
+    """Evacuations."""
+
+    roles = {"POST": Role.ADMIN}
+
+    @extend_schema(
+        operation_id="list_evacuations", parameters=query_parameters(PageQuery), responses=Page[views.EvacuationView]
+    )
+    def get(self, request: Request) -> Response:
+        """List evacuations, newest first."""
+        rows = Evacuation.objects.all()
+        return page(rows, ["-created_at", "-id"], self.query(PageQuery), views.evacuation_views)
+
+    @extend_schema(operation_id="evacuate_host", request=EvacuationBody, responses={201: views.EvacuationView})
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Move every running pipeline of a host elsewhere, by migrations of the kind `host`."""
+        body = self.body(EvacuationBody)
+        made = evacuations.begin(
+            host=body.host, at_once=body.at_once, go_on=body.go_on, reason=body.reason, rules=body.rules,
+            actor=self.actor,
+        )  # fmt: skip
+        return answer(views.evacuation_view(made), 201, Location=f"/api/v1/evacuations/{made.pk}")
+
+
+class EvacuationDetail(View):
+    """One evacuation."""
+
+    @extend_schema(operation_id="get_evacuation", responses=views.EvacuationView)
+    def get(self, request: Request, evacuation_id: UUID) -> Response:
+        """Show an evacuation with its migrations, and what stays and why."""
+        return answer(views.evacuation_view(evacuations.get(evacuation_id)))
+
+    @extend_schema(operation_id="cancel_evacuation", responses=views.EvacuationView)
+    def delete(self, request: Request, evacuation_id: UUID) -> Response:
+        """Begin no more of its migrations; those under way go on."""
+        row = evacuations.cancel(evacuation=evacuations.get(evacuation_id), actor=self.actor)
+        return answer(views.evacuation_view(row))
+
+
+class PolicyList(View):
+    """Who has to approve."""
+
+    roles = {"POST": Role.ADMIN}
+
+    @extend_schema(
+        operation_id="list_approval_policies",
+        parameters=query_parameters(PageQuery),
+        responses=Page[views.ApprovalPolicyView],
+    )
+    def get(self, request: Request) -> Response:
+        """List approval policies; of those that concern a pipeline the strictest counts."""
+        return page(ApprovalPolicy.objects.all(), ["id"], self.query(PageQuery), each(views.policy_view))
+
+    @extend_schema(operation_id="set_approval_policy", request=PolicyBody, responses={201: views.ApprovalPolicyView})
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Set how many people have to approve, in place of what was set for the same scope."""
+        body = self.body(PolicyBody)
+        row = migration_rules.set_policy(
+            label=body.label, pipeline=body.pipeline, approvers=body.approvers, expiry_seconds=body.expiry_seconds,
+            actor=self.actor,
+        )  # fmt: skip
+        return answer(views.policy_view(row), 201)
+
+
+class PolicyDetail(View):
+    """One approval policy."""
+
+    @extend_schema(operation_id="remove_approval_policy", responses={204: None})
+    def delete(self, request: Request, policy_id: int) -> Response:
+        """Remove it; the others count on."""
+        migration_rules.remove_policy(policy_id=policy_id, actor=self.actor)
+        return Response(status=204)
+
+
+class FreezeList(View):
+    """When no migration begins."""
+
+    roles = {"POST": Role.ADMIN}
+
+    @extend_schema(
+        operation_id="list_freezes", parameters=query_parameters(PageQuery), responses=Page[views.FreezeView]
+    )
+    def get(self, request: Request) -> Response:
+        """List freezes, newest first."""
+        return page(FreezeWindow.objects.all(), ["-id"], self.query(PageQuery), each(views.freeze_view))
+
+    @extend_schema(operation_id="add_freeze", request=FreezeBody, responses={201: views.FreezeView})
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Let no migration begin for a time; those under way go on."""
+        body = self.body(FreezeBody)
+        row = migration_rules.add_freeze(
+            label=body.label, pipeline=body.pipeline, starts_at=body.starts_at, ends_at=body.ends_at,
+            reason=body.reason, actor=self.actor,
+        )  # fmt: skip
+        return answer(views.freeze_view(row), 201)
+
+
+class FreezeDetail(View):
+    """One freeze."""
+
+    @extend_schema(operation_id="remove_freeze", responses={204: None})
+    def delete(self, request: Request, freeze_id: int) -> Response:
+        """End it."""
+        migration_rules.remove_freeze(freeze_id=freeze_id, actor=self.actor)
+        return Response(status=204)

@@ -1,0 +1,177 @@
+"""What every view of the API has in common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cached_property, wraps
+from typing import Any, TypeVar
+
+from django.conf import settings
+from pydantic import BaseModel, ValidationError
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import BaseParser, JSONParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from pipelines.api.http.problems import request_id
+from pipelines.domain.base.roles import Role
+from pipelines.domain.base.shapes import findings_of
+from pipelines.foundation.errors import BadRequest, HeadgateError, Invalid, PreconditionRequired
+from pipelines.models import Pipeline
+from pipelines.selectors.lifecycle.pipelines import get_pipeline
+from pipelines.services.base import idempotency
+from pipelines.services.base.audit import Actor
+
+Body = TypeVar("Body", bound=BaseModel)
+Handler = Callable[..., Response]
+
+
+class TooLarge(HeadgateError):
+    """The body is larger than any definition may be."""
+
+    status = 413
+    code = "too_large"
+    title = "The body is too large"
+
+
+class StrictJSONParser(JSONParser):
+    """JSON whose nesting the parser can follow."""
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        """Parse the body; raises ParseError."""
+        try:
+            return super().parse(stream, media_type, parser_context)
+        except RecursionError:
+            raise ParseError("The JSON is nested too deeply.") from None
+
+
+class YAMLTextParser(BaseParser):
+    """A definition as the body itself: `Content-Type: application/yaml`. The text is validated, not parsed here."""
+
+    media_type = "application/yaml"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        """The text as the request's `definition`; raises ParseError where it is not UTF-8."""
+        try:
+            return {"definition": stream.read().decode("utf-8")}
+        except UnicodeDecodeError as error:
+            raise ParseError(f"The body is not UTF-8: {error.reason}.") from None
+
+
+class View(APIView):
+    """One address of the API. `roles` names the role of methods that need another one than usual."""
+
+    parser_classes = [StrictJSONParser]
+    roles: dict[str, Role] = {}
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse what no view could answer, before anything is read."""
+        super().initial(request, *args, **kwargs)
+        length = int(request.META.get("CONTENT_LENGTH") or 0)
+        if length > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            raise TooLarge(f"The body has {length} bytes; {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} are allowed.")
+        if any("\0" in value for values in request.query_params.lists() for value in [values[0], *values[1]]):
+            raise BadRequest("A query parameter contains a NUL character.")
+
+    @cached_property
+    def role(self) -> Role:
+        """The caller's role, as the permission found it."""
+        return self.request.role  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def actor(self) -> Actor:
+        """The caller, for the audit."""
+        address = str(self.request.META.get("REMOTE_ADDR") or "")
+        return Actor(self.request.user.get_username(), address, request_id())
+
+    def body(self, shape: type[Body]) -> Body:
+        """The request's body; raises Invalid with every problem at once. An absent body is an empty object."""
+        data: Any = self.request.data
+        try:
+            return shape.model_validate({} if data is None or data == "" else data)
+        except ValidationError as error:
+            findings = findings_of(error, shape)
+            raise Invalid("The body of the request is not valid.", code="body_invalid", findings=findings) from None
+
+    def query(self, shape: type[Body]) -> Body:
+        """The request's query parameters; raises BadRequest with every problem at once."""
+        try:
+            return shape.model_validate(
+                {name: value for name, value in self.request.query_params.items() if value != ""}
+            )
+        except ValidationError as error:
+            findings = findings_of(error, shape)
+            raise BadRequest("A query parameter is not valid.", code="query_invalid", findings=findings) from None
+
+
+def answer(view: BaseModel, status: int = 200, **headers: str) -> Response:
+    """A view as the answer; header names are written with underscores."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Response(view.model_dump(mode="json"), status=status, headers=named)
+
+
+def expected_version(request: Request, *, required: bool) -> int | None:
+    """The version that If-Match names; None for `*` or, where it is not required, without the header.
+
+    An entity tag that never was one of ours gives -1, which no version is. Raises PreconditionRequired.
+    """
+    header = request.headers.get("If-Match")
+    if header is None and required:
+        raise PreconditionRequired(
+            "This write needs the header If-Match.", hint="Send the `etag` of the pipeline as you read it, or `*`."
+        )
+    if header is None or header.strip() == "*":
+        return None
+    text = header.strip().strip('"')
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1
+
+
+class PipelineView(View):
+    """An address below one pipeline."""
+
+    @cached_property
+    def pipeline(self) -> Pipeline:
+        """The pipeline that the address names; raises NotFound."""
+        return get_pipeline(self.kwargs["name"])
+
+
+def idempotent(handler: Handler) -> Handler:
+    """Answer a repeated POST with the same Idempotency-Key by the first answer, without doing it again."""
+
+    @wraps(handler)
+    def wrapper(view: View, request: Request, *args: Any, **kwargs: Any) -> Response:
+        key = request.headers.get("Idempotency-Key")
+        if key is None:
+            return handler(view, request, *args, **kwargs)
+        content = json.dumps([request.method, request.get_full_path(), request.data], sort_keys=True, default=str)
+        stored = idempotency.once(
+            user=request.user.get_username(),
+            key=key,
+            content=content,
+            act=lambda: _stored(handler(view, request, *args, **kwargs)),
+        )
+        replayed = {"Idempotency-Replayed": "true"} if stored.replayed else {}
+        return Response(stored.body, status=stored.status, headers=stored.headers | replayed)
+
+    wrapper.idempotent = True  # type: ignore[attr-defined]
+    return wrapper
+
+
+Replacement = TypeVar("Replacement", bound=Callable[..., Any])
+
+
+def in_place_of(view: Callable[..., Any], replacement: Replacement) -> Replacement:
+    """Give a function that answers instead of a view what URL conf, CSRF check and schema look for on the view."""
+    for name in ("cls", "initkwargs", "csrf_exempt", "__name__", "__doc__"):
+        setattr(replacement, name, getattr(view, name))
+    return replacement
+
+
+KEPT_HEADERS = ("Location", "ETag")
+
+
+def _stored(response: Response) -> idempotency.Answer:
+    headers = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
+    return idempotency.Answer(status=response.status_code, headers=headers, body=response.data)

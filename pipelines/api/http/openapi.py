@@ -1,0 +1,124 @@
+"""The description of the API, OpenAPI 3.1, from the models that check requests and make answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from drf_spectacular.drainage import set_override
+from drf_spectacular.extensions import OpenApiSerializerExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import ResolvedComponent
+from drf_spectacular.utils import Direction, OpenApiParameter
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, model_json_schema
+
+from pipelines.api.http.problems import CONTENT_TYPE
+from pipelines.selectors.base.views import Problem
+
+REFERENCE = "#/components/schemas/"
+PAGE_OF = re.compile(r"Page[_\[](\w+?)[_\]]*$")
+
+
+def component_name(name: str) -> str:
+    """The public name of a model: `PipelineView` is `Pipeline`, a page of them is `PipelinePage`."""
+    paged = PAGE_OF.fullmatch(name)
+    return f"{component_name(paged.group(1))}Page" if paged else name.removesuffix("View")
+
+
+class CompleteAnswers(GenerateJsonSchema):
+    """Answers always have all their fields, so every field of an answer is required."""
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        """Whether the field is in every document."""
+        return self.mode == "serialization" or super().field_is_required(field, total)
+
+
+def _public(schema: dict[str, Any]) -> dict[str, Any]:
+    text = json.dumps(schema)
+    renamed: dict[str, Any] = json.loads(
+        re.sub(rf'"{REFERENCE}([^"]+)"', lambda match: f'"{REFERENCE}{component_name(match.group(1))}"', text)
+    )
+    if "title" in renamed:
+        renamed["title"] = component_name(renamed["title"])
+    return renamed
+
+
+class ModelExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+    """Describe pydantic models: requests as they are checked, answers as they are given."""
+
+    target_class = "pydantic.BaseModel"
+    match_subclasses = True
+    priority = 1
+
+    def get_name(self, auto_schema: AutoSchema, direction: Direction) -> str:
+        """The public name of the model; a part of one answer may be another answer, so a name may come twice."""
+        set_override(self.target, "suppress_collision_warning", True)
+        return component_name(self.target.__name__)
+
+    def map_serializer(self, auto_schema: AutoSchema, direction: Direction) -> dict[str, Any]:
+        """The schema of the model; those of its parts are registered under their own names."""
+        schema = model_json_schema(
+            self.target,
+            ref_template=REFERENCE + "{model}",
+            mode="validation" if direction == "request" else "serialization",
+            schema_generator=CompleteAnswers,
+        )
+        for name, part in schema.pop("$defs", {}).items():
+            public = component_name(name)
+            component = ResolvedComponent(  # type: ignore[no-untyped-call]
+                name=public, type=ResolvedComponent.SCHEMA, object=public, schema=_public(part)
+            )
+            auto_schema.registry.register_on_missing(component)
+        return _public(schema)
+
+
+LOCATION = OpenApiParameter(
+    "Location", str, OpenApiParameter.HEADER, description="Address of what was made.", response=[200, 201, 202]
+)
+IF_MATCH = OpenApiParameter(
+    "If-Match", str, OpenApiParameter.HEADER, required=True, description="The `etag` of what you read, or `*`."
+)
+OPTIONAL_IF_MATCH = OpenApiParameter(
+    "If-Match", str, OpenApiParameter.HEADER, description="The `etag` of what you read; 412 where it has changed."
+)
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    description="A repeated request with the same key and body is answered by the first answer; kept for 24 hours.",
+)
+
+
+def query_parameters(shape: type[BaseModel]) -> list[OpenApiParameter]:
+    """The query parameters that a view reads with this model."""
+    schema = shape.model_json_schema(mode="validation")
+    definitions = schema.get("$defs", {})
+    return [_parameter(name, field, definitions) for name, field in schema["properties"].items()]
+
+
+def _parameter(name: str, field: dict[str, Any], definitions: dict[str, Any]) -> OpenApiParameter:
+    choices = [each for each in field.pop("anyOf", [field]) if each.get("type") != "null"]
+    kind = dict(choices[0])
+    if reference := kind.pop("$ref", None):
+        kind = dict(definitions[reference.rpartition("/")[2]])
+    for word in ("title", "description"):
+        kind.pop(word, None)
+    if field.get("default") is None:
+        kind.pop("default", None)
+    return OpenApiParameter(name, kind, OpenApiParameter.QUERY)
+
+
+class Schema(AutoSchema):
+    """Operations with what they all have: problems as failures, and Idempotency-Key where it is understood."""
+
+    def get_override_parameters(self) -> list[Any]:
+        """Parameters that the view does not name itself."""
+        handler = getattr(self.view, self.method.lower(), None)
+        return [IDEMPOTENCY_KEY, LOCATION] if getattr(handler, "idempotent", False) else []
+
+    def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
+        bodies: dict[str, Any] = super()._get_response_bodies(direction)
+        problem = self._get_response_for_code(Problem, "default", [CONTENT_TYPE])  # type: ignore[no-untyped-call]
+        return {**bodies, "default": {**problem, "description": "A problem."}}

@@ -1,0 +1,44 @@
+"""Who may do what: every view is closed unless the caller's role opens it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from pipelines.domain.base.roles import ROLE_NAMES, Role
+
+REQUIRED_ROLES = {
+    "GET": Role.VIEWER,
+    "HEAD": Role.VIEWER,
+    "OPTIONS": Role.VIEWER,
+    "POST": Role.OPERATOR,
+    "PATCH": Role.OPERATOR,
+    "PUT": Role.OPERATOR,
+    "DELETE": Role.ADMIN,
+}
+
+
+def role_of(user: Any) -> Role | None:
+    """The highest role of a user; None for anonymous and inactive ones and for users without a role."""
+    if isinstance(user, AnonymousUser) or not isinstance(user, AbstractBaseUser) or not user.is_active:
+        return None
+    if getattr(user, "is_superuser", False):
+        return Role.ADMIN
+    names = user.groups.filter(name__in=ROLE_NAMES).values_list("name", flat=True)  # type: ignore[attr-defined]
+    return max((Role.named(name) for name in names), default=None)
+
+
+class RolePermission(BasePermission):
+    """The role that a method needs; a view may name others in `roles`."""
+
+    message = "Your role does not allow this."
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        """Look the role up once per request and compare."""
+        role = role_of(request.user)
+        needed = getattr(view, "roles", {}).get(request.method, REQUIRED_ROLES.get(str(request.method), Role.ADMIN))
+        request.role = role  # type: ignore[attr-defined]
+        return role is not None and role >= needed

@@ -1,0 +1,321 @@
+"""What requests carry: bodies and query parameters."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    model_validator,
+)
+
+from pipelines.api.http.paging import PageQuery
+from pipelines.domain.base.states import LetterState, Phase
+from pipelines.domain.base.values import LabelKey, LabelValue
+from pipelines.domain.definitions.parts.client_options import LONGEST_VALUE
+from pipelines.domain.lifecycle.operations import OnTimeout
+from pipelines.domain.lifecycle.reconciling import Believe
+from pipelines.domain.reprocessing.dead_letters import DEFAULT_RATE, MAX_LETTERS, MAX_RATE, MIN_RATE
+
+Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+
+
+class Shape(BaseModel):
+    """A body; unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class DefinitionBody(Shape):
+    """A definition, as an object or as YAML or JSON text. The body may also be the text itself, as application/yaml."""
+
+    definition: dict[str, Any] | str
+
+
+class RevisionBody(DefinitionBody):
+    """A definition to publish as a revision, and why."""
+
+    note: Text = Field(default="", max_length=1000)
+
+
+class SampleEvent(Shape):
+    """An event: `headers`, and the body as text (`body`) or as bytes in base64 (`body_base64`)."""
+
+    headers: dict[str, str] = {}
+    body: str | None = None
+    body_base64: str | None = None
+
+
+class RehearsalOfPipelineBody(Shape):
+    """Events to send through a pipeline. `source`: where it has several."""
+
+    events: list[SampleEvent] = Field(max_length=1000)
+    source: str | None = Field(default=None, max_length=63)
+
+
+class RehearsalBody(RehearsalOfPipelineBody, DefinitionBody):
+    """The same for a definition that is sent along."""
+
+
+class DetailsBody(Shape):
+    """What may be changed without a revision; what is left out stays."""
+
+    description: Text | None = Field(default=None, max_length=1000)
+    labels: dict[LabelKey, LabelValue] | None = Field(default=None, max_length=64)
+
+
+class ActionBody(Shape):
+    """Nothing needs to be said."""
+
+
+class PauseBody(Shape):
+    """`on_timeout`: what follows where the batch in hand does not end within the drain_timeout of the definition:
+    `abort`, the pipeline goes on as it was, or `stay`, it reads nothing and is paused as soon as the batch ends."""
+
+    on_timeout: Literal[OnTimeout.ABORT, OnTimeout.STAY] = OnTimeout.ABORT
+
+
+class StopBody(Shape):
+    """`drain`: everything that was read is written first, within the drain_timeout of the definition. `on_timeout`:
+    what follows where that takes longer: `stop`, the ladder of a stop begins, or `abort`, the pipeline goes on as it
+    was."""
+
+    drain: bool = True
+    on_timeout: Literal[OnTimeout.ABORT, OnTimeout.STOP] = OnTimeout.STOP
+
+    @model_validator(mode="after")
+    def _drains_what_it_may_give_up(self) -> Self:
+        if self.on_timeout is OnTimeout.ABORT and not self.drain:
+            raise ValueError("without drain there is nothing to give up: leave on_timeout out")
+        return self
+
+
+class RestartBody(Shape):
+    """`on_timeout`: what follows where the batch in hand does not end within the drain_timeout of the definition:
+    `abort`, the pipeline goes on as it was, or `stop`, the ladder of a stop begins."""
+
+    on_timeout: Literal[OnTimeout.ABORT, OnTimeout.STOP] = OnTimeout.ABORT
+
+
+class DrainBody(Shape):
+    """`on_timeout`: what becomes of an agent that does not end its batch in hand within the drain_timeout of its
+    definition: `abort`, it goes on and is asked again after ten minutes, or `stop`, the ladder of a stop begins."""
+
+    on_timeout: Literal[OnTimeout.ABORT, OnTimeout.STOP] = OnTimeout.ABORT
+
+
+class DeclareLostBody(Shape):
+    """`confirm`: the name of the pipeline, once more."""
+
+    confirm: str = Field(default="", max_length=200)
+
+
+class SecretBody(Shape):
+    """A value to keep as a secret."""
+
+    value: SecretStr = Field(min_length=1, max_length=LONGEST_VALUE)
+
+
+LetterId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{1,64}$")]
+
+
+def _utc(at: datetime) -> datetime:
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("is outside of the calendar in UTC") from None
+
+
+Instant = Annotated[AwareDatetime, AfterValidator(_utc)]
+"""An instant, in UTC: a database may refuse an offset that Python accepts."""
+Base64 = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9+/]*={0,2}$")]
+
+
+class LettersBody(Shape):
+    """New dead letters that match all that is given; `cause`: a part of its text. Empty: all new ones."""
+
+    component: Text | None = Field(default=None, max_length=200)
+    cause: Text | None = Field(default=None, max_length=1000)
+    source: Text | None = Field(default=None, max_length=100)
+    since: Instant | None = None
+
+
+class RepairBody(Shape):
+    """One letter and what is sent instead: a text, bytes in base64, or other headers; what is left out stays."""
+
+    id: LetterId
+    body: str | None = None
+    body_base64: Base64 | None = None
+    headers: dict[Text, Text] | None = Field(default=None, max_length=1000)
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if self.body is not None and self.body_base64 is not None:
+            raise ValueError("body and body_base64 exclude each other")
+        if self.body_base64 is not None and len(self.body_base64) % 4:
+            raise ValueError("body_base64 is not base64: its length is no multiple of 4")
+        return self
+
+
+class ReplayBody(Shape):
+    """Which letters, by one of `ids`, `filter` and `repair`; `rate`: letters per second."""
+
+    ids: list[LetterId] | None = Field(default=None, min_length=1, max_length=MAX_LETTERS)
+    filter: LettersBody | None = None
+    repair: RepairBody | None = None
+    rate: float = Field(default=DEFAULT_RATE, ge=MIN_RATE, le=MAX_RATE, allow_inf_nan=False)
+    reason: Text = Field(default="", max_length=1000)
+
+    @model_validator(mode="after")
+    def _names_letters_once(self) -> Self:
+        if sum(part is not None for part in (self.ids, self.filter, self.repair)) != 1:
+            raise ValueError("give exactly one of ids, filter and repair")
+        return self
+
+
+class QuarantineRange(Shape):
+    """The records [start, end) of one partition, for one source and channel."""
+
+    source: str = Field(max_length=63)
+    channel: str = Field(max_length=63)
+    topic: Text = Field(max_length=249)
+    partition: int = Field(ge=0, lt=2**63)
+    start: int = Field(ge=0, lt=2**63)
+    end: int = Field(ge=1, lt=2**63)
+
+
+class QuarantineBody(Shape):
+    """What to put in quarantine, and why. `start`: start the pipeline afterwards."""
+
+    ranges: list[QuarantineRange] = Field(min_length=1, max_length=100)
+    reason: Text = Field(default="", max_length=1000)
+    start: bool = False
+
+
+class ReconcileBody(Shape):
+    """Whom to believe, and why."""
+
+    believe: Believe
+    reason: Text = Field(default="", max_length=1000)
+
+
+class DiscardBody(Shape):
+    """Letters to give up, and why."""
+
+    ids: list[LetterId] = Field(min_length=1, max_length=MAX_LETTERS)
+    reason: Text = Field(default="", max_length=1000)
+
+
+class LoginBody(Shape):
+    """User name and password."""
+
+    username: Text = Field(min_length=1, max_length=150)
+    password: Text = Field(min_length=1, max_length=4096)
+
+
+class PipelinesQuery(PageQuery):
+    """Which pipelines. `label`: `name:value`, or `name` alone; `q`: part of the name or the description."""
+
+    phase: Phase | None = None
+    label: str | None = Field(default=None, max_length=200)
+    q: str | None = Field(default=None, max_length=200)
+
+
+class PipelineQuery(PageQuery):
+    """Of which pipeline."""
+
+    pipeline: str | None = Field(default=None, max_length=63)
+
+
+class StreamQuery(BaseModel):
+    """Of which pipeline, and from which event on, for clients that cannot send the header Last-Event-ID."""
+
+    pipeline: str | None = Field(default=None, max_length=63)
+    last_event_id: int | None = Field(default=None, ge=0, lt=2**63)
+
+
+class LedgerQuery(PageQuery):
+    """Which batches; `run` is a run's number."""
+
+    channel: str | None = Field(default=None, max_length=63)
+    run: int | None = Field(default=None, ge=1, lt=2**63)
+
+
+class LettersQuery(BaseModel):
+    """Which dead letters; `cause`: a part of its text, in any case of letters."""
+
+    component: str | None = Field(default=None, max_length=200)
+    cause: str | None = Field(default=None, max_length=1000)
+    source: str | None = Field(default=None, max_length=100)
+    since: Instant | None = None
+    state: LetterState | None = None
+
+
+class LettersPageQuery(LettersQuery, PageQuery):
+    """Which dead letters, page by page."""
+
+
+class PositionsQuery(BaseModel):
+    """How many seconds the host's answer is waited for."""
+
+    wait: float = Field(default=15, ge=0, le=30)
+
+
+class PositionsPlanBody(Shape):
+    """Where to go on: `to` is ledger, checkpoint, group, earliest or latest, `timestamp=-30m`, `timestamp=` and a time,
+    `offsets=TOPIC/PARTITION:OFFSET,…`, `before=EVENT-30m`, or an object with the key timestamp or offsets. `source`:
+    only of this one."""
+
+    to: str | dict[str, Any]
+    source: str | None = Field(default=None, max_length=100)
+
+
+class PositionsApplyBody(Shape):
+    """The hash of the plan that was reviewed."""
+
+    hash: Text = Field(min_length=1, max_length=64)
+
+
+class SeriesQuery(BaseModel):
+    """How far back."""
+
+    minutes: int = Field(default=15, ge=1, le=1440)
+
+
+class WaitQuery(BaseModel):
+    """How many seconds the answer may wait for the operation's end."""
+
+    wait: float = Field(default=0, ge=0, le=60)
+
+
+class DiffQuery(BaseModel):
+    """The revision to compare with; the one before, unless given."""
+
+    against: int | None = Field(default=None, ge=1, lt=2**31)
+
+
+class LogQuery(BaseModel):
+    """The last `tail` lines, or what follows byte `offset`."""
+
+    tail: int = Field(default=200, ge=1, le=10_000)
+    offset: int | None = Field(default=None, ge=0, lt=2**63)
+    format: Annotated[str, StringConstraints(pattern="^(json|text)$")] = "json"
+
+
+class ForceQuery(BaseModel):
+    """Delete although pipelines refer to it: what runs goes on, and every later start of theirs is refused."""
+
+    force: bool = False
+
+
+class ConfirmQuery(BaseModel):
+    """The name of what is to be removed for ever."""
+
+    confirm: str = Field(default="", max_length=200)

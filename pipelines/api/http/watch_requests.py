@@ -1,0 +1,124 @@
+"""What requests about lag, alerts and watched groups carry."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
+
+from pipelines.api.http.paging import PageQuery
+from pipelines.api.http.requests import Shape, Text
+from pipelines.domain.base.values import BootstrapServers, GroupId, HostName
+from pipelines.domain.definitions.document.references import REFERENCE, WRONG_REFERENCE
+from pipelines.domain.definitions.parts.client_options import SECRET_OPTIONS, ConsumerOptions, value_problems
+from pipelines.domain.monitoring.alert_rules import AlertState, RuleSettings
+from pipelines.foundation import clock
+from pipelines.services.monitoring.watching import LONGEST_INTERVAL, SHORTEST_INTERVAL
+
+_AGO = re.compile(r"-?([0-9]{1,6})([smhd])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_LONGEST = timedelta(days=3660)
+
+
+def _moment(value: Any) -> Any:
+    """`2h` is two hours ago."""
+    if isinstance(value, str) and (ago := _AGO.fullmatch(value.strip())):
+        return clock.now() - min(timedelta(**{_UNITS[ago[2]]: int(ago[1])}), _LONGEST)
+    return value
+
+
+Since = Annotated[
+    AwareDatetime,
+    BeforeValidator(_moment),
+    WithJsonSchema({"type": "string", "examples": ["2h", "2026-01-31T12:00:00Z"]}),
+]
+_STEPS = {"1m": 60, "60": 60, "5m": 300, "300": 300, "1h": 3600, "3600": 3600}
+
+
+class SeriesQuery(BaseModel):
+    """Since when (a time, or for how long: 30m, 2h, 7d; an hour, unless given) and in steps of what, as text or in
+    seconds."""
+
+    since: Since | None = None
+    step: Literal["1m", "60", "5m", "300", "1h", "3600"] | None = None
+
+    @property
+    def step_seconds(self) -> int | None:
+        """The step in seconds."""
+        return _STEPS[self.step] if self.step else None
+
+
+class AlertsQuery(PageQuery):
+    """Which alerts; without a state those that stand: OPEN and ACKNOWLEDGED."""
+
+    state: AlertState | None = None
+    rule: str | None = Field(default=None, max_length=64)
+    pipeline: str | None = Field(default=None, max_length=63)
+
+
+class RuleScope(BaseModel):
+    """For which pipelines a setting is: those with a label (`NAME:VALUE` or `NAME`), or one by its name; all of them
+    where neither is given."""
+
+    label: Text = Field(default="", max_length=200)
+    pipeline: Text = Field(default="", max_length=63)
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if self.label and self.pipeline:
+            raise ValueError("label and pipeline exclude each other")
+        return self
+
+
+class RuleBody(RuleScope, Shape):
+    """What is set of a rule; what is left out comes from the wider settings, null switches a threshold off."""
+
+    enabled: bool | None = None
+    for_seconds: float | None = Field(default=None, ge=0, le=86_400)
+    records: int | None = Field(default=None, ge=1, lt=2**63)
+    seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The settings that were given; null is one for a threshold alone."""
+        given = self.model_dump(include=self.model_fields_set & RuleSettings.model_fields.keys())
+        return {name: value for name, value in given.items() if value is not None or name in {"records", "seconds"}}
+
+
+class GroupsQuery(PageQuery):
+    """Which groups."""
+
+    group: str | None = Field(default=None, max_length=249)
+
+
+class GroupBody(Shape):
+    """A consumer group to watch. `interval`: seconds between looks; `max_rate`: records per second that a partition can
+    be consumed with; `leap_records`: lag that is worth an event when it appears within one look. `options`: as those of
+    a Kafka source, secrets by reference."""
+
+    group: GroupId
+    bootstrap_servers: BootstrapServers
+    options: ConsumerOptions = {}
+    interval: float = Field(default=60.0, ge=SHORTEST_INTERVAL, le=LONGEST_INTERVAL)
+    max_rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    leap_records: int | None = Field(default=None, ge=1, lt=2**63)
+    host: HostName | None = None
+
+    @model_validator(mode="after")
+    def _keeps_secrets_out(self) -> Self:
+        for key, value in self.options.items():
+            if key in SECRET_OPTIONS and not (isinstance(value, str) and REFERENCE.fullmatch(value)):
+                raise ValueError(f'{key} is a secret: store it and write "${{secret:NAME}}"')
+            if isinstance(value, str) and any(not REFERENCE.fullmatch(m[0]) for m in WRONG_REFERENCE.finditer(value)):
+                raise ValueError(f"{key} has something that is not a reference")
+        for _, message, suggestion in value_problems(self.options):
+            raise ValueError(f"{message} {suggestion}")
+        return self
+
+
+class GroupPlanBody(Shape):
+    """Where to: `before=EVENT-30m`, half an hour before the event of that number."""
+
+    to: str = Field(max_length=100, pattern=r"^before=", examples=["before=1234-30m"])

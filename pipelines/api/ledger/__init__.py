@@ -1,0 +1,1 @@
+"""What happened: the ledger, runs, and the audit."""

@@ -1,0 +1,109 @@
+"""What happened: the ledger, runs and their logs, and the audit."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pipelines.api.http.base import PipelineView, View, answer
+from pipelines.api.http.openapi import query_parameters
+from pipelines.api.http.paging import Page, PageQuery, each, page
+from pipelines.api.http.requests import LedgerQuery, LogQuery, PipelineQuery
+from pipelines.domain.base.roles import Role
+from pipelines.foundation.errors import NotFound
+from pipelines.models import AuditRow, Run
+from pipelines.selectors.base import views
+from pipelines.selectors.ledger import ledger
+from pipelines.selectors.monitoring.events import audit_view
+from pipelines.selectors.runs.logs import read_log
+from pipelines.selectors.runs.runs import run_view, runs
+
+
+class Ledger(PipelineView):
+    """The books, batch by batch."""
+
+    @extend_schema(
+        operation_id="list_ledger", parameters=query_parameters(LedgerQuery), responses=Page[views.LedgerBatchView]
+    )
+    def get(self, request: Request, name: str) -> Response:
+        """List batches, newest first."""
+        query = self.query(LedgerQuery)
+        rows = ledger.batches(pipeline=self.pipeline, channel=query.channel, run=query.run)
+        return page(rows, ["-id"], query, each(ledger.batch_view))
+
+
+class LedgerSummary(PipelineView):
+    """The books in sum."""
+
+    @extend_schema(operation_id="get_ledger_summary", responses=views.BooksView)
+    def get(self, request: Request, name: str) -> Response:
+        """Show the books of every channel over all runs, and the positions."""
+        return answer(ledger.books_view(self.pipeline))
+
+
+class PipelineRuns(PipelineView):
+    """The runs of a pipeline."""
+
+    @extend_schema(operation_id="list_runs", parameters=query_parameters(PageQuery), responses=Page[views.RunView])
+    def get(self, request: Request, name: str) -> Response:
+        """List runs, newest first."""
+        return page(runs(pipeline=self.pipeline), ["-number"], self.query(PageQuery), each(run_view))
+
+
+def _run(run_id: int) -> Run:
+    run = runs().filter(pk=run_id).first()
+    if run is None:
+        raise NotFound(f"There is no run {run_id}.", code="run_not_found")
+    return run
+
+
+class RunDetail(View):
+    """One run."""
+
+    @extend_schema(operation_id="get_run", responses=views.RunView)
+    def get(self, request: Request, run_id: int) -> Response:
+        """Show a run."""
+        return answer(run_view(_run(run_id)))
+
+
+class RunLog(View):
+    """The log of a run's agent."""
+
+    @extend_schema(
+        operation_id="get_run_log",
+        parameters=query_parameters(LogQuery),
+        responses={(200, "application/json"): views.LogView, (200, "text/plain"): str},
+    )
+    def get(self, request: Request, run_id: int) -> HttpResponse | Response:
+        """Show the last lines of the log, or what follows a byte offset; `format=text` gives the text alone."""
+        query = self.query(LogQuery)
+        log = read_log(
+            _run(run_id),
+            host=settings.HEADGATE.host,
+            state_dir=settings.HEADGATE.state,
+            tail=query.tail,
+            offset=query.offset,
+        )
+        if query.format == "text":
+            return HttpResponse(log.text, content_type="text/plain; charset=utf-8")
+        return answer(log)
+
+
+class Audit(View):
+    """Who asked for what."""
+
+    roles = {"GET": Role.OPERATOR}
+
+    @extend_schema(
+        operation_id="list_audit", parameters=query_parameters(PipelineQuery), responses=Page[views.AuditView]
+    )
+    def get(self, request: Request) -> Response:
+        """List the audit, newest first."""
+        query = self.query(PipelineQuery)
+        rows = AuditRow.objects.all()
+        if query.pipeline:
+            rows = rows.filter(pipeline_name=query.pipeline)
+        return page(rows, ["-id"], query, each(audit_view))

@@ -1,0 +1,1 @@
+"""Pipelines, and what is asked of them."""

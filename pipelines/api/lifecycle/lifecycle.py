@@ -1,0 +1,196 @@
+"""Start, pause, resume, stop, force-stop, restart, and the operations that they make."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponseBase
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pipelines.api.access.rights import require_rights
+from pipelines.api.http.base import PipelineView, View, answer, idempotent, in_place_of
+from pipelines.api.http.openapi import query_parameters
+from pipelines.api.http.paging import Page, each, page
+from pipelines.api.http.requests import ActionBody, PauseBody, PipelineQuery, RestartBody, StopBody, WaitQuery
+from pipelines.domain.base.roles import Role
+from pipelines.domain.base.states import OPEN_OPERATION_STATES, OperationKind
+from pipelines.domain.lifecycle.actions import CONSEQUENCES, Action, allowed_actions
+from pipelines.domain.lifecycle.operations import OnTimeout
+from pipelines.foundation.database import in_database
+from pipelines.foundation.errors import Conflict, NotFound
+from pipelines.models import Operation
+from pipelines.selectors.base import views
+from pipelines.selectors.lifecycle.operations import operation_view, operations
+from pipelines.selectors.lifecycle.situations import situation_of
+from pipelines.services.lifecycle import lifecycle
+
+LOOK_SECONDS = 0.25
+MAX_WAITING = 200
+
+
+class ActionView(PipelineView):
+    """One action on a pipeline; answered at once with the operation that carries it out."""
+
+    action: OperationKind
+
+    def perform(self, *, drain: bool = True, on_timeout: OnTimeout | None = None) -> Response:
+        """Ask for the action; a refusal says what is possible instead."""
+        revision = self.pipeline.current_revision
+        if revision is not None and self.action in {OperationKind.START, OperationKind.RESTART, OperationKind.RESUME}:
+            require_rights(self.role, revision.definition)
+        try:
+            operation = lifecycle.request(
+                pipeline=self.pipeline, action=self.action, actor=self.actor, drain=drain, on_timeout=on_timeout
+            )
+        except Conflict as conflict:
+            conflict.data["allowed_actions"] = self._allowed()
+            raise
+        return answer(operation_view(operation), 202, Location=f"/api/v1/operations/{operation.id}")
+
+    def _allowed(self) -> list[dict[str, Any]]:
+        found = allowed_actions(situation_of(self.pipeline), self.role)
+        return [views.allowed_action_view(a).model_dump() for a in found]
+
+
+def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
+    """The view of an action that needs no more than its name."""
+
+    class _View(ActionView):
+        action = kind
+
+        @extend_schema(
+            operation_id=f"{kind.replace('-', '_')}_pipeline",
+            description=sentence,
+            request=ActionBody,
+            responses={202: views.OperationView},
+        )
+        @idempotent
+        def post(self, request: Request, name: str) -> Response:
+            self.body(ActionBody)
+            return self.perform()
+
+    _View.__name__ = f"{kind.title().replace('-', '')}Pipeline"
+    _View.__doc__ = sentence
+    return _View
+
+
+StartPipeline = _action(OperationKind.START, "Start the agent: every component is initialised before the first record.")
+ResumePipeline = _action(OperationKind.RESUME, "Resume a paused pipeline.")
+ForceStopPipeline = _action(
+    OperationKind.FORCE_STOP, f"Stop by force, after a dump of the stacks. {CONSEQUENCES[Action.FORCE_STOP]}"
+)
+
+
+class PausePipeline(ActionView):
+    """Reading nothing, with a warm process."""
+
+    action = OperationKind.PAUSE
+
+    @extend_schema(
+        operation_id="pause_pipeline",
+        description="Pause: consumption stops, the process stays warm. Done when proven.",
+        request=PauseBody,
+        responses={202: views.OperationView},
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        """Pause; `on_timeout` says what follows where the batch in hand does not end in time."""
+        return self.perform(on_timeout=self.body(PauseBody).on_timeout)
+
+
+class StopPipeline(ActionView):
+    """Ending the process."""
+
+    action = OperationKind.STOP
+
+    @extend_schema(operation_id="stop_pipeline", request=StopBody, responses={202: views.OperationView})
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        """Stop: the process ends. With `drain` the batch in hand and what was read is written first."""
+        body = self.body(StopBody)
+        return self.perform(drain=body.drain, on_timeout=body.on_timeout)
+
+
+class RestartPipeline(ActionView):
+    """A new process in place of the old one."""
+
+    action = OperationKind.RESTART
+
+    @extend_schema(
+        operation_id="restart_pipeline",
+        description="Drain, end the process and start a new one.",
+        request=RestartBody,
+        responses={202: views.OperationView},
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        """Restart; `on_timeout` says what follows where the batch in hand does not end in time."""
+        return self.perform(on_timeout=self.body(RestartBody).on_timeout)
+
+
+class OperationList(View):
+    """Operations."""
+
+    @extend_schema(
+        operation_id="list_operations", parameters=query_parameters(PipelineQuery), responses=Page[views.OperationView]
+    )
+    def get(self, request: Request) -> Response:
+        """List operations, newest first."""
+        query = self.query(PipelineQuery)
+        rows = operations(pipeline=query.pipeline)
+        return page(rows, ["-created_at", "-id"], query, each(operation_view))
+
+
+class OperationDetail(View):
+    """One operation."""
+
+    roles = {"DELETE": Role.OPERATOR}
+
+    @extend_schema(operation_id="get_operation", parameters=query_parameters(WaitQuery), responses=views.OperationView)
+    def get(self, request: Request, operation_id: UUID) -> Response:
+        """Show an operation; with `wait` the answer comes when it has ended, or after so many seconds."""
+        response = answer(operation_view(_operation(operation_id)))
+        response.wait_for_more = (  # type: ignore[attr-defined]
+            self.query(WaitQuery).wait if response.data["state"] in OPEN_OPERATION_STATES else 0.0
+        )
+        return response
+
+    @extend_schema(operation_id="cancel_operation", responses=views.OperationView)
+    def delete(self, request: Request, operation_id: UUID) -> Response:
+        """Give up a start, a pause or a replay that has not ended yet."""
+        operation = lifecycle.cancel(operation=_operation(operation_id), actor=self.actor)
+        return answer(operation_view(operation))
+
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Any:
+        """The view, asked again and again without holding a thread or a connection in between."""
+        return repeated(super().as_view(**initkwargs))
+
+
+def _operation(operation_id: UUID) -> Operation:
+    operation = operations().filter(id=operation_id).first()
+    if operation is None:
+        raise NotFound("There is no such operation.", code="operation_not_found")
+    return operation
+
+
+def repeated(view: Callable[..., HttpResponseBase]) -> Callable[..., Awaitable[HttpResponseBase]]:
+    """Call a view until its answer has no `wait_for_more` (seconds) left; too many callers are answered at once."""
+    places = asyncio.Semaphore(MAX_WAITING)
+
+    async def wait(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = await in_database(lambda: view(request, *args, **kwargs))
+        end = monotonic() + getattr(response, "wait_for_more", 0.0)
+        while getattr(response, "wait_for_more", 0.0) and monotonic() < end and not places.locked():
+            async with places:
+                await asyncio.sleep(LOOK_SECONDS)
+            response = await in_database(lambda: view(request, *args, **kwargs))
+        return response
+
+    return in_place_of(view, wait)

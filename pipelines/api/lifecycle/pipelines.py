@@ -1,0 +1,217 @@
+"""Pipelines and what is known of them."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pipelines.api.access.rights import require_governed, require_rights
+from pipelines.api.http.base import (
+    PipelineView,
+    StrictJSONParser,
+    View,
+    YAMLTextParser,
+    answer,
+    expected_version,
+    idempotent,
+)
+from pipelines.api.http.openapi import IF_MATCH, OPTIONAL_IF_MATCH, query_parameters
+from pipelines.api.http.paging import Page, PageQuery, each, page
+from pipelines.api.http.requests import (
+    ConfirmQuery,
+    DefinitionBody,
+    DetailsBody,
+    PipelinesQuery,
+    RevisionBody,
+    SeriesQuery,
+)
+from pipelines.domain.definitions.checks.validate import Validation, validate_data, validate_text
+from pipelines.foundation.errors import NotFound
+from pipelines.models import Pipeline
+from pipelines.selectors.base import views
+from pipelines.selectors.ledger import ledger
+from pipelines.selectors.lifecycle.pipelines import (
+    archived,
+    archived_view,
+    detail_view,
+    etag,
+    get_pipeline,
+    listed_pipelines,
+    pipeline_views,
+    pipelines,
+    status_view,
+)
+from pipelines.services.definitions import definitions
+from pipelines.services.ledger import archive
+
+
+def validated(definition: dict[str, Any] | str) -> Validation:
+    """Validate a definition in whichever form it was sent."""
+    return validate_text(definition) if isinstance(definition, str) else validate_data(definition)
+
+
+class PipelineList(View):
+    """All pipelines."""
+
+    parser_classes = [StrictJSONParser, YAMLTextParser]
+
+    @extend_schema(
+        operation_id="list_pipelines",
+        parameters=query_parameters(PipelinesQuery),
+        responses=Page[views.PipelineView],
+    )
+    def get(self, request: Request) -> Response:
+        """List pipelines by name."""
+        query = self.query(PipelinesQuery)
+        return page(listed_pipelines(_matching(query)), ["name"], query, lambda rows: pipeline_views(rows, self.role))
+
+    @extend_schema(
+        operation_id="create_pipeline",
+        request={"application/json": RevisionBody, "application/yaml": str},
+        responses={201: views.PipelineDetailView},
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Create a pipeline, stopped, from its definition. 422 lists every finding."""
+        body = self.body(RevisionBody)
+        validation = validated(body.definition)
+        if validation.definition is None:
+            raise definitions.invalid(validation.findings)
+        require_rights(self.role, validation.definition.plain())
+        text = body.definition if isinstance(body.definition, str) else ""
+        definitions.create(definition=validation.definition, text=text, note=body.note, actor=self.actor)
+        pipeline = get_pipeline(validation.definition.name)
+        location = f"/api/v1/pipelines/{pipeline.name}"
+        return answer(detail_view(pipeline, self.role), 201, Location=location, ETag=etag(pipeline))
+
+
+def _matching(query: PipelinesQuery) -> QuerySet[Pipeline]:
+    found = pipelines()
+    if query.phase is not None:
+        found = found.filter(phase=query.phase)
+    if query.q:
+        found = found.filter(Q(name__icontains=query.q) | Q(description__icontains=query.q))
+    if query.label:
+        key, separator, value = query.label.partition(":")
+        found = found.filter(labels__has_key=key)
+        if separator:
+            found = found.annotate(label=Cast(KeyTextTransform(key, "labels"), TextField())).filter(label=value)
+    return found
+
+
+class PipelineDetail(PipelineView):
+    """One pipeline."""
+
+    @extend_schema(operation_id="get_pipeline", responses=views.PipelineDetailView)
+    def get(self, request: Request, name: str) -> Response:
+        """Show a pipeline with its definition."""
+        return answer(detail_view(self.pipeline, self.role), ETag=etag(self.pipeline))
+
+    @extend_schema(
+        operation_id="update_pipeline",
+        parameters=[IF_MATCH],
+        request=DetailsBody,
+        responses=views.PipelineDetailView,
+    )
+    def patch(self, request: Request, name: str) -> Response:
+        """Change description or labels. If-Match is required. 403 where labels would lift approvals or a freeze, which
+        administrators set."""
+        version = expected_version(request, required=True)
+        body = self.body(DetailsBody)
+        if body.labels is not None:
+            require_governed(self.role, self.pipeline, body.labels)
+        definitions.update_details(
+            pipeline=self.pipeline,
+            version=self.pipeline.version if version is None else version,
+            description=body.description,
+            labels=body.labels,
+            actor=self.actor,
+        )
+        changed = get_pipeline(name)
+        return answer(detail_view(changed, self.role), ETag=etag(changed))
+
+    @extend_schema(operation_id="delete_pipeline", parameters=[OPTIONAL_IF_MATCH], responses={204: None})
+    def delete(self, request: Request, name: str) -> Response:
+        """Delete a stopped pipeline: its books are kept, its name is free again."""
+        version = expected_version(request, required=False)
+        archive.archive(pipeline=self.pipeline, version=version, actor=self.actor)
+        return Response(status=204)
+
+
+class PipelineStatus(PipelineView):
+    """What is known of a pipeline now."""
+
+    @extend_schema(operation_id="get_pipeline_status", responses=views.StatusView)
+    def get(self, request: Request, name: str) -> Response:
+        """Show phase, conditions, run, queries, components and findings."""
+        return answer(status_view(self.pipeline, self.role))
+
+
+class PipelineSeries(PipelineView):
+    """Rate and lag over time."""
+
+    @extend_schema(
+        operation_id="get_pipeline_series", parameters=query_parameters(SeriesQuery), responses=views.SeriesView
+    )
+    def get(self, request: Request, name: str) -> Response:
+        """Show rate and lag of the last minutes."""
+        return answer(ledger.series_view(self.pipeline, self.query(SeriesQuery).minutes))
+
+
+class Validate(View):
+    """Definitions that are not stored."""
+
+    parser_classes = [StrictJSONParser, YAMLTextParser]
+
+    @extend_schema(
+        operation_id="validate_definition",
+        request={"application/json": DefinitionBody, "application/yaml": str},
+        responses=views.ValidationView,
+    )
+    def post(self, request: Request) -> Response:
+        """Validate a definition; every finding at once, and nothing is stored."""
+        validation = validated(self.body(DefinitionBody).definition)
+        definition = validation.definition
+        return answer(
+            views.ValidationView(
+                valid=validation.valid,
+                findings=validation.findings,
+                definition=definition.plain() if definition else None,
+                digest=definition.digest() if definition else None,
+            )
+        )
+
+
+class ArchivedPipelineList(View):
+    """Deleted pipelines."""
+
+    @extend_schema(
+        operation_id="list_archived_pipelines",
+        parameters=query_parameters(PageQuery),
+        responses=Page[views.ArchivedPipelineView],
+    )
+    def get(self, request: Request) -> Response:
+        """List deleted pipelines, newest first."""
+        return page(archived(), ["-archived_at", "-id"], self.query(PageQuery), each(archived_view))
+
+
+class ArchivedPipelineDetail(View):
+    """One deleted pipeline."""
+
+    @extend_schema(operation_id="purge_pipeline", parameters=query_parameters(ConfirmQuery), responses={204: None})
+    def delete(self, request: Request, pipeline_id: UUID) -> Response:
+        """Remove a deleted pipeline with its books for ever; `confirm` repeats its name."""
+        pipeline = archived().filter(id=pipeline_id).first()
+        if pipeline is None:
+            raise NotFound(
+                "There is no deleted pipeline with this id.", hint="GET /api/v1/archived-pipelines lists them."
+            )
+        archive.purge(pipeline=pipeline, confirm=self.query(ConfirmQuery).confirm, actor=self.actor)
+        return Response(status=204)

@@ -1,0 +1,283 @@
+"""Migrations: planned, approved, begun, watched, given up, taken back; and their evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Annotated, Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from pydantic import BaseModel, Field, StringConstraints
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pipelines.api.access.rights import require_governed, require_rights
+from pipelines.api.http.base import View, answer, idempotent
+from pipelines.api.http.openapi import query_parameters
+from pipelines.api.http.paging import Page, PageQuery, each, page
+from pipelines.api.http.requests import ActionBody, Shape, Text
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.base.plain import clean
+from pipelines.domain.base.states import FINAL_STAGES, OPEN_STAGES, MigrationKind, MigrationStage
+from pipelines.domain.definitions.checks.validate import validate_data, validate_text
+from pipelines.domain.migration import report
+from pipelines.domain.migration.policy import carried
+from pipelines.domain.migration.specs import problems
+from pipelines.foundation.errors import HeadgateError, Invalid
+from pipelines.models import Migration, Revision
+from pipelines.selectors.lifecycle.pipelines import get_pipeline, pipelines
+from pipelines.selectors.migration import migration_views as views
+from pipelines.selectors.migration.evidence import document
+from pipelines.selectors.migration.migrations import get_migration, listed, reverse_of
+from pipelines.services.base import audit
+from pipelines.services.migration import migrations as services
+from pipelines.services.migration.plans import read_spec
+
+Reason = Annotated[Text, StringConstraints(min_length=1, max_length=1000, strip_whitespace=True)]
+
+
+class MigrationBody(Shape):
+    """What to change, and why. `spec` depends on the kind: revision {definition | revision}, host {host}, software {},
+    position {to, source}, cluster {source | sink, to, topics, positions}; each takes `rules` of the observation and
+    `gates`, stages before which a person is asked."""
+
+    pipeline: Text = Field(min_length=1, max_length=63)
+    kind: MigrationKind
+    spec: dict[str, Any] = {}
+    reason: Reason
+
+
+class HashBody(Shape):
+    """The hash of the plan that was reviewed."""
+
+    hash: Text = Field(min_length=1, max_length=64)
+
+
+class WhyBody(Shape):
+    """Why."""
+
+    reason: Text = Field(default="", max_length=1000)
+
+
+class MigrationsQuery(PageQuery):
+    """Which migrations; `state`: `open`, `final`, or a stage."""
+
+    pipeline: str | None = Field(default=None, max_length=63)
+    state: Annotated[str, StringConstraints(pattern=f"^(open|final|{'|'.join(MigrationStage)})$")] | None = None
+
+
+class EvidenceQuery(BaseModel):
+    """`html` is a page that prints well; `json` the document that can be verified."""
+
+    format: Annotated[str, StringConstraints(pattern="^(json|html)$")] = "json"
+
+
+class MigrationBase(View):
+    """What is refused is in the audit, too."""
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Record a refusal; the transaction of what was refused is over by now."""
+        if isinstance(exc, HeadgateError) and self.request.method == "POST" and exc.status in (403, 409, 422):
+            self._record(exc)
+        return super().handle_exception(exc)
+
+    def _record(self, refusal: HeadgateError) -> None:
+        after = {
+            "code": refusal.code,
+            "detail": refusal.detail,
+            "migration": str(self.kwargs.get("migration_id") or ""),
+        }
+        audit.record(
+            actor=self.actor, action=f"migration.{self._action}", pipeline_name=self._pipeline_name(), after=after,
+            outcome="refused",
+        )  # fmt: skip
+
+    @property
+    def _action(self) -> str:
+        return str(self.request.path).rstrip("/").rpartition("/")[2].replace("migrations", "create")
+
+    def _pipeline_name(self) -> str:
+        if (migration_id := self.kwargs.get("migration_id")) is not None:
+            found = Migration.objects.filter(pk=migration_id).values_list("pipeline__name", flat=True).first()
+            return found or ""
+        with suppress(Exception):
+            sent = self.request.data
+            name = sent.get("pipeline", "") if isinstance(sent, dict) else ""
+            return str(name)[:63] if not clean(name).findings else ""
+        return ""
+
+    def require_rights(self, row: Migration) -> None:
+        """Raises Forbidden where the caller may not start what the migration starts."""
+        require_spec_rights(self, row.pipeline.name, row.spec)
+
+
+def require_spec_rights(view: View, pipeline: str, spec: dict[str, Any]) -> None:
+    """Raises Forbidden where the definition that would run has a component that the caller's role may not start, or
+    would take away a label by which others have decided."""
+    found = get_pipeline(pipeline)
+    present = found.current_revision.definition if found.current_revision else None
+    sent, number = spec.get("definition"), spec.get("revision")
+    wanted = present
+    if isinstance(sent, str | dict):
+        validation = validate_text(sent) if isinstance(sent, str) else validate_data(sent)
+        wanted = validation.definition.plain() if validation.definition else None
+    elif isinstance(number, int):
+        wanted = Revision.objects.filter(pipeline=found, number=number).values_list("definition", flat=True).first()
+    if wanted is not None:
+        require_rights(view.role, wanted)
+        labels = carried(found.labels, (present or {}).get("labels", {}), wanted.get("labels", {}))
+        require_governed(view.role, found, labels)
+
+
+class MigrationList(MigrationBase):
+    """Migrations."""
+
+    @extend_schema(
+        operation_id="list_migrations",
+        parameters=query_parameters(MigrationsQuery),
+        responses=Page[views.MigrationView],
+    )
+    def get(self, request: Request) -> Response:
+        """List migrations, newest first."""
+        query = self.query(MigrationsQuery)
+        groups = {"open": OPEN_STAGES, "final": FINAL_STAGES}
+        stages = None if query.state is None else groups.get(query.state, {query.state})
+        rows = listed(pipeline=query.pipeline, stages=stages)
+        return page(rows, ["-created_at", "-id"], query, each(views.migration_view))
+
+    @extend_schema(operation_id="create_migration", request=MigrationBody, responses={201: views.MigrationDetailView})
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Write a migration down and plan it. Nothing is touched: PLANNED, or DRAFT with everything that blocks it."""
+        body = self._asked()
+        pipeline = get_pipeline(body.pipeline)
+        require_spec_rights(self, pipeline.name, body.spec)
+        made = services.create(pipeline=pipeline, kind=body.kind, spec=body.spec, reason=body.reason, actor=self.actor)
+        return answer(views.detail_view(made), 201, Location=f"/api/v1/migrations/{made.pk}")
+
+    def _asked(self) -> MigrationBody:
+        """What is asked for; raises Invalid with everything that is wrong with the request, its spec and the definition
+        in it, so that a file is repaired once."""
+        try:
+            body = self.body(MigrationBody)
+            read_spec(body.kind, body.spec)
+        except Invalid as refused:
+            own = refused.findings if refused.code == "body_invalid" else []
+            found = [*own, *self._of_content()]
+            raise Invalid(refused.detail, code=refused.code, findings=found) from None
+        return body
+
+    def _of_content(self) -> Iterator[Finding]:
+        sent = self.request.data if isinstance(self.request.data, dict) else {}
+        kind, spec, name = sent.get("kind"), sent.get("spec", {}), sent.get("pipeline")
+        if isinstance(name, str) and not clean(name).findings and not pipelines().filter(name=name).exists():
+            words, advice = f"There is no pipeline {name!r}.", "GET /api/v1/pipelines lists them."
+            yield Finding(path="pipeline", code="pipeline_not_found", message=words, suggestion=advice)
+        if isinstance(kind, str) and kind in set(MigrationKind) and isinstance(spec, dict):
+            yield from problems(MigrationKind(kind), spec)
+
+
+class MigrationDetail(MigrationBase):
+    """One migration."""
+
+    @extend_schema(operation_id="get_migration", responses=views.MigrationDetailView)
+    def get(self, request: Request, migration_id: UUID) -> Response:
+        """Show a migration: plan, steps with their evidence, what can be done next and what that costs."""
+        return answer(views.detail_view(get_migration(migration_id)))
+
+
+class PlanMigration(MigrationBase):
+    """Planning again."""
+
+    @extend_schema(operation_id="plan_migration", request=ActionBody, responses=views.MigrationDetailView)
+    @idempotent
+    def post(self, request: Request, migration_id: UUID) -> Response:
+        """Plan against the present; another plan has another hash, and needs approvals of its own."""
+        self.body(ActionBody)
+        return answer(views.detail_view(services.plan(migration=get_migration(migration_id), actor=self.actor)))
+
+
+class ApproveMigration(MigrationBase):
+    """Somebody's word for a plan."""
+
+    @extend_schema(operation_id="approve_migration", request=HashBody, responses=views.MigrationDetailView)
+    @idempotent
+    def post(self, request: Request, migration_id: UUID) -> Response:
+        """Approve the plan with this hash. 409 `plan_stale` for any other; its author may not where others have to."""
+        named, row = self.body(HashBody).hash, get_migration(migration_id)
+        self.require_rights(row)
+        return answer(views.detail_view(services.approve(migration=row, named=named, actor=self.actor)))
+
+
+class AdvanceMigration(MigrationBase):
+    """Letting it go on."""
+
+    @extend_schema(operation_id="advance_migration", request=HashBody, responses={202: views.MigrationDetailView})
+    @idempotent
+    def post(self, request: Request, migration_id: UUID) -> Response:
+        """Begin, pass the gate at which it waits, commit now, or try again what has failed. 409 where nothing waits."""
+        named, row = self.body(HashBody).hash, get_migration(migration_id)
+        self.require_rights(row)
+        return answer(views.detail_view(services.advance(migration=row, named=named, actor=self.actor)), 202)
+
+
+class AbortMigration(MigrationBase):
+    """Giving it up."""
+
+    @extend_schema(operation_id="abort_migration", request=WhyBody, responses={202: views.MigrationDetailView})
+    @idempotent
+    def post(self, request: Request, migration_id: UUID) -> Response:
+        """Give it up before anything has changed: the old agent goes on. One that needs attention is closed."""
+        reason, row = self.body(WhyBody).reason, get_migration(migration_id)
+        return answer(views.detail_view(services.abort(migration=row, reason=reason, actor=self.actor)), 202)
+
+
+class RollbackMigration(MigrationBase):
+    """Taking it back."""
+
+    @extend_schema(operation_id="rollback_migration", request=WhyBody, responses={202: views.MigrationDetailView})
+    @idempotent
+    def post(self, request: Request, migration_id: UUID) -> Response:
+        """Take it back; `choices` says at what price."""
+        reason, row = self.body(WhyBody).reason, get_migration(migration_id)
+        return answer(views.detail_view(services.rollback(migration=row, reason=reason, actor=self.actor)), 202)
+
+
+class RevertMigration(MigrationBase):
+    """The way back from one that was committed."""
+
+    @extend_schema(operation_id="revert_migration", request=WhyBody, responses={201: views.MigrationDetailView})
+    @idempotent
+    def post(self, request: Request, migration_id: UUID) -> Response:
+        """Plan the opposite of a committed migration, as one of its own. Nothing is touched: PLANNED, or DRAFT."""
+        reason, row = self.body(WhyBody).reason, get_migration(migration_id)
+        if row.stage == MigrationStage.COMMITTED and isinstance(spec := reverse_of(row), dict):
+            require_spec_rights(self, row.pipeline.name, spec)
+        made = services.revert(migration=row, reason=reason, actor=self.actor)
+        return answer(views.detail_view(made), 201, Location=f"/api/v1/migrations/{made.pk}")
+
+
+class MigrationEvidence(MigrationBase):
+    """The report."""
+
+    @extend_schema(
+        operation_id="get_migration_evidence",
+        parameters=query_parameters(EvidenceQuery),
+        responses={
+            (200, "application/json"): OpenApiResponse(OpenApiTypes.OBJECT),
+            (200, "text/html"): OpenApiTypes.STR,
+        },
+    )
+    def get(self, request: Request, migration_id: UUID) -> Any:
+        """What was done and what it did: positions, books, pause, durations, findings, with a SHA-256 over it."""
+        wanted = self.query(EvidenceQuery).format
+        row = get_migration(migration_id)
+        found = document(row)
+        name = f"migration-{row.pipeline.name}-{row.pk}.{wanted}"
+        headers = {"Content-Disposition": f'{"inline" if wanted == "html" else "attachment"}; filename="{name}"'}
+        if wanted == "html":
+            return HttpResponse(report.html(found), content_type="text/html; charset=utf-8", headers=headers)
+        return Response(found, headers=headers)

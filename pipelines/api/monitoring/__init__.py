@@ -1,0 +1,1 @@
+"""Lag, alerts, consumer groups of others, webhooks, and the stream of events."""

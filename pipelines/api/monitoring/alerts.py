@@ -1,0 +1,82 @@
+"""Alerts: what somebody should look at, and when a rule raises one."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pipelines.api.http.base import View, answer, idempotent
+from pipelines.api.http.openapi import query_parameters
+from pipelines.api.http.paging import Page, each, page
+from pipelines.api.http.requests import ActionBody
+from pipelines.api.http.watch_requests import AlertsQuery, RuleBody, RuleScope
+from pipelines.domain.base.roles import Role
+from pipelines.domain.monitoring.alert_rules import AlertRule
+from pipelines.foundation.errors import NotFound
+from pipelines.selectors.monitoring import alerts as reading
+from pipelines.selectors.monitoring import watch_views as views
+from pipelines.services.monitoring import alerts
+
+
+class AlertList(View):
+    """What somebody should look at."""
+
+    @extend_schema(
+        operation_id="list_alerts", parameters=query_parameters(AlertsQuery), responses=Page[views.AlertView]
+    )
+    def get(self, request: Request) -> Response:
+        """List alerts, newest first."""
+        query = self.query(AlertsQuery)
+        rows = reading.alerts(state=query.state, rule=query.rule, pipeline=query.pipeline)
+        return page(rows, ["-id"], query, each(reading.alert_view))
+
+
+class AcknowledgeAlert(View):
+    """Saying that one has seen it."""
+
+    @extend_schema(operation_id="acknowledge_alert", request=ActionBody, responses=views.AlertView)
+    @idempotent
+    def post(self, request: Request, alert_id: int) -> Response:
+        """Acknowledge an alert; it stands until its cause is gone."""
+        self.body(ActionBody)
+        return answer(reading.alert_view(alerts.acknowledge(alert_id=alert_id, actor=self.actor)))
+
+
+class AlertRules(View):
+    """When rules raise alerts."""
+
+    @extend_schema(operation_id="list_alert_rules", responses=views.RulesView)
+    def get(self, request: Request) -> Response:
+        """List all rules with their defaults and what is set."""
+        return answer(reading.rules_view())
+
+
+class AlertRuleDetail(View):
+    """The settings of one rule."""
+
+    roles = {"DELETE": Role.OPERATOR}
+
+    @extend_schema(operation_id="set_alert_rule", request=RuleBody, responses=views.RuleOverrideView)
+    def put(self, request: Request, rule: str) -> Response:
+        """Set a rule for everything, for a label or for one pipeline, in place of what was set there before."""
+        body = self.body(RuleBody)
+        row = alerts.configure(
+            rule=_rule(rule), label=body.label, pipeline_name=body.pipeline, values=body.values, actor=self.actor
+        )
+        return answer(reading.override_view(row))
+
+    @extend_schema(operation_id="unset_alert_rule", parameters=query_parameters(RuleScope), responses={204: None})
+    def delete(self, request: Request, rule: str) -> Response:
+        """Remove a setting; the wider ones count again."""
+        scope = self.query(RuleScope)
+        alerts.unset(rule=_rule(rule), label=scope.label, pipeline_name=scope.pipeline, actor=self.actor)
+        return Response(status=204)
+
+
+def _rule(name: str) -> AlertRule:
+    try:
+        return AlertRule(name)
+    except ValueError:
+        hint = f"The rules are: {', '.join(AlertRule)}."
+        raise NotFound(f"There is no rule {name!r}.", code="rule_not_found", hint=hint) from None

@@ -1,0 +1,186 @@
+"""The stream of events (server-sent events): from Redis as they happen, from the database what Redis did not carry.
+
+A stream begins with `hello`, then sends `event` frames (their id is the event's, so that a client resumes by
+Last-Event-ID) and `live` frames. The database is looked at on connecting, every ten seconds, and without Redis every
+two seconds; a connection outlives Redis. It ends with the caller's session, token or role.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.db.models import Max
+from django.http import StreamingHttpResponse
+from rest_framework.request import Request
+
+from pipelines.api.http.permissions import role_of
+from pipelines.api.monitoring.tail import Heard, Tail, following, frame
+from pipelines.foundation import clock
+from pipelines.foundation.database import in_database
+from pipelines.foundation.errors import TooManyRequests
+from pipelines.models import AccessToken, Event
+from pipelines.selectors.lifecycle.pipelines import live_frames
+from pipelines.selectors.monitoring.events import event_view, events
+
+MEDIA_TYPE = "text/event-stream"
+STREAMS_PER_USER = 12
+STREAMS = 1_000
+POLL_SECONDS = 2.0
+CATCH_UP_SECONDS = 10.0
+HEARTBEAT_SECONDS = 10.0  # a frame and no comment: a browser hides comments from the page, which has to notice silence
+CHECK_SECONDS = 30.0
+PAGE = 500
+OVERLAP = 100
+REMEMBERED = 5_000
+
+open_streams: Counter[str] = Counter()
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """Who listens to what. `after`: the last event that the client knows."""
+
+    user: str
+    session_key: str | None
+    token: str | None
+    pipeline: str | None
+    after: int
+
+
+def admit(request: Request, pipeline: str | None, last_event_id: int | None) -> Subscription:
+    """Admit one more stream; raises TooManyRequests where the caller, or everybody, has too many."""
+    user = request.user.get_username()
+    if open_streams[user] >= STREAMS_PER_USER or open_streams.total() >= STREAMS:
+        raise TooManyRequests(
+            f"{user} has {open_streams[user]} event streams open.",
+            code="too_many_streams",
+            hint="Close other tabs or clients.",
+            retry_after=10,
+        )
+    newest = Event.objects.aggregate(newest=Max("id"))["newest"] or 0
+    token = getattr(request.auth, "digest", None)
+    return Subscription(
+        user=user,
+        session_key=None if token else request.session.session_key,
+        token=token,
+        pipeline=pipeline,
+        after=newest if last_event_id is None else last_event_id,
+    )
+
+
+def still_allowed(subscription: Subscription) -> bool:
+    """Whether the caller's user, role and session or token still hold."""
+    user = User.objects.filter(username=subscription.user).first()
+    if user is None or role_of(user) is None:
+        return False
+    if subscription.token is not None:
+        return bool(AccessToken.objects.filter(digest=subscription.token).exists())
+    if subscription.session_key is None:
+        return True
+    return Session.objects.filter(session_key=subscription.session_key, expire_date__gt=clock.now()).exists()
+
+
+def open_stream(subscription: Subscription) -> StreamingHttpResponse:
+    """The answer that goes on until the client leaves."""
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingHttpResponse(frames(subscription), content_type=MEDIA_TYPE, headers=headers)
+
+
+async def frames(subscription: Subscription) -> AsyncIterator[bytes]:
+    """Every frame of one stream; whatever ends it releases its place."""
+    open_streams[subscription.user] += 1
+    try:
+        yield frame("hello", {"server_time": clock.now().isoformat()})
+        async with following() as tail:
+            async for each in Feed(subscription, tail).run():
+                yield each
+    finally:
+        open_streams[subscription.user] -= 1
+
+
+class Every:
+    """Says once per period that something is due; the first time at once, or after a period."""
+
+    def __init__(self, seconds: float, *, at_once: bool = False) -> None:
+        self._seconds = seconds
+        self._next = monotonic() + (0.0 if at_once else seconds)
+
+    def due(self) -> bool:
+        """Whether a period has passed since it was last due."""
+        if monotonic() < self._next:
+            return False
+        self._next = monotonic() + self._seconds
+        return True
+
+
+class Feed:
+    """Merges Redis and the database into frames, each event once."""
+
+    def __init__(self, subscription: Subscription, tail: Tail) -> None:
+        self._subscription = subscription
+        self._tail = tail
+        self._after = subscription.after
+        self._floor = subscription.after
+        self._sent: deque[int] = deque(maxlen=REMEMBERED)
+        self._live: dict[str, dict[str, Any]] = {}
+
+    async def run(self) -> AsyncIterator[bytes]:
+        """Frames and heartbeats until the caller may no longer listen; what came together is sent together."""
+        heartbeat, catch_up, check = Every(HEARTBEAT_SECONDS), Every(CATCH_UP_SECONDS), Every(CHECK_SECONDS)
+        number, complete = None, False
+        while True:
+            news = await self._tail.after(number)
+            if catch_up.due() or not (complete and news.complete):
+                async for each in self._catch_up(figures=not news.complete):
+                    yield each
+            number, complete = news.number, news.complete
+            if shown := b"".join(self._shown(entry) for entry in news.entries):
+                yield shown
+            if heartbeat.due():
+                yield frame("heartbeat", {"server_time": clock.now().isoformat()})
+            if check.due() and not await in_database(lambda: still_allowed(self._subscription)):
+                return
+            if not complete:
+                await asyncio.sleep(POLL_SECONDS)
+
+    def _shown(self, heard: Heard) -> bytes:
+        """What the caller gets of it: nothing of other pipelines, and no event twice."""
+        if self._subscription.pipeline not in (None, heard.data.get("pipeline")):
+            return b""
+        return heard.frame if heard.kind == "live" or self._is_new(heard.data["id"]) else b""
+
+    def _is_new(self, number: int) -> bool:
+        """Whether an event was not sent yet. Numbers may come out of order, for transactions end in any order."""
+        if number <= self._floor or number in self._sent:
+            return False
+        self._sent.append(number)
+        self._after = max(self._after, number)
+        return True
+
+    async def _catch_up(self, *, figures: bool) -> AsyncIterator[bytes]:
+        """Events that Redis did not carry, page by page, and while it is away the figures of what moves."""
+        begin = max(self._floor, self._after - OVERLAP)
+        while True:
+            found = await in_database(lambda begin=begin: self._page(begin))  # type: ignore[misc]
+            for data in found:
+                if self._is_new(data["id"]):
+                    yield frame("event", data, data["id"])
+            if len(found) < PAGE:
+                break
+            begin = found[-1]["id"]
+        if figures:
+            for data in await in_database(lambda: live_frames(self._subscription.pipeline)):
+                if self._live.get(data["pipeline"]) != data:
+                    self._live[data["pipeline"]] = data
+                    yield frame("live", data)
+
+    def _page(self, begin: int) -> list[dict[str, Any]]:
+        rows = events(pipeline=self._subscription.pipeline).filter(id__gt=begin).order_by("id")[:PAGE]
+        return [event_view(row).model_dump(mode="json") for row in rows]

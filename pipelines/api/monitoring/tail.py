@@ -1,0 +1,155 @@
+"""The end of the stream in Redis, read once for all open pages of this process: one connection, and each entry decoded
+once, however many listen."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import redis.asyncio as aioredis
+import structlog
+from django.conf import settings
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+from pipelines.foundation.dispatch import STREAM
+
+BLOCK_MS = 1_000
+REDIS_SECONDS = 3.0
+RETRY_SECONDS = 1.0
+AT_ONCE = 500
+REMEMBERED = 5_000
+"""Entries that a slow page may be behind before it has missed some."""
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Heard:
+    """An entry: `event` or `live`, its content, and the frame that goes to every page."""
+
+    kind: str
+    data: dict[str, Any]
+    frame: bytes
+
+
+@dataclass(frozen=True)
+class News:
+    """What came since the last look. `number` is for the next one; `complete`: nothing was missed, Redis is there."""
+
+    number: int
+    entries: list[Heard]
+    complete: bool
+
+
+def frame(kind: str, data: dict[str, Any], number: int | None = None) -> bytes:
+    """One frame on the wire."""
+    head = f"id: {number}\n" if number is not None else ""
+    return f"{head}event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
+
+
+class Tail:
+    """Follows the stream while somebody listens."""
+
+    def __init__(self) -> None:
+        self.listeners = 0
+        self.task: asyncio.Task[None] | None = None
+        self._heard: deque[Heard] = deque(maxlen=REMEMBERED)
+        self._number = 0
+        self._connected = False
+        self._changed = asyncio.Event()
+
+    async def after(self, number: int | None) -> News:
+        """What came after `number`, waiting a second for it; with None nothing, but where the tail is now."""
+        if number is None:
+            if not self._connected:
+                await self._change()
+            return News(self._number, [], self._connected)
+        if number == self._number and self._connected:
+            await self._change()
+        behind = self._number - number
+        entries = list(islice(self._heard, max(0, len(self._heard) - behind), None))
+        return News(self._number, entries, self._connected and len(entries) == behind)
+
+    async def _change(self) -> None:
+        """Until something has changed, or for a second."""
+        try:
+            async with asyncio.timeout(BLOCK_MS / 1000):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def follow(self) -> None:
+        """Read until cancelled; without Redis, try again every second."""
+        while True:
+            client = _client()
+            try:
+                await self._read(client)
+            except (RedisError, OSError) as error:
+                log.debug("stream_without_redis", cause=str(error))
+            finally:
+                self._connected = False
+                self._tell()
+                await client.aclose()
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _read(self, client: Any) -> None:
+        newest = await client.xrevrange(STREAM, count=1)
+        position = newest[0][0] if newest else "0-0"
+        self._connected = True
+        self._tell()
+        while True:
+            found = await client.xread({STREAM: position}, count=AT_ONCE, block=BLOCK_MS)
+            entries = found[0][1] if found else []
+            if entries:
+                position = entries[-1][0]
+                self._heard.extend(_decoded(fields) for _, fields in entries)
+                self._number += len(entries)
+                self._tell()
+
+
+def _decoded(fields: dict[str, str]) -> Heard:
+    kind, data = fields["kind"], json.loads(fields["data"])
+    return Heard(kind, data, frame(kind, data, data["id"] if kind == "event" else None))
+
+
+def _client() -> Any:
+    return aioredis.Redis.from_url(
+        settings.HEADGATE.redis_url.get_secret_value(),
+        socket_timeout=REDIS_SECONDS,
+        socket_connect_timeout=REDIS_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+        decode_responses=True,
+        protocol=2,
+    )
+
+
+_tails: WeakKeyDictionary[asyncio.AbstractEventLoop, Tail] = WeakKeyDictionary()
+
+
+@asynccontextmanager
+async def following() -> AsyncIterator[Tail]:
+    """The tail of this event loop; the last listener ends it."""
+    tail = _tails.setdefault(asyncio.get_running_loop(), Tail())
+    tail.listeners += 1
+    if tail.task is None:
+        tail.task = asyncio.create_task(tail.follow())
+    try:
+        yield tail
+    finally:
+        tail.listeners -= 1
+        if not tail.listeners and tail.task is not None:
+            tail.task.cancel()
+            tail.task = None

@@ -1,0 +1,98 @@
+"""Lag of pipelines, and consumer groups of others that are watched."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pipelines.api.http.base import PipelineView, View, answer, idempotent
+from pipelines.api.http.openapi import query_parameters
+from pipelines.api.http.paging import Page, page
+from pipelines.api.http.watch_requests import GroupBody, GroupPlanBody, GroupsQuery, SeriesQuery
+from pipelines.domain.base.roles import Role
+from pipelines.foundation.errors import BadRequest
+from pipelines.models import WatchedGroup
+from pipelines.selectors.monitoring import watch_views as views
+from pipelines.selectors.monitoring import watching as reading
+from pipelines.selectors.monitoring.lag import lag_view
+from pipelines.services.monitoring import watching
+from pipelines.services.monitoring.watching import Wanted
+
+
+class PipelineLag(PipelineView):
+    """How much waits, and for how long."""
+
+    @extend_schema(operation_id="get_lag", parameters=query_parameters(SeriesQuery), responses=views.LagView)
+    def get(self, request: Request, name: str) -> Response:
+        """Show the lag of every partition in records and in seconds, now and over time."""
+        query = self.query(SeriesQuery)
+        return answer(lag_view(self.pipeline, query.since, query.step_seconds))
+
+
+class WatchedGroups(View):
+    """Consumer groups that are watched."""
+
+    @extend_schema(
+        operation_id="list_watched_groups",
+        parameters=query_parameters(GroupsQuery),
+        responses=Page[views.WatchedGroupView],
+    )
+    def get(self, request: Request) -> Response:
+        """List watched groups with what was seen of them last."""
+        query = self.query(GroupsQuery)
+        rows = WatchedGroup.objects.all()
+        return page(rows.filter(name=query.group) if query.group else rows, ["id"], query, reading.group_views)
+
+    @extend_schema(operation_id="watch_group", request=GroupBody, responses={201: views.WatchedGroupView})
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Watch a consumer group of anybody; the first look follows within seconds."""
+        body = self.body(GroupBody)
+        wanted = Wanted(name=body.group, **body.model_dump(exclude={"group"}))
+        group = watching.watch(wanted=wanted, actor=self.actor)
+        (view,) = reading.group_views([group])
+        return answer(view, 201, Location=f"/api/v1/watched-groups/{group.pk}")
+
+
+class WatchedGroupDetail(View):
+    """One watched group."""
+
+    roles = {"DELETE": Role.OPERATOR}
+
+    @extend_schema(operation_id="get_watched_group", responses=views.WatchedGroupDetailView)
+    def get(self, request: Request, group_id: int) -> Response:
+        """Show a group with its partitions as they were seen last."""
+        return answer(reading.group_detail_view(reading.get_group(group_id)))
+
+    @extend_schema(operation_id="unwatch_group", responses={204: None})
+    def delete(self, request: Request, group_id: int) -> Response:
+        """Watch a group no longer; its series is deleted, its events stay."""
+        watching.unwatch(group=reading.get_group(group_id), actor=self.actor)
+        return Response(status=204)
+
+
+class WatchedGroupLag(View):
+    """A group over time."""
+
+    @extend_schema(
+        operation_id="get_watched_group_lag", parameters=query_parameters(SeriesQuery), responses=views.SnapshotsView
+    )
+    def get(self, request: Request, group_id: int) -> Response:
+        """Show what the group had committed, its lag, coordinator and members over time."""
+        query = self.query(SeriesQuery)
+        return answer(reading.snapshots_view(reading.get_group(group_id), query.since, query.step_seconds))
+
+
+class WatchedGroupPlan(View):
+    """What a reset of a group would do."""
+
+    @extend_schema(operation_id="plan_group_reset", request=GroupPlanBody, responses=views.GroupPlanView)
+    def post(self, request: Request, group_id: int) -> Response:
+        """Plan a reset to before an event: offsets, records that come again or are skipped, and what duplicates do to
+        the sinks of a pipeline that the group belongs to. Nothing is changed."""
+        target = self.body(GroupPlanBody).to.removeprefix("before=")
+        try:
+            return answer(reading.plan_view(reading.get_group(group_id), target))
+        except ValueError as error:
+            raise BadRequest(str(error), code="bad_target", hint="Write before=EVENT-30m, for example.") from None

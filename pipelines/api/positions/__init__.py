@@ -1,0 +1,1 @@
+"""Positions, and decisions about them."""

@@ -1,0 +1,156 @@
+"""Positions: every partition by each witness, the plan of a decision, and the decision.
+
+The worker of the pipeline's host looks, within seconds; an answer that takes longer is not waited for by a thread.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pipelines.api.http.base import PipelineView, answer, idempotent
+from pipelines.api.http.openapi import query_parameters
+from pipelines.api.http.requests import PositionsApplyBody, PositionsPlanBody, PositionsQuery
+from pipelines.api.lifecycle.lifecycle import repeated
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.base.states import LookState
+from pipelines.domain.positions.plan import Goal
+from pipelines.foundation import clock
+from pipelines.foundation.errors import Invalid, NotFound, Unavailable
+from pipelines.models import PositionLook
+from pipelines.selectors.base import position_views as views
+from pipelines.selectors.hosts.hosts import supervised
+from pipelines.selectors.positions.positions import get_look, plan_view, positions_view
+from pipelines.selectors.positions.resets import decided
+from pipelines.services.positions import positions
+
+MAX_WAIT = 30.0
+"""Seconds that an answer may wait for the worker of the host."""
+
+
+class Positions(PipelineView):
+    """The positions of a pipeline."""
+
+    @extend_schema(
+        operation_id="get_positions", parameters=query_parameters(PositionsQuery), responses=views.PositionsView
+    )
+    def get(self, request: Request, name: str) -> Response:
+        """Show ledger, checkpoint, group and log range of each partition, with a verdict. The host is asked; `wait`
+        says for how many seconds its answer is waited for before the last known one is given."""
+        wait = self.query(PositionsQuery).wait
+        look = self._look(request) if self.pipeline.host_id else None
+        response = answer(positions_view(self.pipeline, look))
+        response.wait_for_more = wait if look and self._awaited(look) else 0.0  # type: ignore[attr-defined]
+        return response
+
+    def _awaited(self, look: PositionLook) -> bool:
+        return look.state == LookState.PENDING and supervised(self.pipeline.host)
+
+    def _look(self, request: Request) -> PositionLook:
+        """The one look of this request, however often the view is asked."""
+        if (asked := _asked(request)) is not None:
+            return get_look(asked)
+        look = positions.look(pipeline=self.pipeline, actor=self.actor, now=clock.now())
+        return _remember(request, look)
+
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Any:
+        """The view, asked again and again without holding a thread or a connection in between."""
+        return repeated(super().as_view(**initkwargs))
+
+
+class PlanPositions(PipelineView):
+    """What a decision would do."""
+
+    @extend_schema(operation_id="plan_positions", request=PositionsPlanBody, responses=views.PlanView)
+    def post(self, request: Request, name: str) -> Response:
+        """Say, per partition, what going on elsewhere would skip and replay. Nothing is changed; `hash` applies it.
+
+        200 with the plan; 202 where the host has not answered within 30 s: the address of the plan is in Location.
+        """
+        request._request.body  # noqa: B018 - kept, since the view is asked again
+        if (asked := _asked(request)) is None:
+            look = _remember(request, self._ask(self.body(PositionsPlanBody)))
+        else:
+            look = get_look(asked)
+        if look.state == LookState.PENDING:
+            response = _planned(look, 202)
+            response.wait_for_more = MAX_WAIT if supervised(self.pipeline.host) else 0.0  # type: ignore[attr-defined]
+            return response
+        _check(look)
+        return _planned(look, 200)
+
+    def _ask(self, body: PositionsPlanBody) -> PositionLook:
+        found = decided(self.pipeline, body.to, now=clock.now(), source=body.source)
+        if isinstance(found, list):
+            raise Invalid(found[0].message, code="body_invalid", findings=found)
+        return positions.plan(pipeline=self.pipeline, target=found, actor=self.actor)
+
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Any:
+        """The view, asked again and again without holding a thread or a connection in between."""
+        return repeated(super().as_view(**initkwargs))
+
+
+class PositionsPlan(PipelineView):
+    """A plan that was asked for."""
+
+    @extend_schema(operation_id="get_positions_plan", responses=views.PlanView)
+    def get(self, request: Request, name: str, look_id: UUID) -> Response:
+        """Show a plan; `state` is PENDING until the host has answered."""
+        look = PositionLook.objects.select_related("pipeline").filter(pk=look_id, pipeline=self.pipeline).first()
+        if look is None or look.target is None or look.target["goal"] not in set(Goal):
+            raise NotFound(
+                "There is no such plan.", code="plan_not_found", hint="Plans are kept for a while; plan again."
+            )
+        if look.state == LookState.FAILED:
+            _check(look)
+        return answer(plan_view(look))
+
+
+class ApplyPositions(PipelineView):
+    """The decision."""
+
+    @extend_schema(operation_id="apply_positions", request=PositionsApplyBody, responses=views.PlanView)
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        """Do what a reviewed plan said, while STOPPED or BLOCKED: the next start begins a new lineage from there. 409
+        `plan_stale` where anything has changed since."""
+        named = self.body(PositionsApplyBody).hash
+        look = positions.apply(pipeline=self.pipeline, named=named, actor=self.actor)
+        return answer(plan_view(look))
+
+
+def _asked(request: Request) -> UUID | None:
+    return getattr(request._request, "position_look", None)
+
+
+def _remember(request: Request, look: PositionLook) -> PositionLook:
+    request._request.position_look = look.pk  # type: ignore[attr-defined]
+    return look
+
+
+def _planned(look: PositionLook, status: int) -> Response:
+    where = f"/api/v1/pipelines/{look.pipeline.name}/positions/plans/{look.pk}"
+    return answer(plan_view(look), status, Location=where)
+
+
+def _check(look: PositionLook) -> None:
+    """Raises Unavailable where nobody could look, Invalid where a partition cannot go on there."""
+    if look.state == LookState.FAILED:
+        error = look.error or {}
+        raise Unavailable(error.get("message", ""), code=error.get("code"), hint=error.get("hint", ""))
+    if look.impossible:
+        findings = [
+            Finding(
+                path=f"sources.{each['source']}",
+                code="position_impossible",
+                message=f"{each['channel']} {each['topic']}/{each['partition']}: {each['reason']}",
+            )
+            for each in look.impossible
+        ]
+        raise Invalid("Not every partition can go on there.", code="position_impossible", findings=findings)

@@ -1,0 +1,1 @@
+"""Dead letters, replays of ranges, and quarantine."""

@@ -1,0 +1,42 @@
+"""Records that make a pipeline crash: which ones they may be, and setting them aside."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pipelines.api.access.rights import require_rights
+from pipelines.api.http.base import PipelineView, answer, idempotent
+from pipelines.api.http.requests import QuarantineBody
+from pipelines.domain.base.states import OperationKind
+from pipelines.domain.runs.crashes import Suspect
+from pipelines.selectors.base import views
+from pipelines.selectors.lifecycle.operations import operation_view
+from pipelines.selectors.runs import crashes
+from pipelines.services.lifecycle import lifecycle
+from pipelines.services.reprocessing import quarantines
+
+
+class Quarantines(PipelineView):
+    """The quarantine of a pipeline."""
+
+    @extend_schema(operation_id="get_quarantine", responses=views.QuarantineView)
+    def get(self, request: Request, name: str) -> Response:
+        """Show what is in quarantine, and which records the last runs crashed at."""
+        return answer(crashes.quarantine_view(self.pipeline))
+
+    @extend_schema(operation_id="put_in_quarantine", request=QuarantineBody, responses={201: views.QuarantineView})
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        """Put records in quarantine: the next run makes dead letters of them and goes on behind them."""
+        body = self.body(QuarantineBody)
+        if body.start and self.pipeline.current_revision is not None:
+            require_rights(self.role, self.pipeline.current_revision.definition)
+        ranges = [Suspect.model_validate(each.model_dump()) for each in body.ranges]
+        quarantines.put(pipeline=self.pipeline, ranges=ranges, reason=body.reason, actor=self.actor)
+        found = crashes.quarantine_view(self.pipeline)
+        if body.start:
+            started = lifecycle.request(pipeline=self.pipeline, action=OperationKind.START, actor=self.actor)
+            found = found.model_copy(update={"operation": operation_view(started)})
+        return answer(found, 201)

@@ -1,0 +1,1 @@
+"""Dumps of a run's stacks."""

@@ -1,0 +1,1 @@
+"""Validation: every finding about a definition at once."""

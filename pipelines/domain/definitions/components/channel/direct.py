@@ -1,0 +1,14 @@
+"""The channel without a store."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pipelines.domain.definitions.parts.component import ChannelSpec, field
+
+
+class DirectChannel(ChannelSpec):
+    """A cursor of its own over a source that can be read again; neighbours cannot hold it back."""
+
+    title: ClassVar[str] = "Direct"
+    type: Literal["direct"] = field("Chooses this channel.", example="direct")

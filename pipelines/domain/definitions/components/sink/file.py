@@ -1,0 +1,139 @@
+"""Events as files in a directory."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+
+from pipelines.domain.base.values import Duration, HeaderName, Syntax, refuse
+from pipelines.domain.definitions.parts.columns import ColumnName, Columns
+from pipelines.domain.definitions.parts.component import SinkSpec, Spec, field
+from pipelines.domain.definitions.parts.registry import TAG_MARK
+from pipelines.domain.definitions.parts.time_patterns import time_zone
+
+FilePath = Annotated[
+    str,
+    Syntax(
+        "invalid_path",
+        r"(?!.*(?:^|/)\.{1,2}(?:/|$))(?:[a-z][a-z0-9+]{0,15}://[A-Za-z0-9._-]{0,253}(?::[0-9]{1,5})?)?/[^\x00-\x1f\x7f:]{1,1023}",
+        "Use an absolute path on the owning host, or a URL of a Hadoop file system, without . or .. as a part.",
+    ),
+]
+
+
+class HeaderPartition(Spec):
+    """One directory for each value of a header."""
+
+    header: HeaderName = field("The header.", example="country")
+    name: ColumnName | None = field(
+        "The directory's name is `NAME=value`; without it, the header's own name.", default=None, example="country"
+    )
+    missing: Annotated[str, Field(min_length=1, max_length=128)] = field(
+        "The value for events without the header.", default="unknown", example="none"
+    )
+
+
+class TimePartition(Spec):
+    """One directory for each year, month, day, hour or minute."""
+
+    time: Literal["year", "month", "day", "hour", "minute"] = field(
+        "The unit: 2026, 2026-01, 2026-01-31, 2026-01-31-13 or 2026-01-31-13-59.", example="day"
+    )
+    header: HeaderName = field(
+        "The header that has the time in milliseconds since 1970, as the interceptor `timestamp` writes it.",
+        default="timestamp", example="event_time",
+    )  # fmt: skip
+    name: ColumnName | None = field(
+        "The directory's name is `NAME=value`; without it, the unit.", default=None, example="dt"
+    )
+    zone: Annotated[str, AfterValidator(time_zone)] = field("The time zone.", default="UTC", example="Europe/Prague")
+    missing: Annotated[str, Field(min_length=1, max_length=128)] = field(
+        "The value for events without a time.", default="unknown", example="none"
+    )
+
+
+def _form(value: object) -> str:
+    keys = value if isinstance(value, dict) else type(value).model_fields if isinstance(value, Spec) else {}
+    return f"{TAG_MARK}time" if "time" in keys else f"{TAG_MARK}header"
+
+
+Partition = Annotated[
+    Annotated[HeaderPartition, Tag(f"{TAG_MARK}header")] | Annotated[TimePartition, Tag(f"{TAG_MARK}time")],
+    Discriminator(_form),
+]
+
+
+class Roll(Spec):
+    """When a file is closed and appears; looked at when a batch ends. Without any, every batch has files of its own."""
+
+    size: int | None = field(
+        "Closes at the end of the batch in which a file reaches this size.",
+        default=None, example=128 << 20, unit="bytes", ge=1,
+    )  # fmt: skip
+    age: Duration | None = field(
+        "Closes at the end of the first batch after a file has become so old.",
+        default=None, example="5m", unit="seconds",
+    )  # fmt: skip
+
+
+class FileSink(SinkSpec):
+    """Writes each batch to files, exactly once. A file appears under its name when it is whole, and never changes."""
+
+    title: ClassVar[str] = "File"
+    type: Literal["file"] = field("Chooses this sink.", example="file")
+    path: FilePath = field(
+        "An absolute directory on the owning host, or a directory of a file system that Hadoop knows "
+        "(`hdfs://…`, `s3a://…`). It is created where it does not exist.",
+        example="/data/orders",
+    )
+    format: Literal["json", "text", "csv", "parquet"] = field(
+        "How an event is written. `json`: one object with headers and body on each line; `text`: the body and a line "
+        "feed; `csv` and `parquet`: `columns`.",
+        default="json", example="parquet",
+    )  # fmt: skip
+    columns: Columns | None = field(
+        "The columns of csv and parquet, as text. Without it, parquet has the columns topic, partition, offset, "
+        "headers, key and body. csv needs it.",
+        default=None, example={"id": "body.id", "country": "header.country"},
+    )  # fmt: skip
+    header_line: bool = field("Begin each csv file with the columns' names.", default=False, example=True)
+    compression: Literal["none", "gzip", "zstd", "snappy"] = field(
+        "How files are compressed; snappy for parquet only. `none` leaves the choice to the format.",
+        default="none", example="gzip",
+    )  # fmt: skip
+    partition_by: Annotated[list[Partition], Field(max_length=8)] = field(
+        "Directories below the path, from the outermost to the innermost.",
+        default=[], example=[{"time": "day"}, {"header": "country"}],
+    )  # fmt: skip
+    roll: Roll | None = field(
+        "Collect batches in larger files. For uncompressed json, text and csv in a local directory.",
+        default=None, example={"size": 134217728, "age": "5m"},
+    )  # fmt: skip
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the path is a directory of the owning host."""
+        return self.path.startswith("/")
+
+    @model_validator(mode="after")
+    def _agrees(self) -> FileSink:
+        if self.format == "csv" and not self.columns:
+            refuse("missing_columns", "A csv file needs columns.", "Add columns, or use json.")
+        if self.columns and self.format in ("json", "text"):
+            refuse("unused_columns", f"The format {self.format} has no columns.", "Remove them, or use csv or parquet.")
+        if self.header_line and self.format != "csv":
+            refuse("unused_header_line", "Only csv files have a line of headers.", "Remove header_line.")
+        if self.compression == "snappy" and self.format != "parquet":
+            refuse("bad_compression", "Only parquet files are compressed with snappy.", "Use gzip or zstd.")
+        names = [part.name or getattr(part, "time", None) or getattr(part, "header", "") for part in self.partition_by]
+        if len({*names, *(self.columns or {})}) < len(names) + len(self.columns or {}):
+            refuse("same_name", "Two partitions, or a partition and a column, have one name.", "Set name.")
+        if self.roll and (
+            self.format == "parquet" or self.compression != "none" or not self.is_local or self.header_line
+        ):
+            refuse(
+                "cannot_roll", "Only uncompressed json, text and csv files without a line of headers in a local "
+                "directory can be continued by a later batch.", "Remove roll; larger batches make larger files.",
+            )  # fmt: skip
+        return self

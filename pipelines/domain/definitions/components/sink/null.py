@@ -1,0 +1,14 @@
+"""Flume's NullSink."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pipelines.domain.definitions.parts.component import SinkSpec, field
+
+
+class NullSink(SinkSpec):
+    """Takes every event and keeps none. For measuring, and for channels that nobody wants any more."""
+
+    title: ClassVar[str] = "Null"
+    type: Literal["null"] = field("Chooses this sink.", example="null")

@@ -1,0 +1,1 @@
+"""A definition as a document: its text, its model, its references, and what differs between two."""

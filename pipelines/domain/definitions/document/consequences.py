@@ -1,0 +1,71 @@
+"""What a difference between two definitions means for a running pipeline."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+
+from pipelines.domain.base.positions import Frozen
+from pipelines.domain.definitions.document.diff import Change
+from pipelines.domain.definitions.document.spec import Definition
+
+
+class Consequence(StrEnum):
+    """From light to heavy. HOT: nothing that runs depends on it. RESTART: another process, the same checkpoint.
+    NEW_LINEAGE: another checkpoint, from the ledger's positions. POSITION_DECISION: the positions mean nothing there;
+    a person decides where to go on."""
+
+    HOT = "hot"
+    RESTART = "restart"
+    NEW_LINEAGE = "new_lineage"
+    POSITION_DECISION = "position_decision"
+
+
+WEIGHT = {each: weight for weight, each in enumerate(Consequence)}
+
+_RULES: tuple[tuple[str, Consequence, str], ...] = (
+    (r"name|api_version", Consequence.POSITION_DECISION, "It would be another pipeline."),
+    (r"description|labels(\..*)?", Consequence.HOT, "Words for people; no agent reads them."),
+    (r"sources\.[^.\[]+\.bootstrap_servers", Consequence.POSITION_DECISION, ("Offsets of one cluster mean nothing on "
+     "another.")),
+    (r"sources\.[^.\[]+\.type", Consequence.POSITION_DECISION, ("Positions of one kind of source mean nothing in "
+     "another.")),
+    (r"sources\.[^.\[]+", Consequence.NEW_LINEAGE, ("Sources are added or taken away; the others go on from the "
+     "ledger.")),
+    (r"sources\.[^.\[]+\.topics?(\[.*)?", Consequence.NEW_LINEAGE, ("Other topics; those that stay go on from the "
+     "ledger.")),
+    (r"channels\.[^.\[]+(\.type)?", Consequence.NEW_LINEAGE, "Channels have cursors of their own."),
+    (r"placement\.host", Consequence.NEW_LINEAGE, "Checkpoints are on the disk of the old host."),
+    (r"placement\.launcher\.storage", Consequence.NEW_LINEAGE, "Checkpoints are in the old storage."),
+)  # fmt: skip
+_COMPILED = [(re.compile(pattern), consequence, reason) for pattern, consequence, reason in _RULES]
+
+
+class JudgedChange(Frozen):
+    """One difference with what it means."""
+
+    change: Change
+    consequence: Consequence
+    reason: str
+
+
+def judge(changes: Iterable[Change], old: Definition, new: Definition) -> list[JudgedChange]:
+    """Every difference with its consequence. A selector counts as heavy as what it does to the reads."""
+    reshaped = {read.name for read in old.reads()} != {read.name for read in new.reads()}
+    return [_judge(change, reshaped) for change in changes]
+
+
+def _judge(change: Change, reshaped: bool) -> JudgedChange:
+    for pattern, consequence, reason in _COMPILED:
+        if pattern.fullmatch(change.path):
+            return JudgedChange(change=change, consequence=consequence, reason=reason)
+    if reshaped and (".selector" in change.path or ".interceptors" in change.path or ".capacity" in change.path):
+        words = "Channels are read together or apart that were not before."
+        return JudgedChange(change=change, consequence=Consequence.NEW_LINEAGE, reason=words)
+    return JudgedChange(change=change, consequence=Consequence.RESTART, reason="The agent reads it when it starts.")
+
+
+def heaviest(consequences: Iterable[Consequence]) -> Consequence:
+    """The class of the whole; of nothing HOT."""
+    return max(consequences, key=WEIGHT.__getitem__, default=Consequence.HOT)

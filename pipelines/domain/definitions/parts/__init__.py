@@ -1,0 +1,1 @@
+"""What components have in common, and how they are found."""

@@ -1,0 +1,115 @@
+"""What the specifications of all components have in common."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+from pipelines.domain.base.roles import Role
+from pipelines.domain.base.values import ComponentName, Duration
+
+Kind = Literal["source", "interceptor", "selector", "channel", "sink", "processor", "dead_letter"]
+
+
+def _field_title(name: str, _field: object) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def field(description: str, *, example: Any, default: Any = ..., unit: str | None = None, **rules: Any) -> Any:
+    """A key of a definition, with what the form and the documentation show of it.
+
+    Without `default` the key is required. `unit` says what a number counts. `rules` are pydantic's.
+    """
+    extra: JsonDict | None = {"unit": unit} if unit else None
+    return Field(default, description=description, examples=[example], json_schema_extra=extra, **rules)
+
+
+class Spec(BaseModel):
+    """A part of a definition: immutable, strict about types, unknown keys are errors."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, field_title_generator=_field_title
+    )
+
+
+class ComponentSpec(Spec):
+    """A component of a graph: `kind` and the value of `type` name it, `title` is what a person calls it.
+
+    `required_role`: who may publish and start a definition that has it. `on_host`: it keeps data on the host's disk
+    that is nowhere else.
+    """
+
+    kind: ClassVar[Kind]
+    title: ClassVar[str]
+    on_host: ClassVar[bool] = False
+    required_role: ClassVar[Role] = Role.OPERATOR
+    type: str
+
+    @classmethod
+    def type_name(cls) -> str:
+        """The value of `type` that stands for this component."""
+        (name,) = cls.model_fields["type"].annotation.__args__  # type: ignore[union-attr]
+        return str(name)
+
+
+class InterceptorSpec(ComponentSpec):
+    """Looks at each event of a source; may change or filter it."""
+
+    kind: ClassVar[Kind] = "interceptor"
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether looking at one record twice gives one result."""
+        return True
+
+
+class SelectorSpec(ComponentSpec):
+    """Decides which channels an event of a source goes to."""
+
+    kind: ClassVar[Kind] = "selector"
+
+    def targets(self, channels: list[str]) -> list[str]:
+        """Every channel that this selector can send to, out of all `channels` of the definition."""
+        raise NotImplementedError
+
+    def optional_targets(self) -> frozenset[str]:
+        """The targets whose failures are counted and hold nothing back."""
+        raise NotImplementedError
+
+
+class ChannelSpec(ComponentSpec):
+    """Carries events from sources to a sink.
+
+    `shares_read`: one read of a source serves all such channels. `buffers`: events are copied into a store, out of
+    which the sink is fed by a query of its own.
+    """
+
+    kind: ClassVar[Kind] = "channel"
+    shares_read: ClassVar[bool] = False
+    buffers: ClassVar[bool] = False
+
+
+class SinkSpec(ComponentSpec):
+    """Delivers the events of one channel."""
+
+    kind: ClassVar[Kind] = "sink"
+    channel: ComponentName = field("The channel whose events this sink delivers.", example="lake")
+    write_deadline: Duration = field(
+        "The longest a write of one batch may take. Then it is cancelled and counts as failed: the next sink of a "
+        "group is tried, and what was in flight is announced as possible duplicates.",
+        default=300.0, example="5m", unit="seconds",
+    )  # fmt: skip
+
+
+class ProcessorSpec(ComponentSpec):
+    """Chooses the sink of a group that takes a batch."""
+
+    kind: ClassVar[Kind] = "processor"
+
+
+class DeadLetterSpec(ComponentSpec):
+    """Keeps the events that could not be processed."""
+
+    kind: ClassVar[Kind] = "dead_letter"

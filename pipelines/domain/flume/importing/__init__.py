@@ -1,0 +1,1 @@
+"""An agent of Flume as a definition: each of its components as one of ours."""

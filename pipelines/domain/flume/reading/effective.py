@@ -1,0 +1,94 @@
+"""What Flume would run of an agent: the components that survive its validation, and a finding for each that does not.
+
+FlumeConfiguration and AbstractConfigurationProvider of 1.11 drop what is wrong with a line in the log and start the
+rest. The import leaves out the same, and says so.
+"""
+
+from __future__ import annotations
+
+from pipelines.domain.flume.reading.agent import Agent, Section
+from pipelines.domain.flume.reading.conversion import items
+from pipelines.domain.flume.reading.properties import Property
+from pipelines.domain.flume.reading.report import Report
+
+_DROPPED = "Flume leaves it out with a line in its log and starts the rest; it was left out here too."
+_SINGULAR = {"sources": "source", "channels": "channel", "sinks": "sink", "sinkgroups": "sink group"}
+
+
+def reduce_to_effective(agent: Agent, report: Report) -> None:
+    """Take out of the agent whatever Flume would not run."""
+    for kind in _SINGULAR:
+        _drop_unlisted(agent, kind, report)
+        _drop_unwritten(agent, kind, report)
+        if kind != "sinkgroups":
+            _drop_without_type(agent, kind, report)
+    _drop_sources_without_channel(agent, report)
+    _drop_sinks_without_channel(agent, report)
+    _drop_unconnected_channels(agent, report)
+
+
+def _drop_unlisted(agent: Agent, kind: str, report: Report) -> None:
+    for name in agent.sections[kind].keys() - set(agent.listed[kind]):
+        section = agent.sections[kind].pop(name)
+        _tell(section, kind, "not_listed", f"is not listed in {agent.name}.{kind}", report)
+
+
+def _drop_unwritten(agent: Agent, kind: str, report: Report) -> None:
+    for name in [name for name in agent.listed[kind] if name not in agent.sections[kind]]:
+        agent.listed[kind].remove(name)
+        message = f"The {_SINGULAR[kind]} {name} is listed and has no properties."
+        report.tell("listed_without_config", message, _DROPPED, about=agent.lists[kind])
+
+
+def _drop_without_type(agent: Agent, kind: str, report: Report) -> None:
+    for name in [name for name in agent.listed[kind] if agent.sections[kind][name].get("type") is None]:
+        _tell(_removed(agent, kind, name), kind, "missing_type", "has no type", report)
+
+
+def _drop_sources_without_channel(agent: Agent, report: Report) -> None:
+    for name in list(agent.listed["sources"]):
+        section = agent.sections["sources"][name]
+        property_ = section.properties.get("channels")
+        wanted = items(property_.value) if property_ else []
+        unknown = [channel for channel in wanted if channel not in agent.listed["channels"]]
+        if property_ is None or len(unknown) == len(wanted):
+            code = "unknown_channel" if unknown else "no_channel"
+            _tell(_removed(agent, "sources", name), "sources", code, "has no channel that exists", report)
+            continue
+        for channel in unknown:
+            message = f"The source {name} names the channel {channel}, which there is not."
+            done = "Flume leaves the channel out with a line in its log; it was left out here too."
+            report.tell("unknown_channel", message, done, about=property_)
+
+
+def _drop_sinks_without_channel(agent: Agent, report: Report) -> None:
+    for name in list(agent.listed["sinks"]):
+        channel = agent.sections["sinks"][name].get("channel")
+        if channel not in agent.listed["channels"]:
+            code = "unknown_channel" if channel else "no_channel"
+            _tell(_removed(agent, "sinks", name), "sinks", code, "has no channel that exists", report)
+
+
+def _drop_unconnected_channels(agent: Agent, report: Report) -> None:
+    fed = {
+        channel for section in agent.sections["sources"].values() for channel in items(section.get("channels") or "")
+    }
+    drained = {section.get("channel") for section in agent.sections["sinks"].values()}
+    for name in [name for name in agent.listed["channels"] if name not in fed | drained]:
+        section = _removed(agent, "channels", name)
+        _tell(section, "channels", "unconnected_channel", "has neither a source nor a sink", report)
+
+
+def _removed(agent: Agent, kind: str, name: str) -> Section:
+    agent.listed[kind].remove(name)
+    return agent.sections[kind].pop(name)
+
+
+def _tell(section: Section, kind: str, code: str, what: str, report: Report) -> None:
+    """One finding for each of its lines, so that none is lost silently."""
+    for property_ in _by_line(section):
+        report.tell(code, f"The {_SINGULAR[kind]} {section.name} {what}.", _DROPPED, about=property_)
+
+
+def _by_line(section: Section) -> list[Property]:
+    return sorted(section.properties.values(), key=lambda property_: property_.line)

@@ -1,0 +1,1 @@
+"""What hosts have room for, and what ties a pipeline to one."""

@@ -1,0 +1,1 @@
+"""The account of every batch, and the journal that it is written to."""

@@ -1,0 +1,312 @@
+"""The journal of a run: numbered, checksummed lines of JSON that only grow.
+
+A line is `{"n": 1, "crc": "8 hex digits", "epoch": 3, "at": wall seconds, "kind": "...", "data": {...}}`; the checksum
+is the CRC-32 of the canonical JSON of the line without it. A torn last line is not an entry yet; a wrong line before
+the end is corruption and is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from pipelines.domain.base.positions import Frozen, Offset, PartitionPosition, PartitionRange, SourceIdentity
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.ledger.sink_groups import Switch
+
+
+class EntryKind(StrEnum):
+    """What an entry tells."""
+
+    PHASE = "phase"
+    COMPONENT = "component"
+    POSITIONS = "positions"
+    PLANNED = "planned"
+    DONE = "done"
+    RESOLVED = "resolved"
+    REPLAYED = "replayed"
+    SINK_FAILED = "sink_failed"
+    SINK_SWITCHED = "sink_switched"
+    DEAD_LETTERS = "dead_letters"
+    COMMAND = "command"
+    INTERRUPTED = "interrupted"
+    EXIT = "exit"
+    IDENTIFIED = "identified"
+    REPAIRED = "repaired"
+    NOTICED = "noticed"
+
+
+OWN_LIFE = frozenset({EntryKind.PHASE, EntryKind.COMPONENT, EntryKind.COMMAND, EntryKind.INTERRUPTED, EntryKind.EXIT})
+"""Kinds that tell of the driver alone and of no record or position; a standby writes no others."""
+
+
+class Planned(Frozen):
+    """A batch is about to touch its sinks. `sink_ends`: by sink, its own end offsets at that moment, where it has any.
+
+    `open_ended`: it began at the starts of its ranges, and where it ends is known when it has ended (real-time mode).
+    """
+
+    source: str
+    channel: str
+    batch: Offset
+    ranges: list[PartitionRange]
+    sink_ends: dict[str, list[PartitionPosition]] = {}
+    open_ended: bool = False
+
+    def ends_of(self, sink: str) -> list[PartitionPosition]:
+        """What was noted of one sink."""
+        return self.sink_ends.get(sink, [])
+
+    @property
+    def bound(self) -> int:
+        """The most records that the ranges can hold."""
+        return sum(item.end - item.start for item in self.ranges)
+
+
+class Done(Frozen):
+    """The sink has acknowledged a batch. `duplicates_max`: records that the sink may hold twice, `ms`: duration."""
+
+    source: str
+    channel: str
+    batch: Offset
+    ranges: list[PartitionRange]
+    counts: Counts
+    duplicates_max: int = Field(default=0, ge=0)
+    sink: str
+    attempts: int = Field(default=1, ge=1)
+    ms: int = Field(default=0, ge=0)
+
+
+class Resolved(Frozen):
+    """What the sink said of a batch that was planned and never done: records of it that it holds already.
+
+    `complete` is false where the sink could not be asked and `delivered_before` is the announced upper bound.
+    """
+
+    source: str
+    channel: str
+    batch: Offset
+    delivered_before: int = Field(ge=0)
+    complete: bool = True
+
+
+class Replayed(Frozen):
+    """Spark ran a batch again that was done already; it returned without writing."""
+
+    source: str
+    channel: str
+    batch: Offset
+
+
+class PositionChange(Frozen):
+    """A position was set by something other than a finished batch. `old` is None on the first start."""
+
+    topic: str
+    partition: Offset
+    old: Offset | None = None
+    new: Offset
+
+
+class Positions(Frozen):
+    """Positions set before the first batch; `origin` says by what, for example `start_from: earliest`."""
+
+    source: str
+    channel: str
+    changes: list[PositionChange]
+    origin: str
+
+
+class Identified(SourceIdentity):
+    """The log that the positions of a source are offsets of, noted before the first batch and when topics join."""
+
+
+class Repaired(Frozen):
+    """The newest entry of a query's checkpoint was torn and was made good from the ledger; `action` says how."""
+
+    query: str
+    file: str
+    batch: Offset
+    action: str
+
+
+class Noticed(Frozen):
+    """Something about a source's positions that does not end the run. `over`: it is so no longer."""
+
+    source: str
+    code: str
+    message: str
+    over: bool = False
+
+
+class PhaseChanged(Frozen):
+    """The agent's own phase."""
+
+    phase: str
+    reason: str = ""
+
+
+class ComponentState(Frozen):
+    """Initialisation and probe of one component: `state` is initialising, ready or failed."""
+
+    name: str
+    kind: str
+    type: str
+    state: str
+    detail: str = ""
+
+
+class SinkFailed(Frozen):
+    """One attempt to write a batch failed; the batch is held."""
+
+    source: str
+    channel: str
+    batch: Offset
+    sink: str
+    attempt: int
+    cause: str
+
+
+class SinkSwitched(Switch):
+    """A member of a sink group failed and left, or came back; its penalty is carried over to the next run."""
+
+    source: str
+    channel: str
+    batch: Offset
+    group: str
+
+
+class DeadLetter(Frozen):
+    """One event that could not be processed. `key`, `body` and values of `headers` are base64; `body` holds the first
+    16 KiB, `size` is its whole length in bytes, and `location` tells where the whole event lies."""
+
+    id: str
+    component: str
+    cause: str
+    topic: str
+    partition: Offset
+    offset: Offset
+    at: float
+    key: str | None = None
+    headers: list[tuple[str, str]] = []
+    body: str
+    size: int = Field(ge=0)
+    truncated: bool = False
+    location: str = ""
+
+
+class DeadLetters(Frozen):
+    """Dead letters of a batch that is not done yet; the same letter may come again with the batch."""
+
+    source: str
+    channel: str
+    batch: Offset
+    letters: list[DeadLetter]
+
+
+class CommandTaken(Frozen):
+    """A command was accepted, or finished."""
+
+    seq: int
+    command: str
+    state: str
+
+
+class Interrupted(Frozen):
+    """An interrupt of a stop reached the driver. `stuck`: paths of the components that were at work; `dumps`: files."""
+
+    number: int
+    stuck: list[str] = []
+    dumps: list[str] = []
+
+
+class Exited(Frozen):
+    """The driver's last word."""
+
+    code: int
+    reason: str
+
+
+PAYLOADS: dict[EntryKind, type[Frozen]] = {
+    EntryKind.PHASE: PhaseChanged,
+    EntryKind.COMPONENT: ComponentState,
+    EntryKind.POSITIONS: Positions,
+    EntryKind.PLANNED: Planned,
+    EntryKind.DONE: Done,
+    EntryKind.RESOLVED: Resolved,
+    EntryKind.REPLAYED: Replayed,
+    EntryKind.SINK_FAILED: SinkFailed,
+    EntryKind.SINK_SWITCHED: SinkSwitched,
+    EntryKind.DEAD_LETTERS: DeadLetters,
+    EntryKind.COMMAND: CommandTaken,
+    EntryKind.INTERRUPTED: Interrupted,
+    EntryKind.EXIT: Exited,
+    EntryKind.IDENTIFIED: Identified,
+    EntryKind.REPAIRED: Repaired,
+    EntryKind.NOTICED: Noticed,
+}
+
+
+class Entry(Frozen):
+    """One line. `at` is wall time in seconds, for people. `epoch` is 0 as long as the run is a standby; then `kind` is
+    one of OWN_LIFE."""
+
+    n: int = Field(ge=1)
+    epoch: int = Field(ge=0)
+    at: float
+    kind: EntryKind
+    data: dict[str, Any]
+
+    def payload(self) -> Frozen:
+        """The typed content of `data`."""
+        return PAYLOADS[self.kind].model_validate(self.data)
+
+
+class JournalCorrupt(Exception):
+    """A line that is not the last one does not match its checksum, or a number is missing."""
+
+
+def _checksum(body: dict[str, Any]) -> str:
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return f"{zlib.crc32(text.encode()):08x}"
+
+
+def encode(entry: Entry) -> bytes:
+    """One line with its checksum and line feed."""
+    body = entry.model_dump(mode="json")
+    return json.dumps({**body, "crc": _checksum(body)}, separators=(",", ":")).encode() + b"\n"
+
+
+def decode(line: bytes) -> Entry:
+    """Read one complete line; raises JournalCorrupt where it is damaged."""
+    try:
+        body = json.loads(line)
+        crc = body.pop("crc")
+        if crc != _checksum(body):
+            raise ValueError("checksum")
+        return Entry.model_validate(body)
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise JournalCorrupt(f"damaged line {line[:80]!r}: {error}") from error
+
+
+def read_entries(data: bytes, after: int = 0) -> tuple[list[Entry], int]:
+    """Decode the complete lines of `data`; entries numbered `after` or lower are passed over.
+
+    Returns the entries and the number of bytes consumed. A last line without a line feed is left for later.
+    Raises JournalCorrupt where a line is damaged or a number is missing.
+    """
+    end = data.rfind(b"\n") + 1
+    entries: list[Entry] = []
+    expected = after + 1
+    for line in data[:end].splitlines():
+        entry = decode(line)
+        if entry.n < expected:
+            continue
+        if entry.n != expected:
+            raise JournalCorrupt(f"entry {expected} is missing; {entry.n} follows {expected - 1}")
+        entries.append(entry)
+        expected += 1
+    return entries, end

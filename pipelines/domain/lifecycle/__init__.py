@@ -1,0 +1,1 @@
+"""What is asked of pipelines, and their state in words."""

@@ -1,0 +1,139 @@
+"""A pipeline's state in words: pure functions of what is known.
+
+The supervisor records conditions as it observes them. Here they are completed by what it cannot know: that it is silent
+itself, and what is unknown of a pipeline that no supervisor has looked at yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from pipelines.domain.base.states import DesiredState, Phase, StopReason
+from pipelines.domain.lifecycle.vocabulary import PHASES, STOPPED_BY
+
+
+class ConditionType(StrEnum):
+    """What a condition is about."""
+
+    STABLE = "Stable"
+    POSITIONS_SAFE = "PositionsSafe"
+    LEDGER_BALANCED = "LedgerBalanced"
+    SUPERVISED = "Supervised"
+
+
+class ConditionStatus(StrEnum):
+    """Whether it holds."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One statement: a word for programs, a sentence for people, and since when."""
+
+    type: ConditionType
+    status: ConditionStatus
+    reason: str
+    message: str
+    since: datetime
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the words are made of. `supervised`: the host's supervisor was heard within the last seconds."""
+
+    desired: DesiredState
+    phase: Phase
+    phase_since: datetime
+    phase_message: str
+    supervised: bool
+    host: str | None
+    host_seen_at: datetime | None
+    stop_reason: StopReason | None = None
+
+
+def completed(recorded: Iterable[Condition], known: Known) -> list[Condition]:
+    """One condition of every type: what was recorded, what is unknown, and whether anybody watches."""
+    found = {condition.type: condition for condition in recorded}
+    found[ConditionType.SUPERVISED] = _supervised(known)
+    if known.host is None:
+        found[ConditionType.STABLE] = _unplaced(known)
+    return [found.get(kind) or _unknown(kind, known) for kind in ConditionType]
+
+
+def _unplaced(known: Known) -> Condition:
+    stable = known.phase == Phase.STOPPED and known.desired == DesiredState.STOPPED
+    status = ConditionStatus.TRUE if stable else ConditionStatus.FALSE
+    words = "The pipeline is in its desired state." if stable else "The pipeline waits for a host."
+    return Condition(ConditionType.STABLE, status, "as_desired" if stable else "no_host", words, known.phase_since)
+
+
+def _unknown(kind: ConditionType, known: Known) -> Condition:
+    words = "The pipeline has not been started yet."
+    return Condition(kind, ConditionStatus.UNKNOWN, "never_observed", words, known.phase_since)
+
+
+def _supervised(known: Known) -> Condition:
+    kind, since = ConditionType.SUPERVISED, known.host_seen_at or known.phase_since
+    if known.host is None:
+        return Condition(kind, ConditionStatus.UNKNOWN, "not_placed", "The pipeline gets a host when it starts.", since)
+    if known.supervised:
+        return Condition(kind, ConditionStatus.TRUE, "ticking", "The host's supervisor is watching.", since)
+    words = f"The supervisor on {known.host} is silent. An agent there continues without it."
+    return Condition(kind, ConditionStatus.FALSE, "host_silent", words, since)
+
+
+CONDITION_LABELS: dict[ConditionType, dict[ConditionStatus, str]] = {
+    ConditionType.STABLE: {
+        ConditionStatus.TRUE: "Stable",
+        ConditionStatus.FALSE: "Changing",
+        ConditionStatus.UNKNOWN: "Stability unknown",
+    },
+    ConditionType.POSITIONS_SAFE: {
+        ConditionStatus.TRUE: "Positions safe",
+        ConditionStatus.FALSE: "Positions unsafe",
+        ConditionStatus.UNKNOWN: "Positions unknown",
+    },
+    ConditionType.LEDGER_BALANCED: {
+        ConditionStatus.TRUE: "Ledger balanced",
+        ConditionStatus.FALSE: "Ledger unbalanced",
+        ConditionStatus.UNKNOWN: "Ledger unknown",
+    },
+    ConditionType.SUPERVISED: {
+        ConditionStatus.TRUE: "Supervised",
+        ConditionStatus.FALSE: "Not supervised",
+        ConditionStatus.UNKNOWN: "Supervision unknown",
+    },
+}
+
+_SAID_BY_MEANING = frozenset({Phase.STOPPED, Phase.RUNNING, Phase.PAUSING, Phase.PAUSED})
+"""Phases of which the supervisor's message says no more than their meaning."""
+
+
+def headline(known: Known) -> str:
+    """The state in one to three sentences: what is, why, and whether the supervisor is silent.
+
+    Live figures are left out, since they change between two reads of a headline.
+    """
+    sentences = [_state(known)]
+    if known.phase_message and known.phase not in _SAID_BY_MEANING:
+        sentences.append(known.phase_message)
+    if known.host is not None and not known.supervised:
+        sentences.append(f"The supervisor on {known.host} is silent; this is its last report.")
+    return " ".join(sentences)
+
+
+def _state(known: Known) -> str:
+    label, meaning = PHASES[known.phase]
+    if known.phase is Phase.RUNNING:
+        return f"{label}."
+    if known.phase is Phase.STOPPED and known.host is None and known.stop_reason is None:
+        return f"Not started yet. {meaning}"
+    if known.phase is Phase.STOPPED and known.stop_reason is not None:
+        return f"{label} {STOPPED_BY[known.stop_reason]}. {meaning}"
+    return f"{label}. {meaning}"

@@ -1,0 +1,180 @@
+"""The evidence of a migration: one document, and a digest over its content that anybody can check."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pipelines.domain.ledger.ledger import COUNTERS, Counts
+
+FORMAT = "headgate/migration-evidence/v1"
+
+
+def canonical(content: Any) -> str:
+    """One JSON text for the same content: sorted keys, no spaces."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The document: format, content, and the SHA-256 of both as canonical JSON."""
+    plain = json.loads(json.dumps({"format": FORMAT, "content": content}, default=_plain))
+    return {**plain, "sha256": _digest(plain)}
+
+
+def _plain(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def text(document: Mapping[str, Any]) -> str:
+    """The document as a file: readable, and without what could steer a terminal, which is escaped."""
+    written = json.dumps(document, indent=2, ensure_ascii=False)
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", written) + "\n"
+
+
+_STEERING = re.compile(r"[\x7f-\x9f]")
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    body = {"format": document.get("format"), "content": document.get("content")}
+    return hashlib.sha256(canonical(body).encode(errors="surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Verified:
+    """Whether a file is evidence that nobody has touched; `reason` why it is not."""
+
+    holds: bool
+    reason: str
+    sha256: str = ""
+
+
+def verify(text: str) -> Verified:
+    """Check a file. A digest proves that the content was not changed; it does not say who wrote it. Nothing may stand
+    beside the content, or twice: a reader could take it for the evidence."""
+    try:
+        document = json.loads(text, object_pairs_hook=_each_once)
+        found = _digest(document) if isinstance(document, dict) else ""
+    except _Twice as twice:
+        return Verified(False, f"Its content was changed: the key {twice} is there twice.")
+    except (ValueError, RecursionError):
+        return Verified(False, "It is no JSON.")
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        return Verified(False, f"It is no evidence of a migration: its format is not {FORMAT}.")
+    if more := sorted(document.keys() - {"format", "content", "sha256"}):
+        return Verified(False, f"Its content was changed: beside it stands {', '.join(more)}.", found)
+    named = document.get("sha256")
+    if named != found:
+        return Verified(False, f"Its content was changed: it says {named}, and it is {found}.", found)
+    return Verified(True, "", found)
+
+
+class _Twice(Exception):
+    """A key that a mapping has twice."""
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _Twice(key)
+        found[key] = value
+    return found
+
+
+def between(stopped: Sequence[Mapping[str, Any]], started: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Per partition: where the old side stopped, where the new one began, and what lies between or doubly.
+
+    Rows have source, channel, topic, partition and offset; a partition that only one side knows has None for the other.
+    """
+    ends, starts = _by_place(stopped), _by_place(started)
+    return [_gap(place, ends.get(place), starts.get(place)) for place in sorted({*ends, *starts})]
+
+
+Place = tuple[str, str, str, int]
+
+
+def _by_place(rows: Sequence[Mapping[str, Any]]) -> dict[Place, int]:
+    return {(row["source"], row["channel"], row["topic"], row["partition"]): row["offset"] for row in rows}
+
+
+def _gap(place: Place, end: int | None, start: int | None) -> dict[str, Any]:
+    known = end is not None and start is not None
+    return {
+        "source": place[0], "channel": place[1], "topic": place[2], "partition": place[3], "stopped_at": end,
+        "started_at": start, "gap": max(0, start - end) if known else None,  # type: ignore[operator]
+        "overlap": max(0, end - start) if known else None,  # type: ignore[operator]
+    }  # fmt: skip
+
+
+def across(translated: Sequence[Mapping[str, Any]], started: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The same where the sides read different clusters: rows of a translation (cluster_move.PartitionTranslation), and
+    where the new side began. Records that were announced to be skipped or to come again lie between, or doubly."""
+    starts = _by_place(started)
+    rows = []
+    for row in translated:
+        at = starts.get((row["source"], row["channel"], row["topic"], row["partition"]))
+        known = at is not None and row["skip"] is not None
+        rows.append(
+            {
+                **{name: row[name] for name in _OF_TRANSLATION}, "translated": row["new"], "started_at": at,
+                "gap": row["skip"] + max(0, at - row["new"]) if known else None,
+                "overlap": row["replay"] + max(0, row["new"] - at) if known else None,
+            }
+        )  # fmt: skip
+    return rows
+
+
+_OF_TRANSLATION = (
+    "source", "channel", "topic", "partition", "old_topic", "stopped_at", "by", "exact", "skip", "replay", "evidence",
+    "cluster_id",
+)  # fmt: skip
+
+
+def sums(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Of rows of `between` or `across`: records that lie between, that were read twice, and rows without both sides."""
+    return {
+        "gap": sum(row["gap"] or 0 for row in rows),
+        "overlap": sum(row["overlap"] or 0 for row in rows),
+        "not_compared": sum(row["gap"] is None for row in rows),
+    }
+
+
+def durations(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """How long each step took, in seconds."""
+    return [
+        {
+            "step": row["name"], "stage": row["stage"], "state": row["state"], "began_at": row["intent_at"],
+            "ended_at": row["done_at"], "seconds": _seconds(row["intent_at"], row["done_at"]), "tried": row["tried"],
+            "message": row["message"],
+        }
+        for row in log
+    ]  # fmt: skip
+
+
+def stages(log: Sequence[Mapping[str, Any]], ended_at: str | None) -> list[dict[str, Any]]:
+    """How long each stage took: from its first step's intent to that of the next stage, or to the end. What waits at a
+    gate, or for a person, counts for the stage that it comes after."""
+    begun = [(row["stage"], row["intent_at"]) for row in log if row["intent_at"]]
+    changes = [each for before, each in itertools.pairwise([(None, None), *begun]) if before[0] != each[0]]
+    return [
+        {"stage": stage, "began_at": began, "ended_at": end, "seconds": _seconds(began, end)}
+        for (stage, began), (_, end) in itertools.pairwise([*changes, (None, ended_at)])
+    ]
+
+
+def difference(books: Mapping[str, int]) -> int | None:
+    """Records without a verdict; None where nothing was written down."""
+    known = {name: books[name] for name in COUNTERS if name in books}
+    return Counts(**known).difference if known else None
+
+
+def _seconds(began: str | None, ended: str | None) -> float | None:
+    if began is None or ended is None:
+        return None
+    return round((datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds(), 3)

@@ -1,0 +1,61 @@
+"""The proof of a pause, as a checklist with evidence; and the snapshot that follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipelines.domain.base.positions import Frozen
+
+
+class Item(Frozen):
+    """One thing that must hold, and what was seen of it."""
+
+    name: str
+    holds: bool
+    words: str
+    evidence: Any = None
+
+
+def checklist(
+    *,
+    phase: str,
+    proof: Mapping[str, Any] | None,
+    cursors: Sequence[Mapping[str, Any]],
+    ledger: Sequence[Mapping[str, Any]],
+    open_batches: int,
+) -> list[Item]:
+    """Everything that makes a pause a proven one. `cursors`: where the agent stands, `ledger`: where its books do; rows
+    have source, channel, topic, partition and offset."""
+    seen = proof or {}
+    apart = _apart(cursors, ledger)
+    return [
+        Item(name="phase", holds=phase == "PAUSED", words="The supervisor has proven the pause.", evidence=phase),
+        Item(name="gate", holds=bool(seen.get("gate_closed")), words="The gate is closed: no batch can begin."),
+        Item(
+            name="in_flight", holds=seen.get("batches_in_flight") == 0, words="No batch is being written.",
+            evidence=seen.get("batches_in_flight"),
+        ),
+        Item(name="cursor", holds=bool(seen.get("cursor_still")), words="The cursor did not move between two looks."),
+        Item(name="books", holds=bool(seen.get("balanced")), words="The books of the last batch balance."),
+        Item(
+            name="ledger", holds=not apart and open_batches == 0, evidence=apart or {"open_batches": open_batches},
+            words="All that was delivered is in the ledger, which stands where the agent stands.",
+        ),
+    ]  # fmt: skip
+
+
+def _apart(cursors: Sequence[Mapping[str, Any]], ledger: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Partitions where the agent and the ledger disagree; one that was never read is in no ledger."""
+    known = {(row["source"], row["channel"], row["topic"], row["partition"]): row["offset"] for row in ledger}
+    return [
+        {**row, "ledger": known[place]}
+        for row in cursors
+        if (place := (row["source"], row["channel"], row["topic"], row["partition"])) in known
+        and known[place] != row["offset"]
+    ]
+
+
+def holds(items: Sequence[Item]) -> bool:
+    """Whether the pause is proven."""
+    return all(item.holds for item in items)

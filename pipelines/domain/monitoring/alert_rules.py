@@ -1,0 +1,186 @@
+"""What deserves somebody's attention: the rules, their thresholds, and which of them a pipeline breaks now. Pure.
+
+A rule is judged from what was observed already; nothing here asks a database or a broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipelines.domain.base.states import Phase
+from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
+
+
+class AlertState(StrEnum):
+    """OPEN: nobody has seen it. ACKNOWLEDGED: somebody has, and it is still so. RESOLVED: it is over."""
+
+    OPEN = "OPEN"
+    ACKNOWLEDGED = "ACKNOWLEDGED"
+    RESOLVED = "RESOLVED"
+
+
+STANDING = (AlertState.OPEN, AlertState.ACKNOWLEDGED)
+"""States of an alert whose cause is still there; at most one of a rule and key is in them."""
+
+
+class AlertRule(StrEnum):
+    """The rules that people can set; services may raise alerts of further names."""
+
+    LAG = "lag"
+    STALLED = "stalled"
+    BLOCKED = "blocked"
+    FAILED = "failed"
+    UNBALANCED = "unbalanced"
+    GROUP_MOVED = "group_moved"
+    GROUP_LOST = "group_lost"
+    EXPIRING = "expiring"
+    HOST_SILENT = "host_silent"
+    MIGRATION_WAITS = "migration_waits"
+
+
+RULE_DESCRIPTIONS: dict[AlertRule, str] = {
+    AlertRule.LAG: "Records wait: more than `records` of them, or the oldest for more than `seconds`.",
+    AlertRule.STALLED: "The pipeline is STALLED.",
+    AlertRule.BLOCKED: "The pipeline is BLOCKED and needs a decision.",
+    AlertRule.FAILED: "The pipeline is FAILED and is not started again by itself.",
+    AlertRule.UNBALANCED: "The books do not balance, or a range was skipped or read twice between batches.",
+    AlertRule.GROUP_MOVED: "Somebody else commits to a consumer group, or its commits jumped.",
+    AlertRule.GROUP_LOST: "Commits of a consumer group are gone.",
+    AlertRule.EXPIRING: "Retention or the expiry of the group will pass a position.",
+    AlertRule.HOST_SILENT: "Nothing is heard of a host for 30 s, or for `for_seconds` where that is longer.",
+    AlertRule.MIGRATION_WAITS: "A migration waits for a person at a gate, or cannot go on by itself.",
+}
+
+
+class RuleSettings(BaseModel):
+    """When a rule raises an alert. `for_seconds`: it must be broken for so long; null thresholds never raise one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    enabled: bool = True
+    for_seconds: Annotated[float, Field(ge=0, le=86_400)] = 0.0
+    records: Annotated[int, Field(ge=1)] | None = None
+    seconds: Annotated[float, Field(gt=0)] | None = None
+
+
+ABOUT_HOSTS = frozenset({AlertRule.HOST_SILENT})
+"""Rules about hosts: settings for a label or a pipeline would change nothing."""
+
+DEFAULTS: dict[AlertRule, RuleSettings] = {
+    **{rule: RuleSettings() for rule in AlertRule},
+    AlertRule.LAG: RuleSettings(for_seconds=120.0, seconds=900.0),
+}
+"""Without a setting. Lag in records has no default: how many are many depends on the topic."""
+
+
+@dataclass(frozen=True)
+class Override:
+    """A setting for everything, for the pipelines with a label (`NAME:VALUE` or `NAME`), or for one pipeline. `values`
+    has the keys of RuleSettings that it sets."""
+
+    rule: AlertRule
+    values: Mapping[str, Any]
+    label: str = ""
+    pipeline: str = ""
+
+    @property
+    def rank(self) -> tuple[int, str]:
+        """Later ones win: everything, labels in the order of their text, the pipeline."""
+        return (2 if self.pipeline else 1 if self.label else 0, self.label)
+
+    def applies(self, pipeline: str, labels: Mapping[str, str]) -> bool:
+        """Whether it is meant for a pipeline."""
+        if self.pipeline:
+            return self.pipeline == pipeline
+        name, colon, value = self.label.partition(":")
+        return not self.label or (name in labels and (not colon or labels[name] == value))
+
+
+def settings_for(
+    rule: AlertRule, overrides: Iterable[Override], pipeline: str, labels: Mapping[str, str]
+) -> RuleSettings:
+    """The settings of a rule for one pipeline: the defaults, and over them what applies, the more special the later."""
+    found = [each for each in overrides if each.rule is rule and each.applies(pipeline, labels)]
+    merged = DEFAULTS[rule].model_dump()
+    for each in sorted(found, key=lambda override: override.rank):
+        merged |= each.values
+    return RuleSettings.model_validate(merged)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a pipeline when its rules are judged. `lag_seconds`: age of the oldest record that waits."""
+
+    pipeline: str
+    phase: Phase
+    phase_message: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    conditions: Iterable[Mapping[str, Any]] = ()
+    lag_records: int | None = None
+    lag_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A rule that is broken now. The pair (rule, key) is one alert, however often it is found."""
+
+    rule: AlertRule
+    key: str
+    message: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+_BY_PHASE = {Phase.STALLED: AlertRule.STALLED, Phase.BLOCKED: AlertRule.BLOCKED, Phase.FAILED: AlertRule.FAILED}
+JUDGED = frozenset({AlertRule.LAG, AlertRule.UNBALANCED, *_BY_PHASE.values()})
+"""Rules that `broken` looks at; alerts of a pipeline that it does not find any more are over. The others are raised and
+cleared by whoever notices."""
+
+
+def broken(facts: Facts, overrides: Iterable[Override]) -> list[tuple[Broken, RuleSettings]]:
+    """Every rule that a pipeline breaks now, with the settings that made it so."""
+    given = list(overrides)
+    found = [(each, settings_for(each.rule, given, facts.pipeline, facts.labels)) for each in _candidates(facts)]
+    lag = settings_for(AlertRule.LAG, given, facts.pipeline, facts.labels)
+    return [(each, settings) for each, settings in [*found, *_lagging(facts, lag)] if settings.enabled]
+
+
+def _candidates(facts: Facts) -> Iterator[Broken]:
+    if (rule := _BY_PHASE.get(facts.phase)) is not None:
+        yield Broken(rule, facts.pipeline, facts.phase_message or f"It is {facts.phase}.")
+    yield from _unbalanced(facts)
+
+
+def _unbalanced(facts: Facts) -> Iterator[Broken]:
+    """One alert whichever of the two conditions tells of it."""
+    told = {
+        each["type"]: each
+        for each in facts.conditions
+        if each["status"] == ConditionStatus.FALSE
+        and (
+            each["type"] == ConditionType.LEDGER_BALANCED
+            or (each["type"] == ConditionType.POSITIONS_SAFE and each["reason"] == "discontinuous")
+        )
+    }
+    if told:
+        message = " ".join(str(each["message"]) for _, each in sorted(told.items()))
+        yield Broken(AlertRule.UNBALANCED, facts.pipeline, message)
+
+
+def _lagging(facts: Facts, limits: RuleSettings) -> Iterator[tuple[Broken, RuleSettings]]:
+    """Records wait for a pipeline that is STOPPED because somebody wants it so."""
+    if facts.phase is Phase.STOPPED:
+        return
+    records, seconds = facts.lag_records, facts.lag_seconds
+    many = records is not None and limits.records is not None and records > limits.records
+    old = seconds is not None and limits.seconds is not None and seconds > limits.seconds
+    if many or old:
+        # Words that stay the same while the figures change, so that an alert is not written again with every look.
+        over = [f"more than {limits.records} records wait"] if many else []
+        over += [f"the oldest record that waits is older than {limits.seconds:g} s"] if old else []
+        data = {"limit_records": limits.records, "limit_seconds": limits.seconds}
+        yield Broken(AlertRule.LAG, facts.pipeline, f"Lag: {', and '.join(over)}.", data), limits

@@ -1,0 +1,270 @@
+"""Decisions about positions: what was found of each partition, where a choice would go on, what it skips or replays.
+
+Pure. A survey is what the guard saw at one moment; a plan is the outcome of one choice against one survey, to the
+record. Offsets are counted: in a compacted or transactional topic some of them are no records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from pipelines.domain.base.positions import Frozen, Offset, SourceIdentity
+from pipelines.domain.positions.cluster_move import ClusterMove, Translation
+
+Key = tuple[str, int]
+STALE_AFTER = 3600.0
+"""Seconds after which a plan has to be made anew."""
+_NEW_LOG = frozenset({"TOPIC_RECREATED", "CLUSTER_CHANGED"})
+_BEHIND = frozenset({"LEDGER_BEHIND", "LEDGER_LOST"})
+
+
+class PartitionSurvey(Frozen):
+    """One partition of one (source, channel): the next offset by each witness, what the log holds, what is wrong.
+
+    None: that witness knows nothing of it. `codes` is empty where all agree.
+    """
+
+    source: str
+    channel: str
+    topic: str
+    partition: Offset
+    ledger: Offset | None = None
+    checkpoint: Offset | None = None
+    group: Offset | None = None
+    log_start: Offset | None = None
+    log_end: Offset | None = None
+    codes: list[str] = []
+
+    @property
+    def key(self) -> Key:
+        """(topic, partition)."""
+        return self.topic, self.partition
+
+    @property
+    def reached(self) -> int:
+        """Up to where records are accounted for; of a log that nobody has read, its beginning."""
+        return self._known[0]
+
+    @property
+    def furthest(self) -> int:
+        """Up to where records may have been delivered: a witness that knows more than the ledger is believed here."""
+        return max(self._known) if _BEHIND.intersection(self.codes) else self._known[0]
+
+    @property
+    def told(self) -> int:
+        """The furthest that any witness says, of whatever log; 0 where none knows anything."""
+        return max(self._witnesses, default=0)
+
+    @property
+    def _known(self) -> list[int]:
+        start = self.log_start or 0
+        return [start] if _NEW_LOG.intersection(self.codes) else self._witnesses or [start]
+
+    @property
+    def _witnesses(self) -> list[int]:
+        return [at for at in (self.ledger, self.checkpoint, self.group) if at is not None]
+
+
+class Survey(Frozen):
+    """What was found at one moment (`at`, wall seconds). `reads`: channels that share a read stand together."""
+
+    at: float
+    rows: list[PartitionSurvey]
+    identities: list[SourceIdentity] = []
+    reads: list[list[str]] = []
+
+
+class Question(Frozen):
+    """What a look is about: the launch that the next run would get, and the values of its references.
+
+    `masked`: texts that no answer may show. `live`: a run goes on. `timestamp`: wall milliseconds, where it matters.
+    `move`: asked is what becomes of positions on another cluster, and nothing else.
+    """
+
+    launch: dict[str, Any]
+    values: dict[str, str] = Field(default={}, repr=False)
+    masked: list[str] = Field(default=[], repr=False)
+    live: bool = False
+    timestamp: int | None = None
+    move: ClusterMove | None = None
+
+
+class Answer(Frozen):
+    """What was found; `survey` is None where a source is away, which is among the findings. `at_time`: by source,
+    topic, partition and the first offset that is not older than the question's timestamp. `translation`: the answer to
+    a question with a move; None where a cluster is away."""
+
+    survey: Survey | None
+    findings: list[dict[str, Any]] = []
+    at_time: dict[str, list[tuple[str, int, int]]] = {}
+    translation: Translation | None = None
+
+
+class Goal(StrEnum):
+    """Where to go on."""
+
+    LEDGER = "ledger"
+    CHECKPOINT = "checkpoint"
+    GROUP = "group"
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    TIMESTAMP = "timestamp"
+    OFFSETS = "offsets"
+
+
+CHOICES = (Goal.LEDGER, Goal.CHECKPOINT, Goal.GROUP, Goal.EARLIEST, Goal.LATEST)
+"""Goals that need no more than a survey."""
+
+
+class Target(Frozen):
+    """A choice. `at`: wall milliseconds of a timestamp; `offsets`: topic -> partition -> offset, what is not named
+    stays at the ledger; `source`: only of this one, the others stay."""
+
+    goal: Goal
+    at: int | None = Field(default=None, ge=0)
+    offsets: dict[str, dict[int, Offset]] = {}
+    source: str | None = None
+
+
+class PlannedMove(Frozen):
+    """What becomes of one partition: it goes on at `new`; so many records are skipped, so many come again.
+
+    `gone`: those of the skipped ones that the log does not hold any more, whatever is chosen.
+    """
+
+    source: str
+    channel: str
+    topic: str
+    partition: Offset
+    old: Offset | None
+    new: Offset
+    skip: int = Field(ge=0)
+    replay: int = Field(ge=0)
+    gone: int = Field(default=0, ge=0)
+
+
+class Impossible(Frozen):
+    """Why a partition cannot go on there."""
+
+    source: str
+    channel: str
+    topic: str
+    partition: Offset
+    reason: str
+
+
+class Plan(Frozen):
+    """The outcome of a choice; `impossible` is empty where it can be applied."""
+
+    moves: list[PlannedMove]
+    impossible: list[Impossible] = []
+
+    @property
+    def skip(self) -> int:
+        """Records that are skipped, over all partitions."""
+        return sum(move.skip for move in self.moves)
+
+    @property
+    def replay(self) -> int:
+        """Records that come again."""
+        return sum(move.replay for move in self.moves)
+
+
+def plan(survey: Survey, target: Target, at_time: Mapping[str, Mapping[Key, int]] | None = None) -> Plan:
+    """What a choice does to every partition that exists. `at_time`: by source, the offsets of the target's instant."""
+    wanted: dict[tuple[str, str, Key], int] = {}
+    impossible = []
+    for row in survey.rows:
+        if row.log_end is None:
+            continue  # the partition is gone with all that was in it
+        found = _wanted(row, target, at_time or {})
+        if isinstance(found, int) and (reason := _outside(row, found)):
+            found = reason
+        if isinstance(found, str):
+            impossible.append(Impossible(**_place(row), reason=found))
+        else:
+            wanted[row.source, row.channel, row.key] = found
+    moves = [_move(row, new) for row in survey.rows if (new := _together(survey, wanted, row)) is not None]
+    return Plan(moves=moves, impossible=impossible)
+
+
+def _place(row: PartitionSurvey) -> dict[str, str | int]:
+    return row.model_dump(include={"source", "channel", "topic", "partition"})
+
+
+def _wanted(row: PartitionSurvey, target: Target, at_time: Mapping[str, Mapping[Key, int]]) -> int | str:
+    """Where the partition is to go on, or why nobody can say."""
+    goal = target.goal if target.source in (None, row.source) else Goal.LEDGER
+    start, end = row.log_start or 0, row.log_end or 0
+    if goal is Goal.OFFSETS:
+        given = target.offsets.get(row.topic, {}).get(row.partition)
+        if given is not None:
+            return given
+        goal = Goal.LEDGER
+    if goal is Goal.EARLIEST:
+        return start
+    if goal is Goal.LATEST:
+        return end
+    if goal is Goal.TIMESTAMP:
+        known = at_time.get(row.source)
+        return "Its source cannot find records by their time." if known is None else known.get(row.key, end)
+    at = {Goal.LEDGER: row.ledger, Goal.CHECKPOINT: row.checkpoint, Goal.GROUP: row.group}[goal]
+    if at is None and goal is Goal.LEDGER and _is_new(row):
+        return start
+    if at is None:
+        return f"The {goal} knows no position of it."
+    return at if goal is Goal.GROUP else min(max(at, start), end)
+
+
+def _is_new(row: PartitionSurvey) -> bool:
+    return "PARTITION_ADDED" in row.codes
+
+
+def _outside(row: PartitionSurvey, at: int) -> str:
+    start, end = row.log_start or 0, row.log_end or 0
+    if start <= at <= end:
+        return ""
+    return f"{at} is not in the log, which holds {start} to {end}."
+
+
+def _together(survey: Survey, wanted: Mapping[tuple[str, str, Key], int], row: PartitionSurvey) -> int | None:
+    """Channels that share a read go on where the furthest behind of them does."""
+    own = wanted.get((row.source, row.channel, row.key))
+    group = next((names for names in survey.reads if f"{row.source}.{row.channel}" in names), ())
+    others = [wanted.get((*name.rsplit(".", 1), row.key)) for name in group]  # type: ignore[arg-type]
+    return None if own is None else min([own, *(at for at in others if at is not None)])
+
+
+def _move(row: PartitionSurvey, new: int) -> PlannedMove:
+    start, end = row.log_start or 0, row.log_end or 0
+    skip = max(0, new - row.reached)
+    return PlannedMove(
+        **_place(row),
+        old=row.ledger,
+        new=new,
+        skip=skip,
+        replay=max(0, min(row.furthest, end) - new),
+        gone=min(skip, max(0, start - row.reached)),
+    )
+
+
+def choices(survey: Survey) -> dict[Goal, Plan]:
+    """Every choice that needs no more than the survey, and that is possible for all partitions."""
+    found = {goal: plan(survey, Target(goal=goal)) for goal in CHOICES}
+    return {goal: made for goal, made in found.items() if made.moves and not made.impossible}
+
+
+def digest(*, basis: Mapping[str, object], moves: Iterable[PlannedMove], identities: Sequence[SourceIdentity]) -> str:
+    """The hash of a plan: of what it was made against (`basis`), and of everything that it does."""
+    content = {
+        "basis": dict(basis),
+        "moves": [move.model_dump() for move in moves],
+        "identities": [identity.model_dump() for identity in identities],
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()

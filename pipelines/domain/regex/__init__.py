@@ -1,0 +1,1 @@
+"""Java's regular expressions: read, and judged for run time."""

@@ -1,0 +1,1 @@
+"""Records that are processed again: dead letters, and ranges that are replayed."""

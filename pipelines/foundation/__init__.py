@@ -1,0 +1,1 @@
+"""What everything stands on: errors, clock, messages, keys, child processes. Imports nothing of the project."""

@@ -1,0 +1,1 @@
+"""What every read stands on: the shapes of what the API answers."""

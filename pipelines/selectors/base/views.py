@@ -1,0 +1,716 @@
+"""What the API answers: shapes, units and nothing else. Times are UTC, rates are records per second."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.base.states import (
+    DesiredState,
+    LedgerState,
+    LetterState,
+    OperationKind,
+    OperationState,
+    Phase,
+    RunOutcome,
+    RunRole,
+    RunState,
+    StopReason,
+)
+from pipelines.domain.lifecycle.actions import Action, AllowedAction
+from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
+from pipelines.domain.lifecycle.operations import OnTimeout, StepState
+from pipelines.domain.lifecycle.reconciling import Believe
+from pipelines.selectors.base.position_views import ChoiceView
+
+
+class View(BaseModel):
+    """An answer: immutable, and every field is always there."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class EventView(View):
+    """Something that happened. `run` is the run's number, `actor` the user who asked, or `system`."""
+
+    id: int
+    at: datetime
+    kind: str = Field(examples=["phase.changed"])
+    pipeline: str | None
+    actor: str
+    run: int | None
+    message: str
+    data: dict[str, Any]
+
+
+class StepView(View):
+    """One step of an operation."""
+
+    name: str
+    state: StepState
+    started_at: datetime | None
+    ended_at: datetime | None
+    message: str
+
+
+class OperationError(View):
+    """Why an operation failed, and what to do."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+class OperationView(View):
+    """A request that takes time. `deadline`: when it is given up."""
+
+    id: UUID
+    pipeline: str
+    kind: OperationKind
+    state: OperationState
+    steps: list[StepView]
+    created_by: str
+    created_at: datetime
+    ended_at: datetime | None
+    deadline: datetime | None
+    message: str
+    error: OperationError | None
+    progress: dict[str, Any]
+
+
+class OpenOperation(View):
+    """The operation under way, in short."""
+
+    id: UUID
+    kind: OperationKind
+    state: OperationState
+
+
+class AllowedActionView(View):
+    """An action, why it is not allowed now, and what comes of it where that is more than its name says."""
+
+    name: Action
+    allowed: bool
+    reason: str
+    consequence: str
+
+
+def allowed_action_view(action: AllowedAction) -> AllowedActionView:
+    """One action as the API shows it."""
+    return AllowedActionView(
+        name=action.name, allowed=action.allowed, reason=action.reason, consequence=action.consequence
+    )
+
+
+class LiveView(View):
+    """The agent's own figures at `as_of`; null where no agent reports them. `in_flight`: batches being written."""
+
+    records_per_second: float | None = None
+    lag_records: int | None = None
+    last_batch_at: datetime | None = None
+    in_flight: int = 0
+    as_of: datetime | None = None
+
+
+class PipelineView(View):
+    """A pipeline: what is wanted (`desired_state`, `generation`), what was seen (`phase`, `observed_generation`)."""
+
+    name: str
+    description: str
+    labels: dict[str, str]
+    headline: str = Field(description="Its state in one sentence.")
+    desired_state: DesiredState
+    phase: Phase
+    phase_since: datetime
+    phase_reason: str
+    phase_message: str
+    stop_reason: StopReason | None
+    generation: int
+    observed_generation: int
+    revision: int | None
+    host: str | None
+    created_at: datetime
+    updated_at: datetime
+    etag: str
+    live: LiveView
+    restart_count: int
+    next_restart_at: datetime | None
+    supervised: bool
+    operation: OpenOperation | None
+    allowed_actions: list[AllowedActionView]
+
+
+class PipelineDetailView(PipelineView):
+    """A pipeline with its current definition, as canonical JSON and as YAML."""
+
+    definition: dict[str, Any]
+    definition_yaml: str
+
+
+class ArchivedPipelineView(View):
+    """A deleted pipeline; its books are kept until it is purged."""
+
+    id: UUID
+    name: str
+    description: str
+    archived_at: datetime
+    revision: int | None
+    runs: int
+
+
+class RevisionView(View):
+    """One immutable definition."""
+
+    number: int
+    digest: str
+    created_at: datetime
+    created_by: str
+    note: str
+    definition: dict[str, Any]
+
+
+class ChangeView(View):
+    """One difference between two definitions."""
+
+    path: str
+    op: Literal["add", "remove", "change"]
+    old: Any
+    new: Any
+
+
+class DiffView(View):
+    """The differences from revision `from` to revision `to`."""
+
+    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True)
+
+    from_: int = Field(alias="from")
+    to: int
+    changes: list[ChangeView]
+
+
+class ValidationView(View):
+    """Every finding on a definition; `definition` is its canonical form where it is valid."""
+
+    valid: bool
+    findings: list[Finding]
+    definition: dict[str, Any] | None
+    digest: str | None
+
+
+class SampleEventView(View):
+    """An event; its body as text, or in base64 where it is none."""
+
+    headers: dict[str, str]
+    body: str | None = None
+    body_base64: str | None = None
+
+
+class RehearsedDeadLetterView(View):
+    """An event that cannot be processed: which component says so, and why."""
+
+    event: SampleEventView
+    component: str
+    cause: str
+
+
+class RehearsalView(View):
+    """What became of sample events: what each channel would get, and the others."""
+
+    channels: dict[str, list[SampleEventView]]
+    filtered: int
+    unrouted: list[SampleEventView]
+    dead_letters: list[RehearsedDeadLetterView]
+
+
+class ConditionView(View):
+    """One statement about a pipeline, true, false or unknown, since when and why."""
+
+    type: ConditionType
+    status: ConditionStatus
+    reason: str
+    message: str
+    last_transition_time: datetime
+
+
+class RunView(View):
+    """One life of an agent. `rung`: how far its stop had to climb; `stuck`: the components that the stop found at work;
+    `dumps`: files of its stacks, at /runs/{id}/stacks. A standby has no epoch, and the lineage 0, until it is
+    promoted."""
+
+    id: int
+    number: int
+    role: RunRole
+    epoch: int | None
+    revision: int
+    host: str
+    lineage: int
+    state: RunState
+    outcome: RunOutcome | None
+    exit_code: int | None
+    exit_reason: str
+    rung: str
+    stuck: list[str]
+    dumps: list[str]
+    started_at: datetime
+    first_record_at: datetime | None
+    ended_at: datetime | None
+    promoted_at: datetime | None
+    stop_requested_at: datetime | None
+    start_requested_at: datetime | None
+    driver_pid: int | None
+    keeper_pid: int | None
+    run_dir: str
+
+
+class CursorView(View):
+    """Where a query stands in one partition. `lag` in records."""
+
+    topic: str
+    partition: int
+    next_offset: int
+    end_offset: int | None
+    lag: int | None
+
+
+class HoldingView(View):
+    """What keeps a query from moving: the path of a sink whose batch is held, or of a source that is away."""
+
+    component: str
+    cause: str
+    attempts: int
+    since: datetime
+
+
+class FailedSinkView(View):
+    """A sink that failed its last attempts (`failures` in a row) and is tried again at `until`."""
+
+    sink: str
+    failures: int
+    until: datetime
+    cause: str
+
+
+class GroupView(View):
+    """The live and the failed sinks of a group. `active`: the one whose turn it is, null where there is none."""
+
+    name: str
+    processor: str
+    active: str | None
+    live: list[str]
+    failed: list[FailedSinkView]
+
+
+class QueryView(View):
+    """Progress of one (source, channel); `delivered` is of this run. `group`: null for a sink on its own."""
+
+    source: str
+    channel: str
+    batch: int | None
+    in_flight: bool
+    cursor: list[CursorView]
+    records_per_second: float
+    delivered: int
+    last_batch_at: datetime | None
+    holding: HoldingView | None
+    group: GroupView | None
+
+
+class IntakeView(View):
+    """A source that is pushed to. `taken`: events taken in since the run began; `held`: events in its intake log now,
+    of at most `capacity`; `answers`: requests since the run began, by HTTP status; `held_up_by`: what keeps the log
+    from letting go; `failure`: why nobody takes events in."""
+
+    source: str
+    taken: int
+    held: int
+    capacity: int
+    answers: dict[str, int]
+    held_up_by: str
+    failure: str
+
+
+class ComponentStateView(View):
+    """Whether a component is initialised."""
+
+    name: str
+    kind: str
+    type: str
+    state: str
+    detail: str
+
+
+class StatusView(PipelineView):
+    """Everything that is known of a pipeline now. `lag`: records waiting, null where nobody reports it.
+
+    `run`: the living one; `runs`: the last five, newest first. `choices`: where a position asks for a decision, the
+    ways on from it with what each would skip or replay.
+    """
+
+    conditions: list[ConditionView]
+    lag: int | None
+    run: RunView | None
+    runs: list[RunView]
+    queries: list[QueryView]
+    intakes: list[IntakeView]
+    components: list[ComponentStateView]
+    findings: list[Finding]
+    choices: list[ChoiceView]
+
+
+class RangeView(View):
+    """The half-open range [start, end) of offsets of one partition."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+
+class LedgerBatchView(View):
+    """One batch, or several adjoining ones of a run taken in together. `run` is the run's number."""
+
+    id: int
+    run: int
+    source: str
+    channel: str
+    first_batch: int
+    last_batch: int
+    state: LedgerState
+    read: int
+    added: int
+    delivered: int
+    routed_elsewhere: int
+    filtered: int
+    unrouted: int
+    dead_lettered: int
+    dropped_optional: int
+    duplicates_max: int
+    gaps: int
+    overlaps: int
+    ranges: list[RangeView]
+    sink: str
+    attempts: int
+    planned_at: datetime | None
+    done_at: datetime | None
+    balanced: bool
+
+
+class ChannelBooks(View):
+    """The books of one (source, channel). `open_batches`: planned and not acknowledged yet."""
+
+    source: str
+    channel: str
+    read: int
+    added: int
+    delivered: int
+    routed_elsewhere: int
+    filtered: int
+    unrouted: int
+    dead_lettered: int
+    dropped_optional: int
+    duplicates_max: int
+    gaps: int
+    overlaps: int
+    batches: int
+    open_batches: int
+    balanced: bool
+
+
+class PositionView(View):
+    """The next offset to read of one partition."""
+
+    source: str
+    channel: str
+    topic: str
+    partition: int
+    next_offset: int
+    updated_at: datetime
+
+
+class BooksView(View):
+    """The books of a pipeline over all its runs. `balanced`: every record has one verdict, no gap and no overlap."""
+
+    channels: list[ChannelBooks]
+    read: int
+    delivered: int
+    filtered: int
+    duplicates_max: int
+    gaps: int
+    overlaps: int
+    balanced: bool
+    positions: list[PositionView]
+
+
+class DeadLetterView(View):
+    """An event that could not be processed, without its content. `at`: when that was; `partition` and `offset` of its
+    origin; `operation`: the replay under way that has taken it; `in_doubt`: a replay may have sent it, unconfirmed.
+    """
+
+    id: str
+    at: datetime
+    source: str
+    channel: str
+    component: str
+    cause: str
+    topic: str
+    partition: int
+    offset: int
+    size: int
+    truncated: bool
+    state: LetterState
+    settled_at: datetime | None
+    settled_by: str
+    operation: UUID | None
+    in_doubt: bool
+
+
+class HeaderView(View):
+    """A header's value, as text where it is UTF-8, else in base64."""
+
+    name: str
+    value: str | None
+    value_base64: str | None
+
+
+class DeadLetterDetailView(DeadLetterView):
+    """A dead letter with its content, each part as text where it is UTF-8, else in base64. Of a `truncated` one the
+    first 16 KiB are here; the whole event lies at `location` of `host`."""
+
+    key: str | None
+    key_base64: str | None
+    headers: list[HeaderView]
+    body: str | None
+    body_base64: str | None
+    location: str
+    host: str
+    repaired: bool
+
+
+class DeadLetterCauseView(View):
+    """New dead letters of one component with one cause."""
+
+    component: str
+    cause: str
+    letters: int
+    first_at: datetime
+    last_at: datetime
+
+
+class DeadLettersSummaryView(View):
+    """Dead letters by state, and the new ones by cause, most frequent first. `more_causes`: not all causes are here."""
+
+    new: int
+    replayed: int
+    discarded: int
+    causes: list[DeadLetterCauseView]
+    more_causes: bool
+
+
+class DiscardedView(View):
+    """How many dead letters were discarded."""
+
+    discarded: int
+
+
+class SuspectView(View):
+    """The records [start, end) of one partition, as one channel of a source would read them."""
+
+    source: str
+    channel: str
+    topic: str
+    partition: int
+    start: int
+    end: int
+    records: int
+
+
+class QuarantinedView(SuspectView):
+    """Records in quarantine: dead letters before any interceptor or sink sees them. `passed`: they are."""
+
+    cause: str
+    passed: bool
+    created_at: datetime
+    created_by: str
+
+
+class QuarantineView(View):
+    """`offered`: what the last runs had in hand when they crashed; `ranges`: what is in quarantine."""
+
+    offered: list[SuspectView]
+    ranges: list[QuarantinedView]
+    operation: OperationView | None = None
+
+
+class ReconciledView(View):
+    """Whom a person believes."""
+
+    believe: Believe
+
+
+class PointView(View):
+    """One point of a chart."""
+
+    at: datetime
+    records_per_second: float
+    lag_records: int | None
+
+
+class SeriesView(View):
+    """Rate and lag over time, oldest first."""
+
+    points: list[PointView]
+
+
+class LogView(View):
+    """A piece of an agent's log. `offset`: where to read on, in bytes; `rotated`: older lines are in another file."""
+
+    text: str
+    offset: int
+    size: int
+    rotated: bool
+
+
+class MessagesView(View):
+    """Whether messages reach a worker. BUSY: every task slot is taken; AWAY: the broker does not answer; FULL: it takes
+    nothing more; DEAF: the worker hears nothing and is started again. Without messages it acts a second later."""
+
+    state: Literal["HEARS", "BUSY", "AWAY", "FULL", "DEAF"]
+    detail: str
+    since: datetime
+    at: datetime
+    round_trip_ms: float | None
+
+
+class HostState(StrEnum):
+    """UP: seen within the last 30 s. LOST: not seen for longer."""
+
+    UP = "UP"
+    LOST = "LOST"
+
+
+class HostView(View):
+    """A machine with a worker. LOST: not seen for 30 s; supervised: seen within 5 s. `agents` live there; `promised`
+    and `memory_promised` (bytes) also count pipelines that are about to have one. `slots` and `memory_limit` bound
+    them. `drained_at`: since when it takes no new agents; `drain_on_timeout`: whether an agent that is to leave and
+    does not end its batch in time goes on (`abort`) or is stopped. `lease_epoch` grows when another supervisor takes
+    the host.
+    """
+
+    name: str
+    state: HostState
+    seen_at: datetime | None
+    supervised: bool
+    agents: int
+    cores: int
+    memory_bytes: int
+    state_dir: str
+    version: str
+    messages: MessagesView | None
+    lease_epoch: int
+    slots: int | None
+    memory_limit: int | None
+    promised: int
+    memory_promised: int
+    drained_at: datetime | None
+    drained_by: str
+    drain_on_timeout: OnTimeout
+
+
+class GuestView(View):
+    """A pipeline of a host. `tied`: why it is not moved from there by itself, in words; empty where it can be."""
+
+    name: str
+    phase: Phase
+    desired_state: DesiredState
+    live_run: int | None
+    tied: list[str]
+
+
+class HostDetailView(HostView):
+    """A host with the pipelines that have a place there."""
+
+    pipelines: list[GuestView]
+
+
+class HostsView(RootModel[list[HostView]]):
+    """All hosts."""
+
+
+class ComponentTypeView(View):
+    """A type of component that a definition may use, with its JSON Schema."""
+
+    kind: str
+    type: str
+    title: str
+    description: str
+    schema_: dict[str, Any] = Field(alias="schema")
+
+    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True)
+
+
+class ComponentTypesView(RootModel[list[ComponentTypeView]]):
+    """All types of components."""
+
+
+class AuditView(View):
+    """Who asked for what."""
+
+    id: int
+    at: datetime
+    actor: str
+    action: str
+    pipeline: str
+    request_id: str
+    address: str
+    before: Any
+    after: Any
+    outcome: str
+
+
+class SecretView(View):
+    """A secret without its value. `readable`: a key of this server decrypts it; null while the store has no key."""
+
+    name: str
+    version: int
+    created_at: datetime
+    created_by: str
+    updated_at: datetime
+    updated_by: str
+    readable: bool | None
+    used_by: list[str] = Field(description="Pipelines whose current revision refers to it.")
+    webhooks: list[int] = Field(description="Webhooks that it signs.")
+
+
+class RotationView(View):
+    """How many secrets are under the current key now, and those that no key decrypts."""
+
+    rotated: int
+    unreadable: list[str]
+
+
+class SessionView(View):
+    """Who is asking; `csrf_token` goes into the header X-CSRFToken of every write with a session."""
+
+    authenticated: bool
+    user: str | None
+    role: Literal["viewer", "operator", "admin"] | None
+    csrf_token: str
+
+
+class Problem(View):
+    """A failure, RFC 9457: `type` and `code` are stable, `detail` says what happened and `hint` what to do."""
+
+    type: str = Field(examples=["urn:headgate:problem:conflict"])
+    title: str
+    status: int
+    detail: str
+    code: str
+    hint: str
+    findings: list[Finding]
+    request_id: str
+    allowed_actions: list[AllowedActionView] | None = Field(default=None, description="After a refused action.")

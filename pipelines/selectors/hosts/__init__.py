@@ -1,0 +1,1 @@
+"""Reading hosts, and what they have room for."""

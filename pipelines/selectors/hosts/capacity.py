@@ -1,0 +1,155 @@
+"""What hosts have room for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+
+from pipelines.domain.base.states import FORWARD_STAGES, WAITING_STAGES, DesiredState, Phase, RunRole, RunState
+from pipelines.domain.definitions.checks.validate import validate_data
+from pipelines.domain.definitions.document.spec import ANY_HOST
+from pipelines.domain.hosts.capacity import Room, agent_bytes
+from pipelines.domain.hosts.moving import ties
+from pipelines.foundation import clock
+from pipelines.foundation.errors import NotFound
+from pipelines.models import Evacuation, Host, Migration, Pipeline, Position, Run
+from pipelines.selectors.base.views import GuestView, HostDetailView, HostView
+from pipelines.selectors.hosts.hosts import LOST_AFTER, host_rows, host_view
+from pipelines.selectors.runs import runs as run_selectors
+
+_MEMORY = "definition__placement__launcher__driver_memory"
+_HEAP = f"current_revision__{_MEMORY}"
+_FORWARD = [stage.value for stage in FORWARD_STAGES]
+
+
+def takers(present: str | None = None) -> QuerySet[Host]:
+    """Hosts that take new agents: seen of late, neither being drained nor emptied. `present`: one that may be emptied,
+    and nevertheless takes what has its place there."""
+    seen = Host.objects.filter(seen_at__gte=clock.now() - LOST_AFTER, drained_at=None)
+    return seen.filter(Q(name=present) | not_emptied())
+
+
+def not_emptied() -> Q:
+    """Of hosts: nobody moves their pipelines elsewhere."""
+    return ~Q(Exists(Evacuation.objects.filter(host=OuterRef("pk"), ended_at=None)))
+
+
+def is_to_be_moved(pipeline: Pipeline) -> bool:
+    """Whether an evacuation of its host will move it, by a migration that was not begun yet."""
+    row = Evacuation.objects.filter(host=pipeline.host_id, ended_at=None).only("names").first()
+    if row is None:
+        return False
+    stages = [stage.value for stage in WAITING_STAGES]
+    waiting = Migration.objects.filter(pipeline=pipeline, evacuation=row, stage__in=stages)
+    return pipeline.name in row.names or waiting.exists()
+
+
+def promised() -> QuerySet[Pipeline]:
+    """Pipelines that have a place on their host: with a living run, or with one to come without a person."""
+    living = run_selectors.living_runs().filter(pipeline=OuterRef("pk"))
+    waiting = Q(phase__in=[Phase.BLOCKED, Phase.FAILED], generation=F("observed_generation"))
+    coming = ~Q(desired_state=DesiredState.STOPPED) & ~waiting
+    return Pipeline.objects.filter(archived_at=None, host__isnull=False).filter(Q(Exists(living)) | coming)
+
+
+def hosts() -> list[HostView]:
+    """Every host that is expected, in four queries."""
+    rows = list(host_rows())
+    return [host_view(host, room) for host, room in zip(rows, rooms(rows), strict=True)]
+
+
+def host(name: str) -> HostDetailView:
+    """One host with its pipelines. Raises NotFound."""
+    row = host_rows().filter(name=name).first()
+    if row is None:
+        raise NotFound(f"There is no host {name!r}.", code="host_not_found", hint="GET /api/v1/hosts lists them.")
+    (room,) = rooms([row])
+    return HostDetailView(**host_view(row, room).model_dump(), pipelines=_guests(name))
+
+
+def _guests(name: str) -> list[GuestView]:
+    living = run_selectors.living_runs().filter(pipeline=OuterRef("pk")).values("number")[:1]
+    read = Exists(Position.objects.filter(pipeline=OuterRef("pk")))
+    rows = promised().filter(host=name).select_related("current_revision").annotate(live=Subquery(living), read=read)
+    return [
+        GuestView(
+            name=row.name,
+            phase=Phase(row.phase),
+            desired_state=DesiredState(row.desired_state),
+            live_run=row.live,
+            tied=_tied(row, row.read),
+        )
+        for row in rows.order_by("name")
+    ]
+
+
+def wanted_host(pipeline: Pipeline) -> str:
+    """The host that the definition names, or `any`."""
+    return str(definition_of(pipeline).get("placement", {}).get("host", ANY_HOST))
+
+
+def need_of(pipeline: Pipeline) -> int:
+    """Bytes that an agent of it takes."""
+    return need_by(definition_of(pipeline))
+
+
+def need_by(definition: dict[str, Any]) -> int:
+    """Bytes that an agent with this definition takes."""
+    return agent_bytes(definition.get("placement", {}).get("launcher", {}).get("driver_memory"))
+
+
+def tied(pipeline: Pipeline) -> list[str]:
+    """Why it is not moved from its host, in words; empty where it can be, and before it has read anything."""
+    return _tied(pipeline, Position.objects.filter(pipeline=pipeline).exists())
+
+
+def _tied(pipeline: Pipeline, read: bool) -> list[str]:
+    if not read and wanted_host(pipeline) == ANY_HOST:
+        return []
+    definition = validate_data(definition_of(pipeline)).definition
+    return ["its definition is not valid any more"] if definition is None else ties(definition)
+
+
+def definition_of(pipeline: Pipeline) -> dict[str, Any]:
+    """The present definition, as it is stored; empty without a revision."""
+    return pipeline.current_revision.definition if pipeline.current_revision else {}
+
+
+def rooms(hosts: Iterable[Host], beside: Pipeline | None = None, *, ahead: bool = True) -> list[Room]:
+    """The rooms of hosts, in three queries; what `beside` takes itself is not counted, its standby is. `ahead`: with
+    standbys that migrations were begun with and have not asked for yet."""
+    found = list(hosts)
+    names = [host.name for host in found]
+    others = promised().filter(host__in=names)
+    if beside is not None:
+        others = others.exclude(id=beside.id)
+    standbys = Run.objects.filter(role=RunRole.STANDBY, host__in=names).exclude(state=RunState.ENDED)
+    rows = [
+        *others.values_list("host_id", _HEAP),
+        *standbys.values_list("host_id", f"revision__{_MEMORY}"),
+        *(_ahead(names) if ahead else ()),
+    ]
+    taken: dict[str, list[int]] = defaultdict(list)
+    for name, heap in rows:
+        taken[str(name)].append(agent_bytes(heap))
+    return [
+        Room(
+            host=host.name,
+            cores=host.cores,
+            installed=host.memory_bytes,
+            slots=host.slots,
+            memory=host.memory_limit,
+            agents=len(taken[host.name]),
+            taken=sum(taken[host.name]),
+        )
+        for host in found
+    ]
+
+
+def _ahead(names: Collection[str]) -> Iterable[tuple[str, str | None]]:
+    """Host and heap of each standby that a migration was begun with and has not asked for yet."""
+    begun = Migration.objects.filter(stage__in=_FORWARD, new_run=None, new_host__in=names)
+    return begun.values_list("new_host_id", f"new_revision__{_MEMORY}")

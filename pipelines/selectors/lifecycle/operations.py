@@ -1,0 +1,39 @@
+"""Reading operations."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+
+from pipelines.domain.base.states import OperationKind, OperationState
+from pipelines.models import Operation
+from pipelines.selectors.base.views import OperationError, OperationView, StepView
+
+
+def operations(*, pipeline: str | None = None) -> QuerySet[Operation]:
+    """Operations, of one pipeline's name or all, with what their views need."""
+    found = Operation.objects.select_related("pipeline")
+    return found.filter(pipeline__name=pipeline) if pipeline else found
+
+
+def operation_view(operation: Operation) -> OperationView:
+    """One operation as the API shows it."""
+    return OperationView(
+        id=operation.id,
+        pipeline=operation.pipeline.name,
+        kind=OperationKind(operation.kind),
+        state=OperationState(operation.state),
+        steps=[StepView(**step) for step in operation.steps],
+        created_by=operation.created_by,
+        created_at=operation.created_at,
+        ended_at=operation.ended_at,
+        deadline=operation.deadline,
+        message=operation.message,
+        error=_error(operation.error),
+        progress=operation.progress,
+    )
+
+
+def _error(error: dict[str, str] | None) -> OperationError | None:
+    if error is None:
+        return None
+    return OperationError(code=error["code"], message=error["message"], hint=error.get("hint", ""))

@@ -1,0 +1,320 @@
+"""Reading pipelines: any number of them with a constant number of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
+from uuid import UUID
+
+import yaml
+from django.db.models import Count, F, FilteredRelation, Q, QuerySet
+
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.base.roles import Role
+from pipelines.domain.base.states import (
+    LIVE_PHASES,
+    DesiredState,
+    OperationKind,
+    OperationState,
+    Phase,
+    RunRole,
+    RunState,
+    StopReason,
+)
+from pipelines.domain.lifecycle.actions import Situation, allowed_actions
+from pipelines.domain.lifecycle.conditions import Condition, ConditionStatus, ConditionType, Known, completed, headline
+from pipelines.foundation.errors import NotFound
+from pipelines.models import Host, Pipeline, Run
+from pipelines.selectors.base.views import (
+    AllowedActionView,
+    ArchivedPipelineView,
+    ConditionView,
+    LiveView,
+    OpenOperation,
+    PipelineDetailView,
+    PipelineView,
+    StatusView,
+    allowed_action_view,
+)
+from pipelines.selectors.hosts.hosts import supervised
+from pipelines.selectors.lifecycle.situations import is_open, migrating
+from pipelines.selectors.positions.positions import choice_views
+from pipelines.selectors.runs.live import component_views, intake_views, live_view, query_views, recorded_frame
+from pipelines.selectors.runs.runs import living_runs, run_view, runs
+
+LAST_RUNS = 5
+
+
+class Listed(NamedTuple):
+    """What a list shows of a pipeline, as the database has it: its columns, the number and the role of its current
+    revision, its open operation, its living run with what that reports of itself (`live`: None before it does), and the
+    stage of the migration that holds it."""
+
+    name: str
+    description: str
+    labels: dict[str, str]
+    desired_state: str
+    phase: str
+    phase_since: datetime
+    phase_reason: str
+    phase_message: str
+    stop_reason: str | None
+    generation: int
+    observed_generation: int
+    host_id: str | None
+    created_at: datetime
+    updated_at: datetime
+    version: int
+    restart_count: int
+    restart_at: datetime | None
+    revision_number: int | None
+    revision_role: int | None
+    operation_id: UUID | None
+    operation_kind: str | None
+    operation_state: str | None
+    run_id: int | None
+    live: dict[str, Any] | None
+    migrating: str
+
+
+def pipelines() -> QuerySet[Pipeline]:
+    """Every pipeline that was not deleted, with what `Listed` adds to its columns: at most one row of each table joins,
+    since one operation at most is open of a pipeline and one run lives."""
+    present = Pipeline.objects.filter(archived_at=None)
+    joined = present.annotate(
+        opened=FilteredRelation("operations", condition=is_open("operations__")),
+        living=FilteredRelation("runs", condition=~Q(runs__state=RunState.ENDED) & Q(runs__role=RunRole.ACTIVE)),
+    )
+    return joined.annotate(
+        revision_number=F("current_revision__number"),
+        revision_role=F("current_revision__required_role"),
+        operation_id=F("opened__id"),
+        operation_kind=F("opened__kind"),
+        operation_state=F("opened__state"),
+        run_id=F("living__id"),
+        live=F("living__observed__live"),
+        migrating=migrating(),
+    )
+
+
+def listed_pipelines(found: QuerySet[Pipeline]) -> QuerySet[Pipeline, Listed]:
+    """The same with what a list shows: of a thousand pipelines, making their models is most of what a list costs."""
+    return cast("QuerySet[Pipeline, Listed]", found.values_list(*Listed._fields, named=True))
+
+
+def get_pipeline(name: str) -> Pipeline:
+    """One pipeline by its name; raises NotFound."""
+    pipeline = pipelines().select_related("current_revision", "host").filter(name=name).first()
+    if pipeline is None:
+        raise NotFound(
+            f"There is no pipeline {name!r}.", code="pipeline_not_found", hint="GET /api/v1/pipelines lists them."
+        )
+    return pipeline
+
+
+def _living(found: Iterable[Pipeline]) -> QuerySet[Run]:
+    return living_runs().filter(pipeline__in=[pipeline.id for pipeline in found]).defer("identity")
+
+
+def _as_listed(pipeline: Pipeline) -> Listed:
+    return Listed(*(getattr(pipeline, name) for name in Listed._fields))
+
+
+def pipeline_views(found: Sequence[Listed], role: Role) -> list[PipelineView]:
+    """Pipelines as the API shows them to a role."""
+    return [PipelineView(**fields) for fields in _all_fields(found, role)]
+
+
+def detail_view(pipeline: Pipeline, role: Role) -> PipelineDetailView:
+    """A pipeline with its definition."""
+    revision = pipeline.current_revision
+    definition = revision.definition if revision else {}
+    (fields,) = _all_fields([_as_listed(pipeline)], role)
+    return PipelineDetailView(**fields, definition=definition, definition_yaml=as_yaml(definition))
+
+
+def as_yaml(definition: dict[str, Any]) -> str:
+    """A definition as a person would write it down."""
+    return yaml.safe_dump(definition, sort_keys=False, allow_unicode=True, width=120)
+
+
+def etag(pipeline: Pipeline) -> str:
+    """The entity tag of what a person may edit."""
+    return _etag(pipeline.version)
+
+
+def _etag(version: int) -> str:
+    return f'"{version}"'
+
+
+def _all_fields(found: Sequence[Listed], role: Role) -> list[dict[str, Any]]:
+    heard, silent = _heard(), [each.run_id for each in found if each.run_id is not None and each.live is None]
+    unread = Run.objects.in_bulk(silent) if silent else {}
+    return [_fields(each, heard, unread, role) for each in found]
+
+
+def _fields(pipeline: Listed, heard: Mapping[str, _Heard], unread: Mapping[int, Run], role: Role) -> dict[str, Any]:
+    """`unread`: living runs whose figures are in their reports alone."""
+    known = _known(pipeline, heard)
+    live = LiveView.model_validate(pipeline.live) if pipeline.live else live_view(unread.get(pipeline.run_id or 0))
+    return {
+        "name": pipeline.name,
+        "description": pipeline.description,
+        "labels": pipeline.labels,
+        "headline": headline(known),
+        "desired_state": known.desired,
+        "phase": known.phase,
+        "phase_since": pipeline.phase_since,
+        "phase_reason": pipeline.phase_reason,
+        "phase_message": pipeline.phase_message,
+        "stop_reason": known.stop_reason,
+        "generation": pipeline.generation,
+        "observed_generation": pipeline.observed_generation,
+        "revision": pipeline.revision_number,
+        "host": pipeline.host_id,
+        "created_at": pipeline.created_at,
+        "updated_at": pipeline.updated_at,
+        "etag": _etag(pipeline.version),
+        "live": live,
+        "restart_count": pipeline.restart_count,
+        "next_restart_at": pipeline.restart_at,
+        "supervised": known.supervised,
+        "operation": _operation(pipeline),
+        "allowed_actions": _actions(_situation(pipeline, known), role),
+    }
+
+
+def _operation(pipeline: Listed) -> OpenOperation | None:
+    if pipeline.operation_id is None:
+        return None
+    kind, state = pipeline.operation_kind or "", pipeline.operation_state or ""
+    return OpenOperation(id=pipeline.operation_id, kind=OperationKind(kind), state=OperationState(state))
+
+
+def _situation(pipeline: Listed, known: Known) -> Situation:
+    return Situation(
+        desired=known.desired,
+        phase=known.phase,
+        operation=OperationKind(pipeline.operation_kind) if pipeline.operation_kind else None,
+        has_live_run=pipeline.run_id is not None,
+        starter=Role(pipeline.revision_role or Role.OPERATOR),
+        migrating=pipeline.migrating,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _actions(now: Situation, role: Role) -> list[AllowedActionView]:
+    """A thousand pipelines are in a handful of situations."""
+    return [allowed_action_view(each) for each in allowed_actions(now, role)]
+
+
+class _Heard(NamedTuple):
+    """What is heard of a host's supervisor."""
+
+    supervised: bool
+    seen_at: datetime | None
+
+
+def _heard() -> dict[str, _Heard]:
+    """By host; a thousand pipelines share the rows of a few."""
+    hosts = Host.objects.only("seen_at")
+    return {host.name: _Heard(supervised(host), host.seen_at) for host in hosts}
+
+
+_NOBODY = _Heard(supervised(None), None)
+
+
+def _known(pipeline: Listed, heard: Mapping[str, _Heard]) -> Known:
+    host = heard.get(pipeline.host_id or "", _NOBODY)
+    return Known(
+        desired=DesiredState(pipeline.desired_state),
+        phase=Phase(pipeline.phase),
+        phase_since=pipeline.phase_since,
+        phase_message=pipeline.phase_message,
+        supervised=host.supervised,
+        host=pipeline.host_id,
+        host_seen_at=host.seen_at,
+        stop_reason=StopReason(pipeline.stop_reason) if pipeline.stop_reason else None,
+    )
+
+
+def status_view(pipeline: Pipeline, role: Role) -> StatusView:
+    """Everything that is known of a pipeline now."""
+    listed, heard = _as_listed(pipeline), _heard()
+    run = _living([pipeline]).select_related("revision").defer("revision__definition").first()
+    fields = _fields(listed, heard, {run.id: run} if run else {}, role)
+    return StatusView(
+        **fields,
+        lag=fields["live"].lag_records,
+        conditions=[_condition_view(each) for each in completed(_recorded(pipeline), _known(listed, heard))],
+        run=run_view(run) if run else None,
+        runs=[run_view(each) for each in runs(pipeline=pipeline).order_by("-number")[:LAST_RUNS]],
+        queries=query_views(run),
+        intakes=intake_views(run),
+        components=component_views(run),
+        findings=[_finding(each) for each in pipeline.findings],
+        choices=choice_views(pipeline),
+    )
+
+
+def _recorded(pipeline: Pipeline) -> list[Condition]:
+    return [
+        Condition(
+            type=ConditionType(each["type"]),
+            status=ConditionStatus(each["status"]),
+            reason=each["reason"],
+            message=each["message"],
+            since=datetime.fromisoformat(each["last_transition_time"]),
+        )
+        for each in pipeline.conditions
+    ]
+
+
+def _condition_view(condition: Condition) -> ConditionView:
+    return ConditionView(
+        type=condition.type,
+        status=condition.status,
+        reason=condition.reason,
+        message=condition.message,
+        last_transition_time=condition.since,
+    )
+
+
+def _finding(found: dict[str, Any]) -> Finding:
+    return Finding(**{name: value for name, value in found.items() if name in Finding.model_fields})
+
+
+MOVING = [phase.value for phase in LIVE_PHASES]
+MAX_MOVING = 500
+
+
+def live_frames(name: str | None) -> list[dict[str, Any]]:
+    """The `live` frames of what moves now, of one pipeline or all."""
+    found = Pipeline.objects.filter(archived_at=None, phase__in=MOVING)
+    if name is not None:
+        found = found.filter(name=name)
+    moving = list(found.order_by("name")[:MAX_MOVING])
+    living = {run.pipeline_id: run for run in _living(moving)}
+    return [recorded_frame(pipeline, living.get(pipeline.id)) for pipeline in moving]
+
+
+def archived() -> QuerySet[Pipeline]:
+    """Deleted pipelines, newest first."""
+    found = Pipeline.objects.exclude(archived_at=None)
+    return found.annotate(revision_number=F("current_revision__number"), run_count=Count("runs"))
+
+
+def archived_view(pipeline: Pipeline) -> ArchivedPipelineView:
+    """A deleted pipeline as the API shows it."""
+    if pipeline.archived_at is None:
+        raise ValueError(f"{pipeline.name} is not archived")
+    return ArchivedPipelineView(
+        id=pipeline.id,
+        name=pipeline.name,
+        description=pipeline.description,
+        archived_at=pipeline.archived_at,
+        revision=pipeline.revision_number,  # type: ignore[attr-defined]
+        runs=pipeline.run_count,  # type: ignore[attr-defined]
+    )

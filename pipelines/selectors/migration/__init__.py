@@ -1,0 +1,1 @@
+"""Reading migrations, and their evidence."""

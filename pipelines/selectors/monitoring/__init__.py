@@ -1,0 +1,1 @@
+"""Reading lag, alerts, events, consumer groups of others, and webhooks."""

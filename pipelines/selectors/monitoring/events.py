@@ -1,0 +1,49 @@
+"""Reading what happened."""
+
+from __future__ import annotations
+
+from django.db.models import Max, QuerySet
+
+from pipelines.models import AuditRow, Event
+from pipelines.selectors.base.views import AuditView, EventView
+
+
+def events(*, pipeline: str | None = None) -> QuerySet[Event]:
+    """Events, of one pipeline's name or all, with what their views need."""
+    found = Event.objects.select_related("pipeline", "run")
+    return found.filter(pipeline__name=pipeline) if pipeline else found
+
+
+def newest_event() -> int:
+    """The highest id of an event; 0 without any."""
+    return Event.objects.aggregate(newest=Max("pk"))["newest"] or 0
+
+
+def event_view(event: Event) -> EventView:
+    """One event as the API shows it."""
+    return EventView(
+        id=event.pk,
+        at=event.at,
+        kind=event.kind,
+        pipeline=event.pipeline.name if event.pipeline else None,
+        actor=event.actor,
+        run=event.run.number if event.run else None,
+        message=event.message,
+        data=event.data,
+    )
+
+
+def audit_view(row: AuditRow) -> AuditView:
+    """One row of the audit as the API shows it."""
+    return AuditView(
+        id=row.pk,
+        at=row.at,
+        actor=row.actor,
+        action=row.action,
+        pipeline=row.pipeline_name,
+        request_id=row.request_id,
+        address=row.address,
+        before=row.before,
+        after=row.after,
+        outcome=row.outcome,
+    )

@@ -1,0 +1,219 @@
+"""Reading watched groups: what was seen of them, whose they are, and what a reset would do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db.models import TextField
+from django.db.models.functions import Cast
+
+from pipelines.domain.definitions.components.source.kafka import KafkaSource
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.monitoring.lag import Appended, from_rows
+from pipelines.domain.monitoring.watching import Key, Look
+from pipelines.domain.positions.resets import Reset, before, effects, reset, reset_csv, topics_read
+from pipelines.foundation.errors import Conflict, NotFound
+from pipelines.models import Event, GroupSnapshot, Pipeline, Position, WatchedGroup
+from pipelines.selectors.monitoring.events import event_view
+from pipelines.selectors.monitoring.lag import last_before, point_fields, window
+from pipelines.selectors.monitoring.watch_views import (
+    GroupPlanView,
+    MemberView,
+    ResetPartitionView,
+    SinkEffectView,
+    SnapshotsView,
+    SnapshotView,
+    WatchedGroupDetailView,
+    WatchedGroupView,
+)
+from pipelines.selectors.positions.resets import moment
+
+LAST_EVENTS = 20
+
+
+def of_host(host: str) -> list[WatchedGroup]:
+    """The groups that a host's worker looks at."""
+    return list(WatchedGroup.objects.filter(host_id=host).order_by("pk"))
+
+
+def logs_of(group: WatchedGroup) -> dict[Key, Appended]:
+    """Where the logs of a group's partitions ended at earlier times, from what was asked once and from snapshots."""
+    found: dict[Key, Appended] = {}
+    for name, points in group.history.items():
+        topic, _, number = name.rpartition("/")
+        for at, offset in points:
+            found.setdefault((topic, int(number)), Appended()).saw(at, int(offset))
+    for at, rows in group.snapshots.order_by("at").values_list("at", "partitions"):
+        for part in from_rows(rows):
+            if part.end is not None:
+                found.setdefault((part.topic, part.partition), Appended()).saw(at.timestamp(), part.end)
+    return found
+
+
+def read_by(group: WatchedGroup) -> dict[Key, int]:
+    """How far pipelines of ours have read that mirror their positions to the group; empty where it is not ours."""
+    furthest: dict[Key, int] = {}
+    for pipeline, _, source in owners(group):
+        rows = Position.objects.filter(pipeline=pipeline, source=source).order_by("topic", "partition")
+        for topic, partition, at in rows.values_list("topic", "partition", "next_offset"):
+            furthest[topic, partition] = max(at, furthest.get((topic, partition), 0))
+    return furthest
+
+
+def owners(group: WatchedGroup) -> Iterator[tuple[Pipeline, Definition, str]]:
+    """Pipelines that mirror positions to a group of this name, with their definition and the source that does. The
+    cluster is not compared: one has many addresses."""
+    present = Pipeline.objects.filter(archived_at__isnull=True).select_related("current_revision")
+    text = Cast("current_revision__definition", TextField())
+    for pipeline in present.annotate(text=text).filter(text__contains=json.dumps(group.name)).order_by("name"):
+        definition = _definition(pipeline)
+        for name, source in (definition.sources if definition else {}).items():
+            if definition and isinstance(source, KafkaSource) and source.group_id == group.name:
+                yield pipeline, definition, name
+
+
+def _definition(pipeline: Pipeline) -> Definition | None:
+    try:
+        return Definition.model_validate(pipeline.current_revision.definition if pipeline.current_revision else None)
+    except ValueError:
+        return None
+
+
+def get_group(group_id: int) -> WatchedGroup:
+    """One watched group; raises NotFound."""
+    group = WatchedGroup.objects.filter(pk=group_id).first()
+    if group is None:
+        hint = "GET /api/v1/watched-groups lists them."
+        raise NotFound(f"There is no watched group {group_id}.", code="group_not_found", hint=hint)
+    return group
+
+
+def group_views(groups: Sequence[WatchedGroup]) -> list[WatchedGroupView]:
+    """Watched groups in short."""
+    return [WatchedGroupView(**_fields(group)) for group in groups]
+
+
+def group_detail_view(group: WatchedGroup) -> WatchedGroupDetailView:
+    """A watched group with its partitions."""
+    newest = group.snapshots.order_by("-at").first()
+    parts = point_fields(newest)["partitions"] if newest else []
+    happened = Event.objects.select_related("pipeline", "run").filter(kind__startswith="group.", data__watched=group.pk)
+    events = [event_view(event) for event in happened.order_by("-id")[:LAST_EVENTS]]
+    return WatchedGroupDetailView(**_fields(group), partitions=parts, events=events)
+
+
+def _fields(group: WatchedGroup) -> dict[str, Any]:
+    look = None if group.last is None else Look.of_plain(group.last)
+    told = look.description if look else None
+    return {
+        "id": group.pk,
+        "group": group.name,
+        "bootstrap_servers": group.bootstrap_servers,
+        "interval": group.interval,
+        "max_rate": group.max_rate,
+        "leap_records": group.leap_records,
+        "host": group.host_id,
+        "created_at": group.created_at,
+        "created_by": group.created_by,
+        "looked_at": group.looked_at,
+        "error": group.error,
+        "state": told.state if told else "",
+        "simple": told.simple if told else False,
+        "coordinator": told.coordinator if told else "",
+        "members": [MemberView(client=client, host=host) for client, host in told.members] if told else [],
+        "records": look.lag if look else None,
+    }
+
+
+def snapshots_view(group: WatchedGroup, since: datetime | None, step: int | None) -> SnapshotsView:
+    """What was seen of a group since a time (an hour ago, unless given)."""
+    chosen, points = window(GroupSnapshot.objects.filter(group=group), since, step)
+    return SnapshotsView(step=chosen, points=[_snapshot_view(point) for point in points])
+
+
+def _snapshot_view(point: GroupSnapshot) -> SnapshotView:
+    members = [MemberView(**member) for member in point.members]
+    return SnapshotView(**point_fields(point), state=point.state, coordinator=point.coordinator, members=members)
+
+
+def plan_view(group: WatchedGroup, target: str) -> GroupPlanView:
+    """A reset of a group to before an event; `target` is what follows `before=`, for example `1234-30m`.
+
+    Raises NotFound for the event, Conflict where nothing was seen of the group yet, ValueError for another text.
+    """
+    wanted = before(target)
+    event = Event.objects.filter(pk=wanted.event).first()
+    if event is None:
+        hint = "headgate events lists them with --json."
+        raise NotFound(f"There is no event {wanted.event}.", code="event_not_found", hint=hint)
+    if group.last is None:
+        words = f"Nothing was seen of {group.name} yet. {group.error}".strip()
+        raise Conflict(words, code="not_seen_yet", hint="Wait for the first look, or mend what keeps it from looking.")
+    look, at = Look.of_plain(group.last), moment(event, wanted.seconds)
+    resets = reset(look, _seen_before(group, at), logs_of(group), at.timestamp())
+    return GroupPlanView(
+        group=group.name,
+        bootstrap_servers=group.bootstrap_servers,
+        event=event.pk,
+        event_message=event.message,
+        target_time=at,
+        as_of=group.looked_at,
+        state=look.description.state,
+        members=len(look.description.members),
+        replay=sum(each.replay for each in resets),
+        skip=sum(each.skip for each in resets),
+        gone=sum(each.gone for each in resets),
+        partitions=[_reset_view(each) for each in resets],
+        sinks=_effects(group, resets),
+        warnings=list(_warnings(group, look, resets)),
+        reset_csv=reset_csv(resets),
+    )
+
+
+def _seen_before(group: WatchedGroup, at: datetime) -> Mapping[Key, int]:
+    point = last_before(GroupSnapshot.objects.filter(group=group), at)
+    found = from_rows(point.partitions) if point else []
+    return {(part.topic, part.partition): part.position for part in found if part.position is not None}
+
+
+def _reset_view(each: Reset) -> ResetPartitionView:
+    topic, partition = each.key
+    return ResetPartitionView(
+        topic=topic, partition=partition, committed=each.committed, target=each.target, basis=each.basis,
+        replay=each.replay, skip=each.skip, gone=each.gone,
+    )  # fmt: skip
+
+
+def _effects(group: WatchedGroup, resets: Sequence[Reset]) -> list[SinkEffectView]:
+    """What the duplicates do to the sinks of our own pipelines that the group belongs to."""
+    return [
+        SinkEffectView(
+            pipeline=pipeline.name, source=source, channel=effect.channel, sink=effect.sink, type=effect.type,
+            duplicates_max=again, effect=effect.effect if again else "Nothing comes again.",
+        )
+        for pipeline, definition, source in owners(group)
+        for again in [_again(definition, source, resets)]
+        for effect in effects(definition, source)
+    ]  # fmt: skip
+
+
+def _again(definition: Definition, source: str, resets: Sequence[Reset]) -> int:
+    topics = topics_read(definition, source, [each.key[0] for each in resets])
+    return sum(each.replay for each in resets if each.key[0] in topics)
+
+
+def _warnings(group: WatchedGroup, look: Look, resets: Sequence[Reset]) -> Iterator[str]:
+    if look.description.members:
+        yield "The group has members. Kafka resets the offsets of a group only while it has none: stop them first."
+    for pipeline, _, source in owners(group):
+        yield (
+            f"{pipeline.name}.{source} only mirrors its positions here and does not read them: "
+            f"use `headgate positions plan {pipeline.name} --to before=…` to move the pipeline."
+        )
+    if gone := sum(each.gone for each in resets):
+        yield f"{gone} records that would come again are deleted in the log already."
+    if any(each.basis == "record_times" for each in resets):
+        yield "The group was not watched at that time everywhere; there, the offset is by the time of the records."

@@ -1,0 +1,174 @@
+"""Reading positions: what is remembered, what was found last, and what choices there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from pipelines.domain.base.positions import FINDING_CODES, SourceIdentity
+from pipelines.domain.base.states import LedgerState, LookState
+from pipelines.domain.positions.plan import Plan, PlannedMove, Survey, choices
+from pipelines.foundation import clock
+from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionLook
+from pipelines.selectors.base.position_views import (
+    ChoiceView,
+    ImpossibleView,
+    LookErrorView,
+    MoveView,
+    PartitionStateView,
+    PlanView,
+    PositionFindingView,
+    PositionsView,
+)
+from pipelines.selectors.hosts.hosts import supervised
+from pipelines.selectors.runs.runs import last_active
+
+
+def identities(pipeline_id: UUID) -> list[SourceIdentity]:
+    """Which logs the positions of a pipeline are offsets of."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for row in LogIdentity.objects.filter(pipeline_id=pipeline_id).order_by("source", "pk"):
+        found.setdefault((row.source, row.cluster_id), {})[row.topic] = row.topic_id
+    return [SourceIdentity(source=key[0], cluster_id=key[1], topics=topics) for key, topics in found.items()]
+
+
+def basis(pipeline: Pipeline) -> dict[str, Any]:
+    """What of the database a plan is made against: while this is the same, so is its outcome."""
+    rows = Position.objects.filter(pipeline=pipeline).order_by("source", "channel", "topic", "partition")
+    open_batches = LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.PLANNED).order_by("pk")
+    last = last_active(pipeline.id)
+    return {
+        "pipeline": str(pipeline.id),
+        "revision": pipeline.current_revision_id,
+        "run": last.number if last else 0,
+        "closed_lineage": pipeline.closed_lineage,
+        "positions": [[row.source, row.channel, row.topic, row.partition, row.next_offset] for row in rows],
+        "open_batches": [[row.source, row.channel, row.first_batch] for row in open_batches],
+    }
+
+
+def pending_looks(host: str) -> list[PositionLook]:
+    """What the worker of a host is asked, oldest first."""
+    found = PositionLook.objects.filter(state=LookState.PENDING, pipeline__host_id=host, deadline__gt=clock.now())
+    return list(found.select_related("pipeline", "pipeline__current_revision").order_by("asked_at")[:20])
+
+
+def get_look(look_id: UUID) -> PositionLook:
+    """One look as it is now."""
+    return PositionLook.objects.select_related("pipeline").get(pk=look_id)
+
+
+def latest_survey(pipeline: Pipeline) -> Survey | None:
+    """What was found last, by a look or by an agent that ended because of it."""
+    look = PositionLook.objects.filter(pipeline=pipeline, survey__isnull=False).order_by("-answered_at").first()
+    run = last_active(pipeline.id)
+    told = [look.survey if look else None, (run.observed or {}).get("survey") if run else None]
+    found = [Survey.model_validate(each) for each in told if each]
+    return max(found, key=lambda survey: survey.at, default=None)
+
+
+def choice_views(pipeline: Pipeline) -> list[ChoiceView]:
+    """Where it could go on, while a finding asks for a decision; what each choice would skip or replay."""
+    if not any(finding.get("code") in FINDING_CODES for finding in pipeline.findings):
+        return []
+    survey = latest_survey(pipeline)
+    if survey is None:
+        return []
+    return [
+        ChoiceView(to=goal.value, skip=made.skip, replay=made.replay, partitions=move_views(made.moves))
+        for goal, made in choices(survey).items()
+    ]
+
+
+def move_views(moves: Sequence[PlannedMove]) -> list[MoveView]:
+    """What becomes of each partition."""
+    return [MoveView(**move.model_dump()) for move in moves]
+
+
+def positions_view(pipeline: Pipeline, look: PositionLook | None) -> PositionsView:
+    """Every partition by each witness; without an answer of the host, what the ledger knows."""
+    survey = latest_survey(pipeline)
+    rows = _surveyed(pipeline, survey) if survey else _of_ledger(pipeline)
+    failed = _failure(pipeline, look)
+    return PositionsView(
+        pipeline=pipeline.name,
+        taken_at=datetime.fromtimestamp(survey.at, UTC) if survey else None,
+        fresh=bool(look and look.state != LookState.PENDING and not failed),
+        error=failed,
+        findings=[_finding_view(each) for each in look.findings] if look else [],
+        partitions=rows,
+        choices=choice_views(pipeline),
+    )
+
+
+def _failure(pipeline: Pipeline, look: PositionLook | None) -> LookErrorView | None:
+    """Why nobody has looked."""
+    if look is not None and look.state == LookState.FAILED:
+        return LookErrorView(**(look.error or {}))
+    if pipeline.host_id is None:
+        return LookErrorView(code="no_host", message="It has no host that could look.", hint="Start it once.")
+    if look is not None and look.state == LookState.PENDING and not supervised(pipeline.host):
+        words = f"The supervisor on {pipeline.host_id} is silent."
+        return LookErrorView(code="host_silent", message=words, hint="Start the worker of this host.")
+    return None
+
+
+def _finding_view(found: dict[str, Any]) -> PositionFindingView:
+    return PositionFindingView(**{name: found.get(name, "") for name in PositionFindingView.model_fields})
+
+
+def _surveyed(pipeline: Pipeline, survey: Survey) -> list[PartitionStateView]:
+    """The ledger is taken as it is now; the other witnesses as they were found."""
+    ledger = {(r.source, r.channel, r.topic, r.partition): r for r in _of_ledger(pipeline)}
+    rows = []
+    for row in survey.rows:
+        now = ledger.pop((row.source, row.channel, row.topic, row.partition), None)
+        rows.append(
+            PartitionStateView(
+                **row.model_dump(exclude={"codes", "ledger"}),
+                ledger=now.ledger if now else row.ledger,
+                verdict=", ".join(row.codes) or "AGREES",
+                codes=row.codes,
+            )
+        )
+    return [*rows, *ledger.values()]
+
+
+def _of_ledger(pipeline: Pipeline) -> list[PartitionStateView]:
+    rows = Position.objects.filter(pipeline=pipeline).order_by("source", "channel", "topic", "partition")
+    return [
+        PartitionStateView(
+            source=row.source, channel=row.channel, topic=row.topic, partition=row.partition, ledger=row.next_offset,
+            checkpoint=None, group=None, log_start=None, log_end=None, verdict="UNKNOWN", codes=[],
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+def plan_view(look: PositionLook) -> PlanView:
+    """A plan as a person reviews it."""
+    made = Plan.model_validate({"moves": look.moves, "impossible": look.impossible})
+    return PlanView(
+        id=look.pk,
+        pipeline=look.pipeline.name,
+        state=LookState(look.state),
+        to=look.target or {},
+        hash=look.hash or None,
+        skip=made.skip,
+        replay=made.replay,
+        gone=sum(move.gone for move in made.moves),
+        possible_duplicates=possible_duplicates(look.pipeline_id),
+        partitions=move_views(made.moves),
+        impossible=[ImpossibleView(**each.model_dump()) for each in made.impossible],
+        asked_by=look.asked_by,
+        asked_at=look.asked_at,
+        expires_at=look.answered_at + timedelta(hours=1) if look.answered_at else None,
+    )
+
+
+def possible_duplicates(pipeline_id: UUID) -> int:
+    """The most records of open batches that sinks may hold already."""
+    rows = LedgerBatch.objects.filter(pipeline_id=pipeline_id, state=LedgerState.PLANNED)
+    return sum(row.most_twice for row in rows)

@@ -1,0 +1,1 @@
+"""Reading dead letters and replays of ranges."""

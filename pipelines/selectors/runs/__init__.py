@@ -1,0 +1,1 @@
+"""Reading runs, and the files that they leave."""

@@ -1,0 +1,139 @@
+"""The agents' own figures, as the last status that the supervisor recorded has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from pipelines.domain.runs.protocol import ComponentStatus, IntakeStatus, QueryStatus
+from pipelines.models import Pipeline, Run
+from pipelines.selectors.base.views import (
+    ComponentStateView,
+    CursorView,
+    FailedSinkView,
+    GroupView,
+    HoldingView,
+    IntakeView,
+    LiveView,
+    QueryView,
+)
+
+
+def _time(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def query_statuses(run: Run | None) -> list[QueryStatus]:
+    """The queries of a living run; none where nothing was reported yet."""
+    observed = (run.observed if run else None) or {}
+    return [QueryStatus.model_validate(each) for each in observed.get("queries", [])]
+
+
+def live_view(run: Run | None) -> LiveView:
+    """The figures of a pipeline, over all its queries."""
+    if run is None or not run.observed:
+        return LiveView()
+    figures = run.observed.get("live")
+    return LiveView.model_validate(figures) if figures else _figures(query_statuses(run), run.observed.get("at"))
+
+
+def _figures(queries: Sequence[QueryStatus], at: float | None) -> LiveView:
+    lags = [query.lag for query in queries]
+    known = [lag for lag in lags if lag is not None]
+    return LiveView(
+        records_per_second=sum(query.records_per_second for query in queries),
+        lag_records=sum(known) if known and len(known) == len(lags) else None,
+        last_batch_at=_time(max((query.last_batch_at for query in queries if query.last_batch_at), default=None)),
+        in_flight=sum(query.in_flight for query in queries),
+        as_of=_time(at),
+    )
+
+
+def query_views(run: Run | None) -> list[QueryView]:
+    """Progress of every query of a living run."""
+    return [_query_view(query) for query in query_statuses(run)]
+
+
+def _query_view(query: QueryStatus) -> QueryView:
+    return QueryView(
+        source=query.source,
+        channel=query.channel,
+        batch=query.batch,
+        in_flight=query.in_flight,
+        cursor=[
+            CursorView(
+                topic=each.topic,
+                partition=each.partition,
+                next_offset=each.next_offset,
+                end_offset=each.end_offset,
+                lag=each.lag,
+            )
+            for each in query.cursor
+        ],
+        records_per_second=query.records_per_second,
+        delivered=query.delivered,
+        last_batch_at=_time(query.last_batch_at),
+        holding=_holding_view(query),
+        group=_group_view(query),
+    )
+
+
+def _holding_view(query: QueryStatus) -> HoldingView | None:
+    held = query.holding
+    if held is None:
+        return None
+    since = datetime.fromtimestamp(held.since, UTC)
+    return HoldingView(component=held.component, cause=held.cause, attempts=held.attempts, since=since)
+
+
+def _group_view(query: QueryStatus) -> GroupView | None:
+    group = query.group
+    if group is None:
+        return None
+    failed = [
+        FailedSinkView(
+            sink=each.sink, failures=each.failures, until=datetime.fromtimestamp(each.until, UTC), cause=each.cause
+        )
+        for each in group.failed
+    ]
+    return GroupView(
+        name=group.name, processor=group.processor, active=group.active or None, live=group.live, failed=failed
+    )
+
+
+def component_views(run: Run | None) -> list[ComponentStateView]:
+    """Initialisation of every component of a living run."""
+    observed = (run.observed if run else None) or {}
+    states = [ComponentStatus.model_validate(each) for each in observed.get("components", [])]
+    return [ComponentStateView(**state.model_dump()) for state in states]
+
+
+def intake_views(run: Run | None) -> list[IntakeView]:
+    """The sources of a living run that are pushed to."""
+    observed = (run.observed if run else None) or {}
+    states = [IntakeStatus.model_validate(each) for each in observed.get("intakes", [])]
+    return [IntakeView(**state.model_dump()) for state in states]
+
+
+def live_frame(pipeline: Pipeline, queries: Sequence[QueryStatus], at: float | None) -> dict[str, Any]:
+    """What an open page is told about a moving pipeline, about once a second: the payload of a `live` frame.
+
+    `at`: wall seconds of the agent's report; None without one.
+    """
+    live = _figures(queries, at) if at is not None else LiveView()
+    return {
+        "pipeline": pipeline.name,
+        "phase": pipeline.phase,
+        "desired_state": pipeline.desired_state,
+        "generation": pipeline.generation,
+        "observed_generation": pipeline.observed_generation,
+        "live": live.model_dump(mode="json"),
+        "queries": [_query_view(query).model_dump(mode="json") for query in queries],
+        "updated_at": pipeline.updated_at.isoformat(),
+    }
+
+
+def recorded_frame(pipeline: Pipeline, run: Run | None) -> dict[str, Any]:
+    """The same, from what was recorded last."""
+    return live_frame(pipeline, query_statuses(run), ((run.observed if run else None) or {}).get("at"))

@@ -1,0 +1,1 @@
+"""Pipelines as such, and their revisions."""

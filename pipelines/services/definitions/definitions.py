@@ -1,0 +1,97 @@
+"""Pipelines as such: create one, and change what is not part of a revision."""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, transaction
+
+from pipelines.domain.access.rights import required_role
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.foundation import clock
+from pipelines.foundation.errors import Conflict, Invalid, PreconditionFailed
+from pipelines.models import Pipeline, Revision
+from pipelines.services.base import audit, events
+from pipelines.services.base.audit import Actor
+
+
+def create(*, definition: Definition, text: str, note: str, actor: Actor) -> Pipeline:
+    """Store a new pipeline, stopped, with revision 1. Raises Conflict where the name is taken."""
+    try:
+        with transaction.atomic():
+            return _create(definition, text, note, actor)
+    except IntegrityError:
+        raise Conflict(
+            f"There is a pipeline {definition.name!r} already.",
+            code="name_taken",
+            hint=f"Publish a revision of it: POST /api/v1/pipelines/{definition.name}/revisions.",
+        ) from None
+
+
+def _create(definition: Definition, text: str, note: str, actor: Actor) -> Pipeline:
+    pipeline = Pipeline.objects.create(
+        name=definition.name,
+        description=definition.description,
+        labels=dict(definition.labels),
+        phase_since=clock.now(),
+        phase_message="It has not been started yet.",
+    )
+    revision = add_revision(pipeline=pipeline, definition=definition, text=text, note=note, actor=actor)
+    pipeline.current_revision = revision
+    pipeline.save(update_fields=["current_revision"])
+    message = f"{actor.name} created {pipeline.name}."
+    data = {"revision": revision.number, "digest": revision.digest}
+    events.record(kind="pipeline.created", message=message, pipeline=pipeline, actor=actor.name, data=data)
+    audit.record(actor=actor, action="pipeline.create", pipeline_name=pipeline.name, after=data)
+    return pipeline
+
+
+def add_revision(*, pipeline: Pipeline, definition: Definition, text: str, note: str, actor: Actor) -> Revision:
+    """Add the next revision's row; publishing it is the caller's."""
+    newest = Revision.objects.filter(pipeline=pipeline).order_by("-number").values_list("number", flat=True).first()
+    return Revision.objects.create(
+        pipeline=pipeline,
+        number=(newest or 0) + 1,
+        digest=definition.digest(),
+        definition=definition.plain(),
+        required_role=required_role(definition.plain()),
+        source_text=text,
+        note=note,
+        created_by=actor.name,
+    )
+
+
+@transaction.atomic
+def update_details(
+    *, pipeline: Pipeline, version: int, description: str | None, labels: dict[str, str] | None, actor: Actor
+) -> Pipeline:
+    """Change description or labels; None leaves one as it is. Raises PreconditionFailed for a stale `version`."""
+    before = {"description": pipeline.description, "labels": pipeline.labels}
+    wanted = {"description": description, "labels": labels}
+    after = before | {name: value for name, value in wanted.items() if value is not None}
+    same = Pipeline.objects.filter(id=pipeline.id, version=version, archived_at=None)
+    if not same.update(**after, version=version + 1, updated_at=clock.now()):
+        raise changed_meanwhile(pipeline)
+    changed = Pipeline.objects.get(id=pipeline.id)
+    audit.record(actor=actor, action="pipeline.update", pipeline_name=pipeline.name, before=before, after=after)
+    message = f"{actor.name} changed description or labels."
+    events.record(kind="pipeline.updated", message=message, pipeline=changed, actor=actor.name, data=after)
+    return changed
+
+
+def changed_meanwhile(pipeline: Pipeline) -> PreconditionFailed:
+    """The error of a write that names an older version."""
+    return PreconditionFailed(
+        f"{pipeline.name} was changed since you read it.", hint="Read it again and repeat your change on what you find."
+    )
+
+
+def invalid(findings: list[Finding]) -> Invalid:
+    """The error of a definition that has findings."""
+    errors = sum(finding.is_error for finding in findings)
+    words = "1 error" if errors == 1 else f"{errors} errors"
+    return Invalid(
+        f"The definition has {words}; nothing was stored.",
+        code="definition_invalid",
+        hint="Each finding says where and what to change.",
+        findings=list(findings),
+    )

@@ -1,0 +1,83 @@
+"""Publishing revisions. A revision never touches a running agent: it is taken only while the pipeline is stopped."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.base.states import DesiredState, Phase
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.foundation import clock
+from pipelines.foundation.errors import Conflict
+from pipelines.models import Pipeline, Revision
+from pipelines.services.base import audit, events
+from pipelines.services.base.audit import Actor
+from pipelines.services.definitions.definitions import add_revision, changed_meanwhile, invalid
+from pipelines.services.lifecycle.holding import require_free
+
+
+@transaction.atomic
+def publish(
+    *, pipeline: Pipeline, definition: Definition, text: str, note: str, actor: Actor, version: int | None = None
+) -> tuple[Revision, bool]:
+    """Publish a definition; returns its revision and whether it is new (the present one again is not).
+
+    Raises Invalid for another name, Conflict while it is not stopped, PreconditionFailed for a stale `version`.
+    """
+    if definition.name != pipeline.name:
+        raise invalid([_renamed(pipeline, definition)])
+    current = Pipeline.objects.select_related("current_revision").get(id=pipeline.id)
+    if current.current_revision is not None and current.current_revision.digest == definition.digest():
+        return current.current_revision, False
+    require_free(current, f"A revision of {current.name}")
+    _require_stopped(current)
+    if version is not None and version != current.version:
+        raise changed_meanwhile(current)
+    return _publish(current, definition, text, note, actor), True
+
+
+def _publish(pipeline: Pipeline, definition: Definition, text: str, note: str, actor: Actor) -> Revision:
+    before = pipeline.current_revision.number if pipeline.current_revision else None
+    revision = add_revision(pipeline=pipeline, definition=definition, text=text, note=note, actor=actor)
+    same = Pipeline.objects.filter(
+        id=pipeline.id,
+        version=pipeline.version,
+        generation=pipeline.generation,
+        phase=Phase.STOPPED,
+        desired_state=DesiredState.STOPPED,
+        archived_at=None,
+    )
+    if not same.update(
+        current_revision=revision,
+        description=definition.description,
+        labels=dict(definition.labels),
+        version=pipeline.version + 1,
+        updated_at=clock.now(),
+    ):
+        raise Conflict(f"{pipeline.name} was changed at this moment.", code="busy", hint="Send the request again.")
+    data = {"revision": revision.number, "digest": revision.digest}
+    audit.record(
+        actor=actor, action="revision.create", pipeline_name=pipeline.name, before={"revision": before}, after=data
+    )
+    message = f"{actor.name} published revision {revision.number}."
+    events.record(kind="revision.created", message=message, pipeline=pipeline, actor=actor.name, data=data)
+    return revision
+
+
+def _require_stopped(pipeline: Pipeline) -> None:
+    if pipeline.phase != Phase.STOPPED or pipeline.desired_state != DesiredState.STOPPED:
+        raise Conflict(
+            f"{pipeline.name} is {pipeline.phase}, wanted {pipeline.desired_state}; it takes a revision only stopped.",
+            code="pipeline_not_stopped",
+            hint=f"Change it while it runs by a migration of the kind `revision` (POST /api/v1/migrations), or stop it "
+            f"first: POST /api/v1/pipelines/{pipeline.name}/stop.",
+        )
+
+
+def _renamed(pipeline: Pipeline, definition: Definition) -> Finding:
+    return Finding(
+        path="name",
+        code="name_differs",
+        message=f"The definition is of {definition.name!r}, the address names {pipeline.name!r}.",
+        suggestion=f"Write name: {pipeline.name}, or create a pipeline of the other name.",
+    )

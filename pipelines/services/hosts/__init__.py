@@ -1,0 +1,1 @@
+"""What people ask of hosts, and what is known of their workers."""

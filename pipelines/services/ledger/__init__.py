@@ -1,0 +1,1 @@
+"""The ledger: journals taken in, old rows merged, and what deleting keeps."""

@@ -1,0 +1,395 @@
+"""Journals into the books, exactly once: the run's journal number and everything taken in change in one transaction.
+
+Adjoining finished batches of a (source, channel) that are taken in together become one row; a batch that is planned and
+not done keeps a row of its own until it is. Each range must begin where the ledger's position stands; where it does
+not, the row counts the gap or the overlap and an event says so at once.
+
+What many runs have written is taken in together, with as many queries as for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from pipelines.domain.base.positions import Discontinuity, Frozen, PartitionRange, discontinuities, merge_ranges
+from pipelines.domain.base.states import LedgerState
+from pipelines.domain.ledger import journal
+from pipelines.domain.ledger.journal import Entry, EntryKind, JournalCorrupt
+from pipelines.domain.ledger.ledger import COUNTERS, Books
+from pipelines.models import LedgerBatch, Position, Run
+from pipelines.services.base import bulk, events
+from pipelines.services.base.fencing import fenced
+from pipelines.services.positions import positions
+from pipelines.services.reprocessing import dead_letters
+
+Query = tuple[str, str]
+Partition = tuple[str, int]
+Positions = dict[Query, dict[Partition, int]]
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Entries of one run's journal that follow `run.journal_seq`: kind, content, time. `seq`: number of the last one,
+    `offset`: bytes of the journal that they end at."""
+
+    run: Run
+    entries: Sequence[tuple[EntryKind, Frozen, datetime]]
+    seq: int
+    offset: int
+
+    @classmethod
+    def of(cls, run: Run, entries: Sequence[Entry], offset: int) -> Portion:
+        """Check what was read. Raises JournalCorrupt for entries of another epoch, or that are not what they say.
+
+        A standby has no epoch, and tells of its own life alone.
+        """
+        stale = next((entry for entry in entries if not _is_of(entry, run)), None)
+        if stale is not None:
+            raise JournalCorrupt(f"entry {stale.n} ({stale.kind}) is of epoch {stale.epoch}, not {run.epoch or 0}")
+        known = [(e.kind, _payload(e), datetime.fromtimestamp(e.at, UTC)) for e in entries if e.kind in _HANDLERS]
+        return cls(run, known, entries[-1].n, offset)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a portion adds to the books, and the driver's last word if it is among it."""
+
+    books: Books
+    exited: journal.Exited | None
+
+
+def ingest(*, run: Run, entries: Sequence[Entry], offset: int) -> Taken | None:
+    """Take in the portion of one run; None where somebody else has taken it in. Raises JournalCorrupt."""
+    return ingest_all([Portion.of(run, entries, offset)]).get(run.pk)
+
+
+@fenced
+def ingest_all(portions: Sequence[Portion]) -> dict[int, Taken]:
+    """Take in what many runs have written, all of it or nothing; by run. One that is not in the answer was taken in by
+    somebody else."""
+    same = bulk.update(
+        Run,
+        [
+            {"id": p.run.pk, "journal_seq": p.seq, "journal_offset": p.offset, "seen_journal_seq": p.run.journal_seq}
+            for p in portions
+        ],
+        seen=["journal_seq"],
+    )
+    ours = [portion for portion in portions if portion.run.pk in same]
+    known, planned = _positions(ours), _planned(ours)
+    intakes = [
+        _Intake(p.run, known.get(p.run.pipeline_id, {}), planned.get((p.run.pipeline_id, p.run.lineage), {}))
+        for p in ours
+    ]
+    for intake, portion in zip(intakes, ours, strict=True):
+        intake.take(portion)
+    _store(intakes)
+    return {intake.run.pk: Taken(intake.books, intake.exited) for intake in intakes}
+
+
+def _positions(portions: Sequence[Portion]) -> dict[UUID, Positions]:
+    """Where the ledger stands, by pipeline."""
+    found: dict[UUID, Positions] = {}
+    rows = Position.objects.filter(pipeline_id__in={portion.run.pipeline_id for portion in portions})
+    values = rows.values_list("pipeline_id", "source", "channel", "topic", "partition", "next_offset")
+    for pipeline_id, source, channel, topic, partition, next_offset in values:
+        query = found.setdefault(pipeline_id, {}).setdefault((source, channel), {})
+        query[(topic, partition)] = next_offset
+    return found
+
+
+def _planned(portions: Sequence[Portion]) -> dict[tuple[UUID, int], dict[tuple[Query, int], LedgerBatch]]:
+    """Open batches, by pipeline and lineage."""
+    found: dict[tuple[UUID, int], dict[tuple[Query, int], LedgerBatch]] = {}
+    rows = LedgerBatch.objects.filter(state=LedgerState.PLANNED)
+    for batch in rows.filter(pipeline_id__in={portion.run.pipeline_id for portion in portions}):
+        lineage = found.setdefault((batch.pipeline_id, batch.lineage), {})
+        lineage[((batch.source, batch.channel), batch.first_batch)] = batch
+    return found
+
+
+@dataclass
+class _Intake:
+    """One pass over new entries of a run: rows are built in memory, from what the ledger had before."""
+
+    run: Run
+    positions: Positions
+    planned: dict[tuple[Query, int], LedgerBatch]
+    begun: dict[tuple[Query, int], tuple[journal.Planned, datetime]] = field(default_factory=dict)
+    moved: set[tuple[Query, Partition]] = field(default_factory=set)
+    touched: set[tuple[Query, int]] = field(default_factory=set)
+    superseded: list[int] = field(default_factory=list)
+    done: list[LedgerBatch] = field(default_factory=list)
+    tails: dict[Query, LedgerBatch] = field(default_factory=dict)
+    ranges: dict[Query, list[PartitionRange]] = field(default_factory=dict)
+    failures: dict[tuple[Query, int, str], journal.SinkFailed] = field(default_factory=dict)
+    switches: dict[tuple[object, ...], journal.SinkSwitched] = field(default_factory=dict)
+    letters: list[journal.DeadLetters] = field(default_factory=list)
+    guarded: list[journal.Identified | journal.Repaired | journal.Noticed] = field(default_factory=list)
+    news: list[tuple[str, str, Frozen]] = field(default_factory=list)
+    exited: journal.Exited | None = None
+    books: Books = field(default_factory=Books)
+
+    def take(self, portion: Portion) -> None:
+        """Apply the entries in order."""
+        for kind, payload, at in portion.entries:
+            _HANDLERS[kind](self, payload, at)
+        for key in list(self.begun):
+            self._open_row(key)
+        for query in self.tails:
+            self._keep_ranges(query)
+
+    def on_planned(self, planned: journal.Planned, at: datetime) -> None:
+        """Nearly every batch is done in the same portion, so a row is made of it only where it is not. A batch planned
+        again, by a later run of the lineage, keeps its one row."""
+        key = ((planned.source, planned.channel), planned.batch)
+        self.begun[key] = (planned, at)
+        if key in self.planned:
+            self._open_row(key)
+
+    def _open_row(self, key: tuple[Query, int]) -> LedgerBatch | None:
+        """The row of an open batch, as it is planned now; None where it is not planned."""
+        if key in self.begun:
+            planned, at = self.begun.pop(key)
+            row = self.planned.get(key) or self._row(planned, LedgerState.PLANNED)
+            row.run = self.run
+            row.planned = planned.model_dump(mode="json")
+            row.ranges = row.planned["ranges"]
+            row.planned_at = at
+            self.planned[key] = row
+            self.touched.add(key)
+        return self.planned.get(key)
+
+    def on_done(self, done: journal.Done, at: datetime) -> None:
+        query = (done.source, done.channel)
+        planned_at = self._close((query, done.batch))
+        broken = discontinuities(self.positions.get(query, {}), done.ranges)
+        row = None if broken else self._extend(query, done)
+        if row is None:
+            row = self._row(done, LedgerState.DONE)
+            row.planned_at = planned_at or at
+            self._keep_ranges(query)
+            self.ranges[query] = done.ranges
+            self.done.append(row)
+        self.tails[query] = row
+        _count(row, done, at)
+        self._note_broken(row, broken)
+        self._move(query, {r.key: r.end for r in done.ranges})
+        difference = done.counts.difference
+        self.books += Books(batches=1, difference=difference)
+        if difference:
+            message = f"Batch {done.batch} of {'.'.join(query)}: {difference} records have no verdict."
+            self._event("ledger.unbalanced", message, done)
+
+    def _close(self, key: tuple[Query, int]) -> datetime | None:
+        """The batch is open no more; when it was planned, if that is known."""
+        row, begun = self.planned.pop(key, None), self.begun.pop(key, None)
+        if row is not None and row.pk is not None:
+            self.superseded.append(row.pk)
+        if begun is not None:
+            return begun[1]
+        return row.planned_at if row else None
+
+    def _extend(self, query: Query, done: journal.Done) -> LedgerBatch | None:
+        """The row of the batches before, grown by this one; None where they do not adjoin."""
+        tail = self.tails.get(query)
+        if tail is None or tail.last_batch + 1 != done.batch or tail.sink != done.sink:
+            return None
+        ranges = merge_ranges(self.ranges[query], done.ranges)
+        if ranges is None:
+            return None
+        self.ranges[query] = ranges
+        tail.last_batch = done.batch
+        return tail
+
+    def _keep_ranges(self, query: Query) -> None:
+        """The row that is not extended any more gets the ranges of all its batches."""
+        if query in self.tails:
+            self.tails[query].ranges = _plain(self.ranges[query])
+
+    def _note_broken(self, row: LedgerBatch, broken: list[Discontinuity]) -> None:
+        for each in broken:
+            row.gaps += each.gap
+            row.overlaps += each.overlap
+            self.books += Books(gaps=each.gap, overlaps=each.overlap)
+            what = f"{row.source}.{row.channel} {each.topic}/{each.partition}"
+            kind, number = ("gap", each.gap) if each.gap else ("overlap", each.overlap)
+            verb = "were skipped" if each.gap else "were read again"
+            message = f"{what}: {number} records {verb}; expected offset {each.expected}, read from {each.actual}."
+            self._event(f"ledger.{kind}", message, each)
+
+    def on_resolved(self, resolved: journal.Resolved, _at: datetime) -> None:
+        """What the sink said of an open batch; the bound stands until the batch is done and counted. A batch without a
+        fixed end of which the sink holds nothing was never begun."""
+        key = ((resolved.source, resolved.channel), resolved.batch)
+        row = self._open_row(key)
+        if row is not None and (row.planned or {}).get("open_ended") and _is_nothing(resolved):
+            self._forget(key)
+            return
+        if row is not None:
+            row.duplicates_max = resolved.delivered_before
+            self.touched.add(key)
+        known = "holds" if resolved.complete else "may hold up to"
+        batch = f"{resolved.source}.{resolved.channel} {resolved.batch}"
+        message = f"Open batch {batch}: the sink {known} {resolved.delivered_before} of its records."
+        self._event("batch.resolved", message, resolved)
+
+    def _forget(self, key: tuple[Query, int]) -> None:
+        row = self.planned.pop(key)
+        self.touched.discard(key)
+        if row.pk is not None:
+            self.superseded.append(row.pk)
+
+    def on_positions(self, change: journal.Positions, _at: datetime) -> None:
+        self._move((change.source, change.channel), {(c.topic, c.partition): c.new for c in change.changes})
+        message = f"Positions of {change.source}.{change.channel} were set by {change.origin}."
+        self._event("position.changed", message, change)
+
+    def on_sink_failed(self, failed: journal.SinkFailed, _at: datetime) -> None:
+        self.failures[((failed.source, failed.channel), failed.batch, failed.sink)] = failed
+
+    def on_switched(self, switched: journal.SinkSwitched, _at: datetime) -> None:
+        """One event for each switch; failures without a penalty, which may come with every batch, are summed up."""
+        query = (switched.source, switched.channel, switched.sink, switched.to)
+        summed_up = switched.failures and not switched.penalty_ms
+        self.switches[query if summed_up else (*query, switched.batch, switched.failures)] = switched
+
+    def on_dead_letters(self, found: journal.DeadLetters, _at: datetime) -> None:
+        self.letters.append(found)
+
+    def on_guarded(self, entry: journal.Identified | journal.Repaired | journal.Noticed, _at: datetime) -> None:
+        self.guarded.append(entry)
+
+    def on_exit(self, exited: journal.Exited, _at: datetime) -> None:
+        self.exited = exited
+
+    def _row(self, batch: journal.Planned | journal.Done, state: LedgerState) -> LedgerBatch:
+        return LedgerBatch(
+            run=self.run,
+            pipeline_id=self.run.pipeline_id,
+            lineage=self.run.lineage,
+            source=batch.source,
+            channel=batch.channel,
+            first_batch=batch.batch,
+            last_batch=batch.batch,
+            state=state,
+        )
+
+    def _move(self, query: Query, ends: dict[Partition, int]) -> None:
+        self.positions.setdefault(query, {}).update(ends)
+        self.moved.update((query, partition) for partition in ends)
+
+    def _event(self, kind: str, message: str, data: Frozen) -> None:
+        self.news.append((kind, message, data))
+
+    def open_rows(self) -> list[LedgerBatch]:
+        """Open batches that are new or have changed; those that have changed are written anew."""
+        rows = [self.planned[key] for key in self.touched if key in self.planned]
+        self.superseded += [row.pk for row in rows if row.pk is not None]
+        return rows
+
+    def moved_positions(self) -> list[Position]:
+        """Where the ledger stands now."""
+        return [
+            Position(
+                pipeline_id=self.run.pipeline_id,
+                source=query[0],
+                channel=query[1],
+                topic=partition[0],
+                partition=partition[1],
+                next_offset=self.positions[query][partition],
+                lineage=self.run.lineage,
+            )
+            for query, partition in sorted(self.moved)
+        ]
+
+    def tell(self) -> None:
+        """Dead letters, what the guard saw, and events, in the transaction of everything else."""
+        if self.letters:
+            dead_letters.take_in(run=self.run, found=self.letters)
+        if self.guarded:
+            positions.take_in(run=self.run, entries=self.guarded)
+        for failed in self.failures.values():
+            sink = f"Sink {failed.sink} of {failed.source}.{failed.channel}"
+            self._event("sink.failed", f"{sink} failed (attempt {failed.attempt}): {failed.cause}", failed)
+        for switched in self.switches.values():
+            kind = "sink.recovered" if switched.recovered else "sink.switched"
+            self._event(kind, _told(switched), switched)
+        for kind, message, data in self.news:
+            plain = data.model_dump(mode="json")
+            events.record(kind=kind, message=message, pipeline=self.run.pipeline, run=self.run, data=plain)
+
+
+def _store(intakes: Sequence[_Intake]) -> None:
+    """Everything that the intakes have built, a statement per table; what is rare is written one by one."""
+    rows = [row for intake in intakes for row in (*intake.done, *intake.open_rows())]
+    superseded = [pk for intake in intakes for pk in intake.superseded]
+    if superseded:
+        LedgerBatch.objects.filter(pk__in=superseded).delete()
+    bulk.insert(rows)
+    bulk.insert(
+        [position for intake in intakes for position in intake.moved_positions()],
+        unique=["pipeline", "source", "channel", "topic", "partition"],
+        update=["next_offset", "lineage", "updated_at"],
+    )
+    exits = [(intake.run.pk, intake.exited) for intake in intakes if intake.exited]
+    bulk.update(Run, [{"id": pk, "exit_code": last.code, "exit_reason": last.reason} for pk, last in exits])
+    for intake in intakes:
+        intake.tell()
+
+
+def _told(switched: journal.SinkSwitched) -> str:
+    """A switch in a sentence."""
+    sink = f"Sink {switched.sink} of the group {switched.group}"
+    if switched.recovered:
+        return f"{sink} {switched.cause}; {switched.to or 'nobody'} takes the batches."
+    out = f" It is left alone for {switched.penalty_ms / 1000:g} s." if switched.penalty_ms else ""
+    following = f"{switched.to} is tried next." if switched.to else "No other sink is left to try."
+    return f"{sink} failed ({switched.failures} in a row): {switched.cause}. {following}{out}"
+
+
+def _is_of(entry: Entry, run: Run) -> bool:
+    return entry.epoch == run.epoch if entry.epoch else entry.kind in journal.OWN_LIFE
+
+
+def _payload(entry: Entry) -> Frozen:
+    try:
+        return entry.payload()
+    except ValueError as error:
+        raise JournalCorrupt(f"entry {entry.n} is not a {entry.kind}: {error}") from error
+
+
+def _count(row: LedgerBatch, done: journal.Done, at: datetime) -> None:
+    for name in COUNTERS:
+        setattr(row, name, getattr(row, name) + getattr(done.counts, name))
+    row.duplicates_max += done.duplicates_max
+    row.attempts = max(row.attempts, done.attempts)
+    row.sink = done.sink
+    row.done_at = at
+
+
+def _plain(ranges: list[PartitionRange]) -> list[dict[str, Any]]:
+    return [r.model_dump(mode="json") for r in ranges]
+
+
+def _is_nothing(resolved: journal.Resolved) -> bool:
+    return resolved.complete and resolved.delivered_before == 0
+
+
+_HANDLERS: dict[EntryKind, Callable[[_Intake, Any, datetime], None]] = {
+    EntryKind.PLANNED: _Intake.on_planned,
+    EntryKind.DONE: _Intake.on_done,
+    EntryKind.RESOLVED: _Intake.on_resolved,
+    EntryKind.POSITIONS: _Intake.on_positions,
+    EntryKind.SINK_FAILED: _Intake.on_sink_failed,
+    EntryKind.SINK_SWITCHED: _Intake.on_switched,
+    EntryKind.DEAD_LETTERS: _Intake.on_dead_letters,
+    EntryKind.EXIT: _Intake.on_exit,
+    EntryKind.IDENTIFIED: _Intake.on_guarded,
+    EntryKind.REPAIRED: _Intake.on_guarded,
+    EntryKind.NOTICED: _Intake.on_guarded,
+}

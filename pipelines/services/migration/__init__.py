@@ -1,0 +1,1 @@
+"""Migrations: planned, approved, carried out, taken back."""

@@ -1,0 +1,262 @@
+"""From what is asked for to a plan: nothing is written here, and nothing about the pipeline is touched."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.base.plain import clean
+from pipelines.domain.base.states import DesiredState, LookState, MigrationKind, Phase
+from pipelines.domain.definitions.checks.validate import validate_data, validate_text
+from pipelines.domain.definitions.document.consequences import Consequence, JudgedChange, heaviest, judge
+from pipelines.domain.definitions.document.diff import diff
+from pipelines.domain.definitions.document.spec import ANY_HOST, Definition
+from pipelines.domain.migration import blockers as blocking
+from pipelines.domain.migration.blockers import Facts, Place
+from pipelines.domain.migration.plan import MigrationPlan, MigrationTarget, expected_pause
+from pipelines.domain.migration.specs import SPECS, ClusterSpec, HostSpec, PositionSpec, RevisionSpec, Spec, problems
+from pipelines.domain.migration.steps import forward
+from pipelines.domain.positions import cluster_move
+from pipelines.domain.positions.cluster_move import ClusterMove, PartitionTranslation, SinkEnd
+from pipelines.domain.positions.plan import PlannedMove, Target
+from pipelines.foundation.errors import Conflict, Invalid
+from pipelines.models import Host, Pipeline, PositionLook, Revision
+from pipelines.selectors.hosts.capacity import need_by, need_of, rooms
+from pipelines.selectors.hosts.hosts import LOST_AFTER, seen_within, supervised
+from pipelines.selectors.lifecycle.situations import open_operation
+from pipelines.selectors.migration import migrations as selecting
+
+_LEAST = {
+    MigrationKind.HOST: Consequence.NEW_LINEAGE,
+    MigrationKind.POSITION: Consequence.POSITION_DECISION,
+}
+
+
+def read_spec(kind: MigrationKind, data: dict[str, Any]) -> Spec:
+    """Check what is asked for. Raises Invalid with every problem, and for what could neither be stored nor shown."""
+    with suppress(ValidationError):
+        if not clean(data).findings:
+            return SPECS[kind].model_validate(data)
+    raise Invalid("The spec of the migration is not valid.", code="spec_invalid", findings=problems(kind, data))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the pipeline is to become. `stored`: its revision, where there is one; `findings` of a definition."""
+
+    definition: Definition | None
+    stored: Revision | None
+    host: str
+    findings: tuple[Finding, ...] = ()
+
+
+def wanted_by(kind: MigrationKind, spec: Spec, pipeline: Pipeline) -> Wanted:
+    """The target of a spec. A definition that names the old host follows the pipeline to its new one."""
+    present = pipeline.current_revision
+    host = pipeline.host_id or ""
+    if isinstance(spec, RevisionSpec):
+        return _revised(spec, pipeline, host)
+    definition = _valid(present)
+    if isinstance(spec, ClusterSpec) and definition is not None:
+        return _elsewhere(spec, definition, host)
+    if isinstance(spec, HostSpec):
+        host = spec.host
+        if definition is not None and definition.placement.host not in (ANY_HOST, host):
+            placement = definition.placement.model_copy(update={"host": host})
+            return Wanted(definition.model_copy(update={"placement": placement}), None, host)
+    return Wanted(definition, present, host)
+
+
+def _revised(spec: RevisionSpec, pipeline: Pipeline, host: str) -> Wanted:
+    if spec.revision is not None:
+        stored = Revision.objects.filter(pipeline=pipeline, number=spec.revision).first()
+        if stored is None:
+            words = f"{pipeline.name} has no revision {spec.revision}."
+            return Wanted(None, None, host, (Finding(path="revision", code="REVISION_UNKNOWN", message=words),))
+        validation = validate_data(stored.definition)
+        return Wanted(validation.definition, stored, host, tuple(validation.findings))
+    sent = spec.definition
+    validation = validate_text(sent) if isinstance(sent, str) else validate_data(sent or {})
+    return Wanted(validation.definition, None, host, tuple(validation.findings))
+
+
+def _elsewhere(spec: ClusterSpec, old: Definition, host: str) -> Wanted:
+    """A component on another cluster."""
+    changed = spec.changed(old)
+    if isinstance(changed, Finding):
+        return Wanted(None, None, host, (changed,))
+    validation = validate_data(changed)
+    return Wanted(validation.definition, None, host, tuple(validation.findings))
+
+
+def question(pipeline: Pipeline, spec: Spec) -> Target | ClusterMove | None:
+    """What the host has to look at before a plan can be made; None where nothing, or where there is no definition."""
+    if isinstance(spec, PositionSpec):
+        return spec.target
+    if isinstance(spec, ClusterSpec):
+        new = wanted_by(MigrationKind.CLUSTER, spec, pipeline).definition
+        return spec.move(new) if new is not None else None
+    return None
+
+
+def _valid(revision: Revision | None) -> Definition | None:
+    return validate_data(revision.definition).definition if revision else None
+
+
+def make(*, pipeline: Pipeline, kind: MigrationKind, spec: Spec, look: PositionLook | None = None) -> MigrationPlan:
+    """The plan, with everything that stands in its way. `look`: where positions change, what the host found of it.
+    Raises Conflict for a pipeline without a valid definition."""
+    old = _valid(pipeline.current_revision)
+    if old is None:
+        raise Conflict(
+            f"The present definition of {pipeline.name} is not valid any more; it cannot be taken over.",
+            code="definition_invalid",
+            hint="Stop it and publish one that is valid.",
+        )
+    wanted = wanted_by(kind, spec, pipeline)
+    new = wanted.definition
+    changes = judge(diff(old, new), old, new) if new else []
+    facts = _facts(pipeline, kind, old, wanted, changes)
+    longest = old.delivery.batch_duration if old.delivery.mode == "real_time" else 0.0
+    of_sink = isinstance(spec, ClusterSpec) and spec.sink is not None
+    steps = forward(
+        kind, old.lifecycle, gates=spec.gates, window=spec.rules.window, longest_batch=longest, of_sink=of_sink
+    )
+    run = selecting.active_run(pipeline.id)
+    seen = _seen(kind, look, of_sink=of_sink)
+    return MigrationPlan(
+        kind=kind,
+        pipeline=pipeline.name,
+        basis=selecting.basis(pipeline),
+        target=MigrationTarget(
+            host=wanted.host,
+            revision=wanted.stored.number if wanted.stored else None,
+            digest=new.digest() if new else "",
+        ),
+        changes=changes,
+        consequence=_consequence(kind, changes),
+        steps=steps,
+        pause=expected_pause(
+            batch_seconds=longest or selecting.batch_seconds(run), drain_timeout=old.lifecycle.drain_timeout,
+            steps=len(steps), looks=kind in _LOOKED,
+        ),
+        rules=spec.rules,
+        gates=list(spec.gates),
+        moves=seen.moves,
+        translation=seen.rows,
+        sink_ends=seen.ends,
+        skip=seen.skip,
+        replay=seen.replay,
+        blockers=[
+            *(finding for finding in blocking.blockers(facts) if finding.is_error),
+            *(_uncounted(look, seen) if kind in _LOOKED and new is not None else ()),
+        ],
+        warnings=[
+            *(finding for finding in wanted.findings if not finding.is_error),
+            *blocking.warnings(changes, old, new),
+            *cluster_move.warnings(seen.rows),
+        ],
+    )  # fmt: skip
+
+
+_LOOKED = frozenset({MigrationKind.POSITION, MigrationKind.CLUSTER})
+"""Kinds whose plan needs a look of the host."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the host found: of a decision, of a source's move, of a sink's move."""
+
+    moves: list[PlannedMove]
+    rows: list[PartitionTranslation]
+    ends: list[SinkEnd]
+
+    @property
+    def skip(self) -> int:
+        """Records that are skipped, as far as anybody can count them."""
+        return sum(move.skip for move in self.moves) + sum(row.skip or 0 for row in self.rows)
+
+    @property
+    def replay(self) -> int:
+        """Records that come again."""
+        return sum(move.replay for move in self.moves) + sum(row.replay or 0 for row in self.rows)
+
+
+def _seen(kind: MigrationKind, look: PositionLook | None, *, of_sink: bool) -> _Seen:
+    found = look.moves if look else []
+    if kind is not MigrationKind.CLUSTER:
+        return _Seen([PlannedMove.model_validate(each) for each in found], [], [])
+    if of_sink:
+        return _Seen([], [], [SinkEnd.model_validate(each) for each in found])
+    return _Seen([], [PartitionTranslation.model_validate(each) for each in found], [])
+
+
+def _uncounted(look: PositionLook | None, seen: _Seen) -> list[Finding]:
+    """Why nobody knows yet what a decision about positions would do."""
+    if look is None or look.state == LookState.PENDING:
+        words = "The host of the pipeline is being asked how many records are skipped and how many come again."
+        return [Finding(path="to", code="COUNTING", message=words, suggestion="Plan again in a moment.")]
+    if look.state == LookState.FAILED:
+        error = look.error or {}
+        return [
+            Finding(
+                path="to", code=str(error.get("code", "look_failed")).upper(), message=str(error.get("message", "")),
+                suggestion=str(error.get("hint", "")),
+            )
+        ]  # fmt: skip
+    if seen.rows or seen.ends:
+        return [row.finding() for row in seen.rows if row.code]
+    return [
+        Finding(
+            path=f"{each['source']}.{each['channel']} {each['topic']}/{each['partition']}",
+            code="POSITION_IMPOSSIBLE", message=each["reason"], suggestion="Choose another position.",
+        )
+        for each in look.impossible
+    ]  # fmt: skip
+
+
+def _consequence(kind: MigrationKind, changes: list[JudgedChange]) -> Consequence:
+    least = _LEAST.get(kind, Consequence.RESTART)
+    return heaviest([*(each.consequence for each in changes), *([] if kind is MigrationKind.REVISION else [least])])
+
+
+def _facts(
+    pipeline: Pipeline, kind: MigrationKind, old: Definition, wanted: Wanted, changes: list[JudgedChange]
+) -> Facts:
+    operation = open_operation(pipeline)
+    run = selecting.active_run(pipeline.id)
+    restarting = pipeline.restart_run is not None and run is not None and run.number <= pipeline.restart_run
+    return Facts(
+        kind=kind,
+        pipeline=pipeline.name,
+        phase=Phase(pipeline.phase),
+        desired=DesiredState(pipeline.desired_state),
+        old=old,
+        new=wanted.definition,
+        host=pipeline.host_id,
+        host_heard=supervised(pipeline.host),
+        target=_place(wanted.host, need_by(wanted.definition.plain()) if wanted.definition else need_of(pipeline)),
+        judged=changes,
+        findings=wanted.findings,
+        operation=operation.kind if operation else None,
+        frozen=selecting.frozen(pipeline),
+        restart_under_way=restarting,
+    )
+
+
+def _place(name: str, need: int) -> Place:
+    """Old and new agent need room beside each other where it is the same host. `need`: bytes of the new agent."""
+    host = Host.objects.filter(name=name).first()
+    if host is None:
+        return Place(name, known=False)
+    (room,) = rooms([host])
+    return Place(
+        name,
+        heard=seen_within(host.seen_at, LOST_AFTER),
+        drained=host.drained_at is not None,
+        lacks=room.lacks(need),
+    )

@@ -1,0 +1,57 @@
+"""What governs migrations: who has to approve, and when none begins."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+
+from pipelines.foundation import clock
+from pipelines.foundation.errors import NotFound
+from pipelines.models import ApprovalPolicy, FreezeWindow
+from pipelines.services.base import audit
+from pipelines.services.base.audit import Actor
+
+
+@transaction.atomic
+def set_policy(*, label: str, pipeline: str, approvers: int, expiry_seconds: int, actor: Actor) -> ApprovalPolicy:
+    """Set how many people have to approve, in place of what was set for the same scope."""
+    values = {"approvers": approvers, "expiry_seconds": expiry_seconds, "updated_by": actor.name}
+    row, _ = ApprovalPolicy.objects.update_or_create(label=label, pipeline_name=pipeline, defaults=values)
+    audit.record(actor=actor, action="approval_policy.set", pipeline_name=pipeline, after={"label": label, **values})
+    return row
+
+
+@transaction.atomic
+def remove_policy(*, policy_id: int, actor: Actor) -> None:
+    """Remove a policy. Raises NotFound."""
+    row = ApprovalPolicy.objects.filter(pk=policy_id).first()
+    if row is None:
+        raise NotFound("There is no such approval policy.", code="policy_not_found")
+    before = {"label": row.label, "approvers": row.approvers}
+    audit.record(actor=actor, action="approval_policy.remove", pipeline_name=row.pipeline_name, before=before)
+    row.delete()
+
+
+@transaction.atomic
+def add_freeze(
+    *, label: str, pipeline: str, starts_at: datetime, ends_at: datetime, reason: str, actor: Actor
+) -> FreezeWindow:
+    """Let no migration begin in [starts_at, ends_at)."""
+    row = FreezeWindow.objects.create(
+        label=label, pipeline_name=pipeline, starts_at=starts_at, ends_at=ends_at, reason=reason,
+        created_by=actor.name, created_at=clock.now(),
+    )  # fmt: skip
+    after = {"label": label, "starts_at": starts_at.isoformat(), "ends_at": ends_at.isoformat(), "reason": reason}
+    audit.record(actor=actor, action="freeze.add", pipeline_name=pipeline, after=after)
+    return row
+
+
+@transaction.atomic
+def remove_freeze(*, freeze_id: int, actor: Actor) -> None:
+    """End a freeze. Raises NotFound."""
+    row = FreezeWindow.objects.filter(pk=freeze_id).first()
+    if row is None:
+        raise NotFound("There is no such freeze.", code="freeze_not_found")
+    audit.record(actor=actor, action="freeze.remove", pipeline_name=row.pipeline_name, before={"reason": row.reason})
+    row.delete()

@@ -1,0 +1,156 @@
+"""Watched consumer groups: begun and ended by people; what was seen of them, by the worker of the host that looks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from pipelines.domain.monitoring.alert_rules import AlertRule
+from pipelines.domain.monitoring.lag import STEPS, PartitionLag
+from pipelines.domain.monitoring.watching import Happening, Key, Kind, Limits, Look, fastest, happenings
+from pipelines.foundation import clock
+from pipelines.foundation.errors import Conflict, NotFound
+from pipelines.models import Alert, GroupSnapshot, WatchedGroup
+from pipelines.selectors.hosts.hosts import LOST_AFTER, expected
+from pipelines.services.base import audit, events
+from pipelines.services.base.audit import Actor
+from pipelines.services.monitoring import alerts
+from pipelines.services.monitoring.lag import measures
+
+MOST_GROUPS = 500
+SHORTEST_INTERVAL = 1.0
+LONGEST_INTERVAL = 3600.0
+MOVED_FOR = timedelta(hours=1)
+"""So long after a jump its alert stands, unless another one comes."""
+_JUMPS = frozenset({Kind.JUMPED_BACK, Kind.JUMPED_FORWARD, Kind.LAG_LEAPT})
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to watch. `host`: whose worker looks; None: any."""
+
+    name: str
+    bootstrap_servers: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    interval: float = 60.0
+    max_rate: float | None = None
+    leap_records: int | None = None
+    host: str | None = None
+
+
+@transaction.atomic
+def watch(*, wanted: Wanted, actor: Actor) -> WatchedGroup:
+    """Begin to watch a group. Raises NotFound for a host; Conflict where it is watched, or too many are."""
+    if wanted.host is not None and not expected().filter(name=wanted.host).exists():
+        raise NotFound(f"There is no host {wanted.host}.", code="host_not_found", hint="GET /api/v1/hosts lists them.")
+    if WatchedGroup.objects.count() >= MOST_GROUPS:
+        words = f"{MOST_GROUPS} groups are watched already."
+        raise Conflict(words, code="too_many_groups", hint="Remove one that nobody needs.")
+    try:
+        with transaction.atomic():
+            group = WatchedGroup.objects.create(
+                name=wanted.name, bootstrap_servers=wanted.bootstrap_servers, options=dict(wanted.options),
+                interval=wanted.interval, max_rate=wanted.max_rate, leap_records=wanted.leap_records,
+                host_id=wanted.host, created_by=actor.name,
+            )  # fmt: skip
+    except IntegrityError:
+        words = f"The group {wanted.name} at {wanted.bootstrap_servers} is watched already."
+        raise Conflict(words, code="watched_already", hint="Remove it first, to watch it otherwise.") from None
+    audit.record(actor=actor, action="group.watch", after={"group": group.name, "servers": group.bootstrap_servers})
+    return group
+
+
+@transaction.atomic
+def unwatch(*, group: WatchedGroup, actor: Actor) -> None:
+    """Watch it no longer; its series goes with it, its events stay."""
+    for rule in (AlertRule.GROUP_LOST, AlertRule.GROUP_MOVED):
+        alerts.clear_alert(rule=rule, key=_key(group))
+    audit.record(actor=actor, action="group.unwatch", before={"group": group.name, "servers": group.bootstrap_servers})
+    group.delete()
+
+
+def claim(host: str) -> int:
+    """Take groups that nobody looks at, because they have no host or theirs is lost; returns their number."""
+    lost = clock.now() - LOST_AFTER
+    unseen = Q(host__isnull=True) | Q(host__seen_at__lt=lost) | Q(host__seen_at__isnull=True)
+    orphans = WatchedGroup.objects.filter(unseen).exclude(host_id=host)
+    return orphans.update(host_id=host) if orphans.exists() else 0
+
+
+def failed(*, group: WatchedGroup, error: str) -> None:
+    """A look did not succeed; what was seen before stays."""
+    WatchedGroup.objects.filter(pk=group.pk).update(error=error, looked_at=clock.now())
+
+
+@transaction.atomic
+def saw(
+    *, group: WatchedGroup, before: Look | None, after: Look, ages: Mapping[Key, float], read: Mapping[Key, int]
+) -> list[Happening]:
+    """Write a look down, and everything that must have happened since the one before: an event each.
+
+    `read`: how far our own pipelines have read, where the group is theirs. Nothing is written where another worker has
+    looked meanwhile, or nobody wants the group watched any more.
+    """
+    fields: dict[str, Any] = {"last": after.plain(), "history": group.history, "error": "", "looked_at": clock.now()}
+    if before is not None:
+        fields["fastest"] = fastest(before, after, group.fastest)
+    same = WatchedGroup.objects.filter(pk=group.pk, looked_at=group.looked_at)
+    if not same.update(**fields):
+        return []
+    _snapshot(group, after, ages)
+    if before is None:
+        return []
+    limits = Limits(group.fastest, group.max_rate, group.leap_records, read)
+    found = happenings(before, after, limits)
+    for each in found:
+        events.record(kind=each.kind, message=f"{group.name}: {each.message}", data=_data(group, each))
+    _alert(group, after, found)
+    return found
+
+
+def _snapshot(group: WatchedGroup, look: Look, ages: Mapping[Key, float]) -> None:
+    parts = [
+        PartitionLag("", "", topic, number, part.committed, part.end, part.lag, ages.get((topic, number)))
+        for (topic, number), part in sorted(look.partitions.items())
+    ]
+    GroupSnapshot.objects.create(
+        group=group, at=datetime.fromtimestamp(look.at, UTC), step=STEPS[0], state=look.description.state,
+        coordinator=look.description.coordinator,
+        members=[{"client": client, "host": host} for client, host in look.description.members], **measures(parts),
+    )  # fmt: skip
+
+
+def _data(group: WatchedGroup, happening: Happening) -> dict[str, Any]:
+    return {"group": group.name, "bootstrap_servers": group.bootstrap_servers, "watched": group.pk, **happening.data}
+
+
+def _key(group: WatchedGroup) -> str:
+    return f"group:{group.pk}"
+
+
+def _alert(group: WatchedGroup, look: Look, found: list[Happening]) -> None:
+    """GROUP_LOST stands for as long as a commit is missing, GROUP_MOVED for an hour after the last jump."""
+    missing = sorted(f"{topic}/{number}" for (topic, number), part in look.partitions.items() if _is_lost(part))
+    if missing:
+        message = f"{group.name} at {group.bootstrap_servers} has no commit any more for {', '.join(missing)}."
+        alerts.raise_alert(rule=AlertRule.GROUP_LOST, key=_key(group), message=message, data={"group": group.name})
+    else:
+        alerts.clear_alert(rule=AlertRule.GROUP_LOST, key=_key(group))
+    jumps = [each for each in found if each.kind in _JUMPS]
+    if jumps:
+        message = f"{group.name} at {group.bootstrap_servers}: {jumps[0].message}"
+        data = _data(group, jumps[0])
+        alerts.raise_alert(rule=AlertRule.GROUP_MOVED, key=_key(group), message=message, data=data)
+    elif Alert.objects.filter(
+        rule=AlertRule.GROUP_MOVED, key=_key(group), resolved_at=None, changed_at__lt=clock.now() - MOVED_FOR
+    ).exists():
+        alerts.clear_alert(rule=AlertRule.GROUP_MOVED, key=_key(group))
+
+
+def _is_lost(part: Any) -> bool:
+    return part.committed is None and part.known is not None

@@ -1,0 +1,374 @@
+"""Looks at positions, plans, and decisions about them.
+
+A look is asked for here and answered by the worker of the pipeline's host, which alone can see its disk and its
+clusters. A plan is a look with a target; it is applied by its hash, in one transaction, and begins a new lineage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from pipelines.domain.base.positions import Frozen, SourceIdentity
+from pipelines.domain.base.states import LedgerState, LookState, Phase
+from pipelines.domain.ledger import journal
+from pipelines.domain.positions.cluster_move import ClusterMove, PartitionTranslation, Translation
+from pipelines.domain.positions.cluster_move import identity as log_of
+from pipelines.domain.positions.plan import STALE_AFTER, Plan, PlannedMove, Survey, Target, digest
+from pipelines.foundation import clock, dispatch
+from pipelines.foundation.errors import Conflict
+from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionLook, Run
+from pipelines.selectors.hosts.hosts import supervised
+from pipelines.selectors.lifecycle.situations import live_run
+from pipelines.selectors.migration.migrations import look_in_use
+from pipelines.selectors.positions.positions import basis
+from pipelines.selectors.runs.runs import last_active
+from pipelines.services.base import audit, events
+from pipelines.services.base.audit import Actor
+from pipelines.services.lifecycle.holding import require_free
+from pipelines.services.monitoring import alerts
+
+ANSWER_SECONDS = 60.0
+"""How long the worker of the host may take."""
+FRESH_SECONDS = 5.0
+KEPT = 50
+"""Looks of one pipeline that are kept, and as many plans."""
+MOVABLE = frozenset({Phase.STOPPED, Phase.BLOCKED})
+
+
+def take_in(*, run: Run, entries: Sequence[journal.Identified | journal.Repaired | journal.Noticed]) -> None:
+    """What a journal tells of logs, checkpoints and groups. Call it in the transaction of the journal's number."""
+    for entry in entries:
+        if isinstance(entry, journal.Identified):
+            identify(run.pipeline_id, [entry])
+        elif isinstance(entry, journal.Repaired):
+            message = f"The checkpoint of {entry.query} was torn: {entry.file} was {entry.action}."
+            _tell(run, "checkpoint.repaired", message, entry)
+        else:
+            _take_notice(run, entry)
+
+
+def _take_notice(run: Run, notice: journal.Noticed) -> None:
+    rule, key = notice.code.lower(), f"{run.pipeline_id}/{notice.source}"
+    if notice.over:
+        alerts.clear_alert(rule=rule, key=key)
+        return
+    data = notice.model_dump(mode="json")
+    _tell(run, f"guard.{rule}", notice.message, notice)
+    alerts.raise_alert(rule=rule, key=key, message=notice.message, pipeline=run.pipeline, data=data)
+
+
+def _tell(run: Run, kind: str, message: str, entry: journal.Repaired | journal.Noticed) -> None:
+    events.record(kind=kind, message=message, pipeline=run.pipeline, run=run, data=entry.model_dump(mode="json"))
+
+
+def identify(pipeline_id: UUID, identities: Collection[SourceIdentity]) -> None:
+    """Remember which logs the positions are offsets of."""
+    rows = [
+        LogIdentity(
+            pipeline_id=pipeline_id, source=each.source, topic=topic, topic_id=topic_id, cluster_id=each.cluster_id
+        )
+        for each in identities
+        for topic, topic_id in each.topics.items()
+    ]
+    LogIdentity.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["pipeline", "source", "topic"],
+        update_fields=["topic_id", "cluster_id"],
+    )
+
+
+def look(*, pipeline: Pipeline, actor: Actor, now: datetime, max_age: float = FRESH_SECONDS) -> PositionLook:
+    """A look that is not older than `max_age` seconds, or one that is under way, or a new one."""
+    looks = PositionLook.objects.filter(pipeline=pipeline, target__isnull=True)
+    recent = looks.filter(answered_at__gte=now - timedelta(seconds=max_age))
+    pending = looks.filter(state=LookState.PENDING, deadline__gt=now)
+    return recent.first() or pending.first() or _ask(pipeline, None, actor, now)
+
+
+def plan(*, pipeline: Pipeline, target: Target | ClusterMove, actor: Actor) -> PositionLook:
+    """Ask what a choice would do, or a move to another cluster. Raises Conflict where nobody can look."""
+    if pipeline.host_id is None:
+        raise Conflict(
+            f"{pipeline.name} has no host that could look at its positions.", code="no_host", hint="Start it once."
+        )
+    if not supervised(pipeline.host):
+        raise Conflict(
+            f"The supervisor on {pipeline.host_id} is silent, so nobody can look at the positions of {pipeline.name}.",
+            code="host_silent",
+            hint="Start the worker of this host.",
+        )
+    return _ask(pipeline, target, actor, clock.now())
+
+
+def _ask(pipeline: Pipeline, target: Target | ClusterMove | None, actor: Actor, now: datetime) -> PositionLook:
+    asked = PositionLook.objects.create(
+        pipeline=pipeline,
+        target=target.model_dump(mode="json") if target else None,
+        asked_by=actor.name,
+        asked_at=now,
+        deadline=now + timedelta(seconds=ANSWER_SECONDS),
+    )
+    _prune(PositionLook.objects.filter(pipeline=pipeline, target__isnull=target is None), pipeline, now)
+    dispatch.wake(pipeline.host_id)
+    return asked
+
+
+def _prune(alike: QuerySet[PositionLook], pipeline: Pipeline, now: datetime) -> None:
+    """Remove the oldest, but none that is awaited, and not the one by which a migration goes on."""
+    old = list(alike.order_by("-asked_at").values_list("pk", flat=True)[KEPT:])
+    awaited = Q(state=LookState.PENDING, deadline__gt=now)
+    PositionLook.objects.filter(pk__in=old).exclude(awaited | Q(pk=look_in_use(pipeline.pk))).delete()
+
+
+def answer(
+    *,
+    look: PositionLook,
+    survey: Survey,
+    found: Plan | None,
+    findings: Sequence[Mapping[str, Any]],
+    seen: dict[str, Any],
+) -> bool:
+    """The worker has looked; `seen` is the basis that it read before. False where somebody else has answered."""
+    moves = found.moves if found else []
+    named = "" if found is None or found.impossible or not moves else digest(
+        basis=seen, moves=moves, identities=survey.identities
+    )  # fmt: skip
+    return _close(
+        look,
+        LookState.ANSWERED,
+        survey=survey.model_dump(mode="json"),
+        moves=[move.model_dump(mode="json") for move in moves],
+        impossible=[each.model_dump(mode="json") for each in found.impossible] if found else [],
+        findings=list(findings),
+        basis=seen,
+        hash=named,
+    )
+
+
+def answer_move(*, look: PositionLook, found: Translation, seen: dict[str, Any]) -> bool:
+    """The worker has asked both clusters; nobody applies that but the migration that asked. False where somebody else
+    has answered."""
+    rows: Sequence[Frozen] = found.rows or found.ends
+    return _close(
+        look,
+        LookState.ANSWERED,
+        moves=[row.model_dump(mode="json") for row in rows],
+        impossible=[row.model_dump(mode="json") for row in found.rows if row.code],
+        basis=seen,
+    )
+
+
+def fail(*, look: PositionLook, error: Mapping[str, str]) -> bool:
+    """Nobody could look: `error` has code, message and hint."""
+    return _close(look, LookState.FAILED, error=dict(error))
+
+
+def _close(look: PositionLook, state: LookState, **fields: Any) -> bool:
+    pending = PositionLook.objects.filter(pk=look.pk, state=LookState.PENDING)
+    return bool(pending.update(state=state, answered_at=clock.now(), **fields))
+
+
+@transaction.atomic
+def apply(*, pipeline: Pipeline, named: str, actor: Actor) -> PositionLook:
+    """Do what a plan said: set the positions, remember the logs, and end the lineage, so that the next start begins a
+    new one from there.
+
+    Raises Conflict: `plan_stale` for a plan that is unknown, too old, or was made against something else than what is
+    there now; `pipeline_not_stopped` unless it is STOPPED or BLOCKED.
+    """
+    current = Pipeline.objects.select_for_update().get(id=pipeline.id)
+    require_free(current, f"A decision about positions of {current.name}")
+    _require_rest(current)
+    found = PositionLook.objects.filter(pipeline=current, hash=named, state=LookState.ANSWERED).first()
+    if found is None or _is_stale(current, found):
+        raise Conflict(
+            "This plan is not one of the present state of the pipeline; nothing was changed.",
+            code="plan_stale",
+            hint=f"Plan again and review it: headgate positions plan {pipeline.name} --to …",
+        )
+    return carry_out(pipeline=current, found=found, actor=actor)
+
+
+def carry_out(*, pipeline: Pipeline, found: PositionLook, actor: Actor) -> PositionLook:
+    """Do what an answered plan says. Call it in a transaction, for a pipeline at rest whose basis was compared."""
+    moves = [PlannedMove.model_validate(move) for move in found.moves]
+    survey = Survey.model_validate(found.survey)
+    _move(pipeline, moves, survey)
+    identify(pipeline.id, survey.identities)
+    abandoned = _abandon(pipeline)
+    _begin_anew(pipeline)
+    PositionLook.objects.filter(pk=found.pk).update(state=LookState.APPLIED)
+    _record(pipeline, found, moves, abandoned, actor)
+    found.state = LookState.APPLIED
+    return found
+
+
+def carry_over(
+    *, pipeline: Pipeline, found: PositionLook, actor: Actor, told: Sequence[Mapping[str, Any]] = ()
+) -> PositionLook:
+    """Give one source the positions on another cluster that were found for it, and remember that log alone. `told`:
+    positions there that its group knows already, in place of none. Call it in a transaction, for a pipeline at rest
+    whose basis was compared."""
+    rows = [PartitionTranslation.model_validate(row) for row in found.moves]
+    source, lineage = rows[0].source, _last_lineage(pipeline)
+    known = {(each["source"], each["channel"], each["topic"], each["partition"]): each["offset"] for each in told}
+    Position.objects.filter(pipeline=pipeline, source=source).delete()
+    Position.objects.bulk_create(
+        Position(
+            pipeline=pipeline, source=source, channel=row.channel, topic=row.topic, partition=row.partition,
+            next_offset=row.new, lineage=lineage,
+            told_at_decision=known.get((source, row.channel, row.topic, row.partition), 0),
+        )
+        for row in rows
+        if row.new is not None
+    )  # fmt: skip
+    LogIdentity.objects.filter(pipeline=pipeline, source=source).delete()
+    identify(pipeline.id, [log_of(rows)])
+    _begin_anew(pipeline)
+    PositionLook.objects.filter(pk=found.pk).update(state=LookState.APPLIED)
+    found.state = LookState.APPLIED
+    _record_translation(pipeline, found, rows, actor)
+    return found
+
+
+def _record_translation(
+    pipeline: Pipeline, found: PositionLook, rows: Sequence[PartitionTranslation], actor: Actor
+) -> None:
+    done = {
+        "origin": f"translated by {rows[0].by}", "cluster": rows[0].cluster_id, "skip":
+        sum(row.skip or 0 for row in rows), "replay": sum(row.replay or 0 for row in rows), "changes": found.moves,
+    }  # fmt: skip
+    audit.record(
+        actor=actor, action="positions.translate", pipeline_name=pipeline.name,
+        before={"positions": found.basis.get("positions")}, after=done,
+    )  # fmt: skip
+    message = f"sources.{rows[0].source} goes on in the cluster {rows[0].cluster_id}: {done['skip']} records are "
+    message += f"skipped, {done['replay']} come again."
+    events.record(kind="position.changed", message=message, pipeline=pipeline, actor=actor.name, data=done)
+
+
+def put_back(
+    *, pipeline: Pipeline, rows: Sequence[Mapping[str, Any]], identities: Collection[SourceIdentity] = ()
+) -> None:
+    """Set the positions that were written down (source, channel, topic, partition, offset), and begin a new lineage
+    from them; `identities`: the logs that they are offsets of, where those had changed. What the group tells of those
+    that are given up is no news. Call it in a transaction, for a pipeline at rest."""
+    lineage = _last_lineage(pipeline)
+    if identities:
+        LogIdentity.objects.filter(pipeline=pipeline).delete()
+        identify(pipeline.id, identities)
+    given_up = Position.objects.filter(pipeline=pipeline)
+    told = {_place(each): max(each.next_offset, each.told_at_decision or 0) for each in given_up}
+    given_up.delete()
+    back = [
+        Position(
+            pipeline=pipeline, source=row["source"], channel=row["channel"], topic=row["topic"],
+            partition=row["partition"], next_offset=row["offset"], lineage=lineage,
+        )
+        for row in rows
+    ]  # fmt: skip
+    for position in back:
+        position.told_at_decision = told.get(_place(position))
+    Position.objects.bulk_create(back)
+    _begin_anew(pipeline)
+
+
+def _place(position: Position) -> tuple[str, str, str, int]:
+    return position.source, position.channel, position.topic, position.partition
+
+
+def _require_rest(pipeline: Pipeline) -> None:
+    if pipeline.phase in MOVABLE and live_run(pipeline) is None:
+        return
+    raise Conflict(
+        f"Positions change only while {pipeline.name} is STOPPED or BLOCKED; it is {pipeline.phase}.",
+        code="pipeline_not_stopped",
+        hint=f"Stop it (headgate stop {pipeline.name}), or ask for a migration of the kind `position`.",
+    )
+
+
+def _is_stale(pipeline: Pipeline, found: PositionLook) -> bool:
+    old = found.answered_at is None or (clock.now() - found.answered_at).total_seconds() > STALE_AFTER
+    return old or basis(pipeline) != found.basis
+
+
+def _move(pipeline: Pipeline, moves: Sequence[PlannedMove], survey: Survey) -> None:
+    lineage = _last_lineage(pipeline)
+    told = {(row.source, row.channel, row.topic, row.partition): row.told for row in survey.rows}
+    rows = [
+        Position(
+            pipeline=pipeline,
+            source=move.source,
+            channel=move.channel,
+            topic=move.topic,
+            partition=move.partition,
+            next_offset=move.new,
+            lineage=lineage,
+            told_at_decision=told.get((move.source, move.channel, move.topic, move.partition)),
+        )
+        for move in moves
+    ]
+    planned = {(move.source, move.channel, move.topic, move.partition) for move in moves}
+    gone = [
+        row.pk
+        for row in Position.objects.filter(pipeline=pipeline, topic__in={move.topic for move in moves})
+        if (row.source, row.channel, row.topic, row.partition) not in planned
+    ]
+    Position.objects.filter(pk__in=gone).delete()
+    Position.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["pipeline", "source", "channel", "topic", "partition"],
+        update_fields=["next_offset", "lineage", "told_at_decision", "updated_at"],
+    )
+
+
+def _last_lineage(pipeline: Pipeline) -> int:
+    last = last_active(pipeline.id)
+    return last.lineage if last else 0
+
+
+def _abandon(pipeline: Pipeline) -> int:
+    """Open batches of the lineage that ends; returns the most records of theirs that sinks may hold."""
+    total = 0
+    for batch in LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.PLANNED):
+        bound = batch.most_twice
+        LedgerBatch.objects.filter(pk=batch.pk).update(state=LedgerState.ABANDONED, duplicates_max=bound)
+        total += bound
+    return total
+
+
+def _begin_anew(pipeline: Pipeline) -> None:
+    fields = {"closed_lineage": _last_lineage(pipeline), "findings": [], "updated_at": clock.now()}
+    Pipeline.objects.filter(id=pipeline.id).update(**fields)
+
+
+def _record(
+    pipeline: Pipeline, found: PositionLook, moves: Sequence[PlannedMove], abandoned: int, actor: Actor
+) -> None:
+    goal = (found.target or {}).get("goal")
+    done = {
+        "origin": f"decision: {goal}",
+        "plan": found.hash,
+        "skip": sum(move.skip for move in moves),
+        "replay": sum(move.replay for move in moves),
+        "possible_duplicates": abandoned,
+        "changes": found.moves,
+    }
+    audit.record(
+        actor=actor,
+        action="positions.apply",
+        pipeline_name=pipeline.name,
+        before={"positions": found.basis.get("positions")},
+        after={**done, "target": found.target},
+    )
+    message = f"{actor.name} decided where {pipeline.name} goes on ({goal}): {done['skip']} records are skipped, "
+    message += f"{done['replay']} come again."
+    events.record(kind="position.changed", message=message, pipeline=pipeline, actor=actor.name, data=done)

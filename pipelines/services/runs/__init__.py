@@ -1,0 +1,1 @@
+"""The life of a run as its supervisor records it."""

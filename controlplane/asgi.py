@@ -1,7 +1,6 @@
 """The web process: `uvicorn controlplane.asgi:application`."""
 
 import os
-from importlib import import_module
 
 from django.core.asgi import get_asgi_application
 
@@ -10,5 +9,6 @@ from pipelines.foundation.collector import spare_what_stays
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
 
 application = get_asgi_application()
-import_module("controlplane.urls")  # and every view; Django would load them with the first request
+from controlplane import urls  # noqa: E402, F401 - and every view; Django would load them with the first request
+
 spare_what_stays()

@@ -48,6 +48,7 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "controlplane.urls"
 ASGI_APPLICATION = "controlplane.asgi.application"
+CELERY_APP = "controlplane.celery.app"
 APPEND_SLASH = False
 TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}]
 

@@ -103,7 +103,7 @@ def send_now(task: str, *, queue: str, expires: float, args: Sequence[Any] = ())
 
     Bounded, and not repeated; raises whatever the broker's client raises.
     """
-    app = import_string("controlplane.celery.app")
+    app = import_string(settings.CELERY_APP)
     with app.connection_for_write(connect_timeout=WAKE_SECONDS) as connection:
         app.send_task(
             task,

@@ -9,19 +9,14 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any
-
-from controlplane.install.tools.errors import SetupError
 
 MOST_EVENTS = 1000
 MOST_BYTES = 1024 * 1024
 SECONDS = 60.0
-_PROVISION = "controlplane.provision.spark"
-"""By name: it knows the agent's JVM, which the command line does not."""
 _ROOT = Path(__file__).resolve().parents[2]
-_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "JAVA_HOME", "TZ")
+_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "JAVA_HOME", "TZ", "HEADGATE_CACHE")
 _LAST_WORDS = 500
 
 
@@ -47,10 +42,12 @@ def rehearse(
     """What each channel would get. Raises RehearsalFailed."""
     _check_size(events)
     request = {
-        "definition": definition, "events": events, "source": source, "spark": _spark(),
-        "interceptors": sorted(interceptors), "seconds": seconds,
+        "definition": definition, "events": events, "source": source, "interceptors": sorted(interceptors),
+        "seconds": seconds,
     }  # fmt: skip
     answer = _ask(json.dumps(request).encode(), seconds)
+    if "missing" in answer:
+        raise RehearsalFailed("not_provisioned", **answer["missing"])
     if "result" not in answer:
         detail = "The rehearsal found reasons against it."
         raise RehearsalFailed("rehearsal_refused", detail, "Repair what the findings name.", answer["findings"])
@@ -65,16 +62,9 @@ def _check_size(events: list[Any]) -> None:
         raise RehearsalFailed("too_many_events", detail, "Send fewer.")
 
 
-def _spark() -> dict[str, Any]:
-    try:
-        return dict(import_module(_PROVISION).spark_settings().model_dump())
-    except SetupError as error:
-        raise RehearsalFailed("not_provisioned", error.message, error.hint) from error
-
-
 def _ask(request: bytes, seconds: float) -> dict[str, Any]:
     child = subprocess.Popen(
-        [sys.executable, "-m", "workers.agent.rehearse"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [sys.executable, "-m", "controlplane.rehearse"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, start_new_session=True, env=_environment(),
     )  # fmt: skip
     try:

@@ -1,6 +1,6 @@
-"""`python -m workers.agent.rehearse`: sample events through interceptors and selector, by the code that agents run.
+"""Sample events through interceptors and selector, by the code that agents run, in a process that ends with the answer.
 
-The request is one JSON object on standard input: `definition`, `events`, `source` (where there are several), and what
+The request is one JSON object: `definition`, `events`, `source` (where there are several), and what
 the host has: `spark`, `interceptors`, `seconds`. The answer is one JSON object on standard output: `result`, or
 `findings`. Needs no broker, reads no source, writes to no sink and resolves no reference.
 """
@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import signal
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -196,14 +195,10 @@ def _bad(error: ValidationError) -> Iterator[dict[str, Any]]:
         yield AgentFinding(path=path, code="BAD_REQUEST", message=each["msg"]).model_dump()
 
 
-def main() -> None:
-    """Answer on what was standard output; what interceptors and Spark print goes to standard error."""
+def main(request: bytes) -> None:
+    """Answer a request on what was standard output; what interceptors and Spark print goes to standard error."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    json.dump(answer(sys.stdin.buffer.read()), out, ensure_ascii=False)
+    json.dump(answer(request), out, ensure_ascii=False)
     out.flush()
     os._exit(0)  # threads that an interceptor has left behind must not keep the process
-
-
-if __name__ == "__main__":
-    main()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from django.db.models import Max, QuerySet
 
 from pipelines.models import AuditRow, Event
@@ -17,6 +19,13 @@ def events(*, pipeline: str | None = None) -> QuerySet[Event]:
 def newest_event() -> int:
     """The highest id of an event; 0 without any."""
     return Event.objects.aggregate(newest=Max("pk"))["newest"] or 0
+
+
+def moment(event: Event, seconds: float) -> datetime:
+    """So long before an event. What was found between two looks may have happened right after the first of them."""
+    began = event.data.get("before_at")
+    at = event.at if began is None else min(event.at, datetime.fromtimestamp(began, UTC))
+    return at - timedelta(seconds=seconds)
 
 
 def event_view(event: Event) -> EventView:

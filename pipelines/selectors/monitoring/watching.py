@@ -17,7 +17,7 @@ from pipelines.domain.monitoring.watching import Key, Look
 from pipelines.domain.positions.resets import Reset, before, effects, reset, reset_csv, topics_read
 from pipelines.foundation.errors import Conflict, NotFound
 from pipelines.models import Event, GroupSnapshot, Pipeline, Position, WatchedGroup
-from pipelines.selectors.monitoring.events import event_view
+from pipelines.selectors.monitoring.events import event_view, moment
 from pipelines.selectors.monitoring.lag import last_before, point_fields, window
 from pipelines.selectors.monitoring.watch_views import (
     GroupPlanView,
@@ -29,7 +29,6 @@ from pipelines.selectors.monitoring.watch_views import (
     WatchedGroupDetailView,
     WatchedGroupView,
 )
-from pipelines.selectors.positions.resets import moment
 
 LAST_EVENTS = 20
 

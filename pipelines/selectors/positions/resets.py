@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from pipelines.domain.base.findings import Finding, PathParts, dotted
@@ -11,16 +11,10 @@ from pipelines.domain.positions.resets import before
 from pipelines.domain.positions.target import target
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Event, Pipeline
+from pipelines.selectors.monitoring.events import moment
 from pipelines.selectors.monitoring.lag import positions_before
 
 _PREFIX = "before="
-
-
-def moment(event: Event, seconds: float) -> datetime:
-    """So long before an event. What was found between two looks may have happened right after the first of them."""
-    began = event.data.get("before_at")
-    at = event.at if began is None else min(event.at, datetime.fromtimestamp(began, UTC))
-    return at - timedelta(seconds=seconds)
 
 
 def decided(

@@ -16,21 +16,22 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 from pipelines.domain.ledger.journal import Done, Planned
 from workers.agent import __main__ as agent
-from workers.agent import batch, ledger
-from workers.agent.components import sink_kafka
-from workers.agent.log import say
+from workers.agent.base.log import say
+from workers.agent.components.sink import kafka
+from workers.agent.graph import batch
+from workers.agent.run_dir import journal_writer
 
 
 def switch_off() -> None:
     """Replace the ledger's parts in this process. Raises AttributeError where the agent no longer has them."""
-    append = ledger.Journal.append
+    append = journal_writer.Journal.append
 
-    def append_all_but_batches(self: ledger.Journal, payload: Any) -> None:
+    def append_all_but_batches(self: journal_writer.Journal, payload: Any) -> None:
         if not isinstance(payload, Planned | Done):
             append(self, payload)
 
-    _replace(ledger.Journal, "append", append_all_but_batches)
-    _replace(sink_kafka.Builder, "ends", lambda self: [])
+    _replace(journal_writer.Journal, "append", append_all_but_batches)
+    _replace(kafka.Builder, "ends", lambda self: [])
     _replace(DataFrame, "observe", lambda self, *counters: self)
     _replace(batch, "_values", lambda observation: {})
 

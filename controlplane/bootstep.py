@@ -36,21 +36,21 @@ from workers.adapters.secrets import StoredSecrets
 from workers.adapters.storeroom import LocalStoreroom
 from workers.adapters.surveys import ChildSurveys
 from workers.ports import Now
-from workers.supervisor.act import Actor
-from workers.supervisor.hearing import EXIT_DEAF, Canary, Hearing
-from workers.supervisor.janitor import Janitor
-from workers.supervisor.launch import Launcher, NotProvisioned
-from workers.supervisor.lease import HostLease
-from workers.supervisor.memory import Memory
-from workers.supervisor.observe import Observer
-from workers.supervisor.pruning import Limits
-from workers.supervisor.reconciling import Reconciler
-from workers.supervisor.references import References
-from workers.supervisor.replay import Replayer, Way
-from workers.supervisor.surveyor import Sight, Surveyor
-from workers.supervisor.tick import Supervisor, Ticker
-from workers.supervisor.watch import Watcher, watch
-from workers.supervisor.webhooks import WebhookSender
+from workers.supervisor.background.hearing import EXIT_DEAF, Canary, Hearing
+from workers.supervisor.background.janitor import Janitor
+from workers.supervisor.background.pruning import Limits
+from workers.supervisor.background.replay import Replayer, Way
+from workers.supervisor.background.surveyor import Sight, Surveyor
+from workers.supervisor.background.watch import Watcher, watch
+from workers.supervisor.background.webhooks import WebhookSender
+from workers.supervisor.launch.launch import Launcher, NotProvisioned
+from workers.supervisor.launch.references import References
+from workers.supervisor.tick.act import Actor
+from workers.supervisor.tick.lease import HostLease
+from workers.supervisor.tick.memory import Memory
+from workers.supervisor.tick.observe import Observer
+from workers.supervisor.tick.reconciling import Reconciler
+from workers.supervisor.tick.tick import Supervisor, Ticker
 from workers.wake import CANARY_SECONDS, HEARD, LOOK, WAKE
 from workers.workflows.runner import Runner
 

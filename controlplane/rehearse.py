@@ -1,7 +1,7 @@
 """`python -m controlplane.rehearse`: a rehearsal by the agent's own code, with what this host gives to agents.
 
-The request on standard input and the answer on standard output are those of `workers.agent.rehearse`; where this host
-has nothing to give, the answer is `missing`.
+The request on standard input and the answer on standard output are those of `workers.agent.startup.rehearse`.
+Where this host has nothing to give, the answer is `missing`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 
 from controlplane.install.tools.errors import SetupError
 from controlplane.provision.spark import spark_settings
-from workers.agent import rehearse
+from workers.agent.startup import rehearse
 
 
 def main() -> None:

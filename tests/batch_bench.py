@@ -20,15 +20,15 @@ from pipelines.domain.definitions.document.spec import Read
 from pipelines.domain.ledger.journal import Planned, read_entries
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.ledger.sink_groups import Penalty, Pools, Switch
-from workers.agent.batch import Attempt, Refusal
-from workers.agent.books import ChannelBooks
-from workers.agent.checkpoint import Checkpoint, dump
-from workers.agent.component import DeadLetterBuilder, Place, Resolution, SinkBuilder
-from workers.agent.dead_letters import Office
-from workers.agent.delivery import SinkGroup
-from workers.agent.gate import Cancelled, Gate
-from workers.agent.ledger import Journal
-from workers.agent.query import ReadQuery
+from workers.agent.delivery.books import ChannelBooks
+from workers.agent.delivery.dead_letters import Office
+from workers.agent.delivery.delivery import SinkGroup
+from workers.agent.delivery.gate import Cancelled, Gate
+from workers.agent.delivery.query import ReadQuery
+from workers.agent.graph.batch import Attempt, Refusal
+from workers.agent.graph.component import DeadLetterBuilder, Place, Resolution, SinkBuilder
+from workers.agent.positions.checkpoint import Checkpoint, dump
+from workers.agent.run_dir.journal_writer import Journal
 from workers.agent.sink_processors import Processor
 from workers.agent.sink_processors.default import Default
 
@@ -230,7 +230,7 @@ class Stage:
     """A bench with one sink, or with two of which the first is tried first."""
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("workers.agent.batch.Observation", object)
+        monkeypatch.setattr("workers.agent.graph.batch.Observation", object)
         self.path = path
         self.disk = Disk(path, monkeypatch)
         self.sink, self.other, self.letters = Store(), Store("second"), Letters()

@@ -7,30 +7,20 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from controlplane.cli import (
-    alerts,
-    catalogue,
-    dead_letters,
-    definitions,
-    evacuating,
-    hosts,
-    importing,
-    lifecycle,
-    migrating,
-    migration_rules,
-    positions,
-    records,
-    rehearsing,
-    replaying,
-    secrets,
-    stacks,
-    watching,
-    webhooks,
-)
-from controlplane.cli.errors import MEANINGS, CommandError, ExitCode
-from controlplane.cli.quarantine import quarantine
-from controlplane.cli.reconciling import reconcile
-from controlplane.cli.session import AsJson, Session
+from controlplane.cli.access import secrets
+from controlplane.cli.base.errors import MEANINGS, CommandError, ExitCode
+from controlplane.cli.base.session import AsJson, Session
+from controlplane.cli.definitions import catalogue, definitions, importing, rehearsing
+from controlplane.cli.hosts import hosts
+from controlplane.cli.ledger import records
+from controlplane.cli.lifecycle import lifecycle
+from controlplane.cli.migration import evacuating, migrating, rules
+from controlplane.cli.monitoring import alerts, watching, webhooks
+from controlplane.cli.positions import positions
+from controlplane.cli.positions.reconciling import reconcile
+from controlplane.cli.reprocessing import dead_letters, replaying
+from controlplane.cli.reprocessing.quarantine import quarantine
+from controlplane.cli.runs import stacks
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 
@@ -45,7 +35,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except CommandError as error:
-            from controlplane.cli.output import show_error
+            from controlplane.cli.base.output import show_error
 
             show_error(error, as_json=ctx.obj.as_json)
             raise typer.Exit(error.exit_code) from None
@@ -81,7 +71,7 @@ def version(as_json: AsJson = False) -> None:
     """Print the version of this program."""
     from importlib.metadata import version as version_of
 
-    from controlplane.cli import output
+    from controlplane.cli.base import output
 
     number = version_of("headgate")
     output.write_json({"version": number}) if as_json else output.say(f"headgate {number}")
@@ -114,8 +104,8 @@ app.add_typer(migrating.app, name="migrate")
 app.add_typer(migrating.files, name="migrations")
 app.command()(evacuating.evacuate)
 app.add_typer(evacuating.app, name="evacuations")
-app.add_typer(migration_rules.freezes, name="freezes")
-app.add_typer(migration_rules.policies, name="approval-policies")
+app.add_typer(rules.freezes, name="freezes")
+app.add_typer(rules.policies, name="approval-policies")
 app.command()(quarantine)
 app.command()(reconcile)
 app.command()(rehearsing.rehearse)

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from controlplane.install.tools.errors import SetupError
-from workers.agent.kafka import Cluster
+from workers.agent.kafka.admin import Cluster
 
 TIMEOUT = 30.0  # seconds for one request
 READ_TIMEOUT = 120.0  # seconds to read a whole topic

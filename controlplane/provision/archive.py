@@ -22,7 +22,7 @@ from controlplane.install.tools.errors import SetupError
 from controlplane.install.tools.jars import SPARK_KAFKA, jar_paths
 from controlplane.install.tools.java import Java, find_java
 from controlplane.install.tools.paths import cache_dir, pyspark_jars
-from workers.agent import jvm
+from workers.agent.spark import jvm
 
 KEPT = 3  # archives, of 170 MB each
 LOCK_TIMEOUT = 900.0  # seconds that another clone may take to build

@@ -30,8 +30,8 @@ from pipelines.domain.runs.protocol import (
     boot_id,
     boottime,
 )
-from workers.agent import jvm
 from workers.agent.driver import Driver
+from workers.agent.spark import jvm
 
 MOVE_TIMEOUT = 400.0  # seconds until every record must have been moved
 ARCHIVE_TIMEOUT = 120.0  # seconds that the JVM has to write the archive while it ends

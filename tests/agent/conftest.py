@@ -16,7 +16,8 @@ from pipelines.domain.runs.protocol import SparkSettings
 from tests.agent.harness import Pipeline
 from tests.agent.topics import Topics
 from tests.java import quick_java
-from workers.agent import jvm, spark
+from workers.agent.spark import jvm
+from workers.agent.spark import session as spark
 
 
 @pytest.fixture(scope="session")

@@ -13,9 +13,9 @@ from pyspark.sql import types as t
 
 from pipelines.domain.definitions.parts import registry
 from pipelines.domain.definitions.parts.component import Kind
-from workers.agent.compile import intercept
-from workers.agent.component import Place, builder
-from workers.agent.event import Event
+from workers.agent.base.event import Event
+from workers.agent.graph.compile import intercept
+from workers.agent.graph.component import Place, builder
 
 PATH = "sources.s.interceptors[0]"
 SCHEMA = t.StructType(

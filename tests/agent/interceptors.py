@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from workers.agent.interceptor_api import Context, Event, InitializationError
+from workers.agent.interceptors.api import Context, Event, InitializationError
 
 
 class Enrich:
@@ -75,7 +75,7 @@ class Misbehaves:
 
     def initialize(self, context: Context) -> None:
         self.config = context.config
-        in_worker = "workers.agent.python_daemon" in sys.modules or sys.argv[0].endswith("python_daemon.py")
+        in_worker = "workers.agent.spark.python_daemon" in sys.modules or sys.argv[0].endswith("python_daemon.py")
         where = self.config.get("where", "both")
         if where == "both" or (where == "executor") == in_worker:
             self.act(self.config.get("does", ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from workers.agent.interceptor_api import Event
+from workers.agent.interceptors.api import Event
 
 POISON = 1234
 

@@ -14,8 +14,8 @@ from pipelines.domain.base.positions import PartitionRange
 from pipelines.domain.definitions.parts import registry
 from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
-from workers.agent.batch import Attempt, Batch, Judge
-from workers.agent.component import Place, SinkBuilder, builder
+from workers.agent.graph.batch import Attempt, Batch, Judge
+from workers.agent.graph.component import Place, SinkBuilder, builder
 
 SCHEMA = (
     "key binary, body binary, headers array<struct<key:string,value:binary>>, topic string, partition int, "

@@ -33,8 +33,8 @@ from workers.adapters.clusters import KafkaClusters
 from workers.adapters.filelock import FileLock
 from workers.adapters.intakes import HttpIntakes
 from workers.ports import Secrets, Unreadable
-from workers.supervisor.references import References
-from workers.supervisor.replay import Replayer, Way
+from workers.supervisor.background.replay import Replayer, Way
+from workers.supervisor.launch.references import References
 
 RECORDS = 10_000
 UNDECODABLE, TOO_LARGE, UNROUTED, REFUSED = 11, 2_222, 5_003, 9_994

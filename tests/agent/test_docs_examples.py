@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.foundation.rehearsal import rehearse
-from workers.agent.rehearse import Request, Sample, result
+from workers.agent.startup.rehearse import Request, Sample, result
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 CASES = sorted((DOCS / "components" / "examples").glob("*.events.json"))

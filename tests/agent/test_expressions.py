@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.agent.expressions import PATH, In, Out, made, sent
-from workers.agent.components.interceptor_uuid import NAMESPACE
-from workers.agent.findings import Refused, blocked_by
+from workers.agent.base.findings import Refused, blocked_by
+from workers.agent.components.interceptor.uuid import NAMESPACE
 
 STATIC = {"type": "static", "key": "country", "value": "CZ"}
 

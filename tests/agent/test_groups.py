@@ -25,12 +25,12 @@ from tests.agent.topics import Pacer, Topics
 from tests.chaos.data_plane import silent_server
 from tests.counts import not_once
 from tests.waiting import wait_for
-from workers.agent import deadline
-from workers.agent.batch import Attempt, Batch, Judge
-from workers.agent.component import Place, Resolution, SinkBuilder
-from workers.agent.delivery import Listener, SinkGroup
-from workers.agent.gate import Gate
+from workers.agent.delivery.delivery import Listener, SinkGroup
+from workers.agent.delivery.gate import Gate
+from workers.agent.graph.batch import Attempt, Batch, Judge
+from workers.agent.graph.component import Place, Resolution, SinkBuilder
 from workers.agent.sink_processors.failover import Failover
+from workers.agent.spark import deadline
 
 
 def grouped(pipeline: Pipeline, processor: dict[str, Any], **sinks: dict[str, Any]) -> Pipeline:

@@ -21,7 +21,7 @@ from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Topics
 from tests.counts import not_once
 from tests.waiting import wait_for
-from workers.agent.kafka import Cluster
+from workers.agent.kafka.admin import Cluster
 
 LONG = 240.0
 """Seconds that a start may take on a machine with other things to do."""

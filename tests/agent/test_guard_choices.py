@@ -21,8 +21,8 @@ from pipelines.domain.runs.protocol import LAUNCH, Launch
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Books, Pipeline
 from tests.agent.topics import Topics
-from workers.agent import compile as compiler
-from workers.agent import survey
+from workers.agent.graph import compile as compiler
+from workers.agent.startup import survey
 
 READ = 100
 """Records of each partition that were read."""

@@ -11,10 +11,10 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
 from pipelines.domain.definitions.parts import registry
-from workers.agent.compile import intercept
-from workers.agent.component import Place, builder
-from workers.agent.event import HEADERS_TYPE, Event
-from workers.agent.findings import Refused
+from workers.agent.base.event import HEADERS_TYPE, Event
+from workers.agent.base.findings import Refused
+from workers.agent.graph.compile import intercept
+from workers.agent.graph.component import Place, builder
 
 Through = Callable[..., tuple[dict[str, str], bool]]
 

@@ -19,11 +19,11 @@ from tests.agent.conftest import MakePipeline
 from tests.agent.sinks import Given, numbered, planned, sink
 from tests.agent.topics import Topics
 from tests.waiting import wait_for
-from workers.agent import flume_avro
-from workers.agent.component import Place, builder
-from workers.agent.components import sink_kafka
-from workers.agent.components.source_kafka import Builder as Source
-from workers.agent.findings import Refused
+from workers.agent.base import flume_avro
+from workers.agent.base.findings import Refused
+from workers.agent.components.sink import kafka
+from workers.agent.components.source.kafka import Builder as Source
+from workers.agent.graph.component import Place, builder
 
 
 def records(topics: Topics, topic: str, partitions: int = 4) -> list[Message]:
@@ -263,7 +263,7 @@ def test_what_reached_a_partition_that_is_newer_than_the_plan_is_counted(
     topics.add_partitions(topics.sink, 6)
     batch = planned(0, 12_000).model_copy(update={"sink_ends": {made.builder.place.name: before}})
     both = [range_.model_copy(update={"partition": number}) for range_ in batch.ranges for number in (0, 1)]
-    monkeypatch.setattr(sink_kafka, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(kafka, "_LOOK_SECONDS", 0.0)
     assert len(made.builder.ends()) == 6
     made.write([Given(b"%d" % number) for number in range(12_000)])
     assert len({message.partition() for message in records(topics, topics.sink, 6)}) == 6

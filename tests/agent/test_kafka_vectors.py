@@ -18,8 +18,8 @@ from tests.agent.topics import Topics
 from tests.unit.flume.agents import kafka_sink
 from tests.unit.flume.agents import kafka_source as imported_source
 from tests.vectors import Vector, drives
-from workers.agent import flume_avro
-from workers.agent.component import ChannelBuilder, Place, builder
+from workers.agent.base import flume_avro
+from workers.agent.graph.component import ChannelBuilder, Place, builder
 
 TOPIC_HEADER = "topic"
 """The header that chooses the topic in Flume where none is named."""

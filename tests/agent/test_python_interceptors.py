@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.agent.expressions import PATH, In, Out, made, sent, sent_to
-from workers.agent.component import Place
-from workers.agent.findings import Refused, blocked_by
+from workers.agent.base.findings import Refused, blocked_by
+from workers.agent.graph.component import Place
 
 
 def python(name: str, **keys: Any) -> dict[str, Any]:

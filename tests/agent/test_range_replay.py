@@ -13,7 +13,7 @@ from tests.agent.conftest import MakePipeline
 from tests.agent.topics import Topics
 from tests.counts import not_once
 from tests.waiting import wait_for
-from workers.agent.range_replay import progress
+from workers.agent.delivery.range_replay import progress
 
 
 def order(state: Path, topics: Topics, start: int, end: int) -> Path:

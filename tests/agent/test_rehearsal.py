@@ -18,8 +18,8 @@ from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.foundation.rehearsal import RehearsalFailed, rehearse
 from tests.agent.conftest import MakePipeline
 from tests.agent.topics import Topics
-from workers.agent.rehearse import Request, Sample
-from workers.agent.rehearse import result as result_of
+from workers.agent.startup.rehearse import Request, Sample
+from workers.agent.startup.rehearse import result as result_of
 
 ENRICH = "tests.agent.interceptors:Enrich"
 INTERCEPTORS = [

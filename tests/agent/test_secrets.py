@@ -27,8 +27,8 @@ from tests.certificates import issue
 from tests.counts import not_once
 from tests.fakes.http_servers import Asked, BulkIndex, Reply, serving
 from tests.postgres import running_postgres
-from workers.agent.component import Place, builder
-from workers.agent.findings import Refused
+from workers.agent.base.findings import Refused
+from workers.agent.graph.component import Place, builder
 
 CANARY = 'canary-"9b1\\d'
 REFERENCE = "${secret:shop}"

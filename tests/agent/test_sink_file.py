@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.agent.sinks import Given, numbered, planned, sink
-from workers.agent.findings import Refused
+from workers.agent.base.findings import Refused
 
 
 def visible(directory: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from tests.certificates import Issued, issue
 from tests.fakes.http_servers import Asked, BulkIndex, Reply, Server, serving
 from tests.unit.flume.agents import http_sink
 from tests.vectors import Vector, drives
-from workers.agent.findings import Refused
+from workers.agent.base.findings import Refused
 
 
 def numbers_in(asked: Asked) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from tests.agent.sinks import Given, numbered, planned, sink
-from workers.agent.component import Resolution
+from workers.agent.graph.component import Resolution
 
 
 def test_every_event_is_counted_and_none_is_kept(session: SparkSession) -> None:

@@ -16,11 +16,11 @@ from pyspark.sql import SparkSession
 
 from tests.agent.sinks import Given, frame, numbered, planned, sink
 from tests.postgres import running_postgres
-from workers.agent.batch import Batch, Judge
-from workers.agent.delivery import Listener, SinkGroup
-from workers.agent.findings import Blocked, Refused
-from workers.agent.gate import Gate
-from workers.agent.postgres import Database
+from workers.agent.base.findings import Blocked, Refused
+from workers.agent.delivery.delivery import Listener, SinkGroup
+from workers.agent.delivery.gate import Gate
+from workers.agent.graph.batch import Batch, Judge
+from workers.agent.postgres.connection import Database
 from workers.agent.sink_processors.default import Default
 
 
@@ -136,7 +136,7 @@ def test_what_a_crash_left_staged_is_dropped_and_never_counted(
     def crash(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("workers.agent.postgres_batches.Batches.commit", crash)
+    monkeypatch.setattr("workers.agent.postgres.batches.Batches.commit", crash)
     with pytest.raises(KeyboardInterrupt):
         first.write(numbered(10))
     monkeypatch.undo()

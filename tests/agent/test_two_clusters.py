@@ -13,8 +13,8 @@ from pipelines.domain.positions.cluster_move import By, ClusterMove, PartitionTr
 from pipelines.domain.positions.plan import Answer, Question
 from pipelines.domain.runs.protocol import Launch, QueryHead, SparkSettings
 from tests.agent.topics import Topics
-from workers.agent import translating
-from workers.agent.kafka import Cluster
+from workers.agent.kafka import translating
+from workers.agent.kafka.admin import Cluster
 
 PARTITIONS = 4
 COUNT = 100

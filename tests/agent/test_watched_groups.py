@@ -15,7 +15,7 @@ from tests.agent.topics import Topics
 from tests.waiting import wait_for
 from workers.adapters.brokers import KafkaBrokers
 from workers.ports import Away
-from workers.supervisor.brokers import Cluster
+from workers.supervisor.background.brokers import Cluster
 
 
 @dataclass

@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
 
 from pipelines.domain.base.positions import PartitionPosition
 from tests.waiting import wait_for
-from workers.agent.kafka import Cluster
+from workers.agent.kafka.admin import Cluster
 
 _PARTITIONS = 4
 

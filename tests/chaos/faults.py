@@ -66,7 +66,7 @@ _RACE = (
 )
 _HEARS = "chaos/test_worker_hears.py"
 _STRUCK = "chaos/test_migration_kills.py"
-_LADDER = "unit/test_keeper_ladder.py"
+_LADDER = "unit/keeper/test_ladder.py"
 _SILENT = "db/test_silent_hosts.py"
 _STOPPED = "chaos/test_ladder.py"
 _LOGS = "agent/test_guard.py"
@@ -110,11 +110,11 @@ _CHANNELS = (
 _SOURCES = (
     "agent/test_sources_and_kills.py::test_each_source_loses_and_doubles_nothing_although_driver_and_keeper_are_killed"
 )
-_FILES = "unit/test_file_sources.py"
-_VALID = "unit/test_domain_validation.py"
+_FILES = "unit/agent/test_file_sources.py"
+_VALID = "unit/domain/definitions/test_validation.py"
 _PROCESSES = "contracts/test_processes.py"
-_GUARD = "unit/test_agent_guard.py"
-_DECIDE = "unit/test_supervisor_decide.py"
+_GUARD = "unit/agent/positions/test_guard.py"
+_DECIDE = "unit/supervisor/decisions/test_decide.py"
 
 FAULTS = [
     _fault(1, "Worker killed before it spawns an agent", _START, _ANYWHERE),
@@ -145,13 +145,13 @@ FAULTS = [
         "Worker alive and deaf after Redis came back",
         f"{_HEARS}::test_a_worker_hears_again_after_every_restart_of_redis_or_is_restarted",
         f"{_HEARS}::test_a_deaf_worker_ends_itself_with_a_code_of_its_own_and_its_beat_ends_with_it",
-        "unit/test_hearing.py::test_one_deaf_queue_ends_the_worker_within_ten_seconds_and_is_named",
+        "unit/supervisor/test_hearing.py::test_one_deaf_queue_ends_the_worker_within_ten_seconds_and_is_named",
     ),
     _fault(
         10,
         "Redis full or evicting",
         f"{_HEARS}::test_a_full_redis_is_an_error_that_can_be_seen",
-        "unit/test_hearing.py::test_a_full_broker_is_told_as_such",
+        "unit/supervisor/test_hearing.py::test_a_full_broker_is_told_as_such",
     ),
     _fault(
         11,
@@ -201,7 +201,7 @@ FAULTS = [
         22,
         "Double start",
         _RACE,
-        "unit/test_keeper.py::test_a_second_agent_of_one_pipeline_is_refused_while_the_first_lives",
+        "unit/keeper/test_keeper.py::test_a_second_agent_of_one_pipeline_is_refused_while_the_first_lives",
         "db/test_lifecycle.py::test_of_many_different_requests_at_once_all_are_answered_and_one_operation_stays_open",
         _ANYWHERE,
     ),
@@ -248,7 +248,7 @@ FAULTS = [
         "Stop ignored",
         f"{_STOPPED}::test_a_component_that_an_interrupt_ends_is_not_killed",
         f"{_SIMULATION}::test_a_stop_is_never_blocked_by_a_driver_that_ignores_everything",
-        "unit/test_keeper.py::test_a_driver_that_ignores_everything_is_killed_at_the_deadline",
+        "unit/keeper/test_keeper.py::test_a_driver_that_ignores_everything_is_killed_at_the_deadline",
     ),
     _fault(
         31,
@@ -274,7 +274,7 @@ FAULTS = [
     _fault(
         35,
         "Regular expression or loop without end",
-        "unit/test_domain_regex.py::test_patterns_whose_time_can_explode_are_refused",
+        "unit/domain/regex/test_safety.py::test_patterns_whose_time_can_explode_are_refused",
         "contracts/test_java_regex.py::test_a_pattern_that_passes_ends_on_hostile_text",
     ),
     _fault(
@@ -290,7 +290,7 @@ FAULTS = [
     _fault(
         38,
         "Grandchildren survive",
-        "unit/test_keeper.py::test_a_killed_driver_is_recorded_and_its_children_go_with_it",
+        "unit/keeper/test_keeper.py::test_a_killed_driver_is_recorded_and_its_children_go_with_it",
         _SOURCES,
     ),
     _fault(39, "Broker killed", f"{_NETWORK}::test_a_broker_that_is_killed_again_and_again_costs_no_record"),
@@ -356,7 +356,7 @@ FAULTS = [
     _fault(
         51,
         "Plan changed on an old checkpoint",
-        "unit/test_supervisor_lineage.py::test_other_topics_or_queries_begin_a_new_lineage",
+        "unit/supervisor/decisions/test_lineage.py::test_other_topics_or_queries_begin_a_new_lineage",
     ),
     _fault(
         52,
@@ -451,7 +451,7 @@ FAULTS = [
     _fault(
         65,
         "Component calls exit while the start is under way",
-        "unit/test_agent_preflight.py::test_every_way_of_failing_is_a_finding_of_its_own_component",
+        "unit/agent/startup/test_preflight.py::test_every_way_of_failing_is_a_finding_of_its_own_component",
     ),
     _fault(
         66,
@@ -475,6 +475,6 @@ FAULTS = [
     _fault(
         69,
         "Stop in the middle of a failover",
-        "unit/test_sink_processors.py::test_a_batch_that_is_given_up_penalises_nobody",
+        "unit/agent/test_sink_processors.py::test_a_batch_that_is_given_up_penalises_nobody",
     ),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workers.agent.interceptor_api import Context, Event, InitializationError
+from workers.agent.interceptors.api import Context, Event, InitializationError
 
 NAME = "tests.chaos.fussy:AtHome"
 """As a definition names it; the shared installation allows it."""

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from workers.agent.interceptor_api import Context, Event
+from workers.agent.interceptors.api import Context, Event
 
 FLAG = "HOSTILE_FLAG"
 HOW = "HOSTILE_HOW"
@@ -50,16 +50,16 @@ def hang(how: str, flag: Path) -> None:
 def main(run_dir: Path) -> int:
     """An agent whose null sink `lake` hangs in the driver's own process once the file exists."""
     from workers.agent.__main__ import main as agent
-    from workers.agent.components import sink_null
+    from workers.agent.components.sink import null
 
-    write = sink_null.Builder.write
+    write = null.Builder.write
 
     def hostile(self: Any, attempt: Any) -> Any:
         if self.place.name == "lake" and Path(os.environ[FLAG]).exists():
             hang(os.environ[HOW], Path(os.environ[FLAG]))
         return write(self, attempt)
 
-    sink_null.Builder.write = hostile  # type: ignore[method-assign]
+    null.Builder.write = hostile  # type: ignore[method-assign]
     return agent(run_dir)
 
 

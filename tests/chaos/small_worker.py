@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workers.supervisor.tick import Supervisor
+    from workers.supervisor.tick.tick import Supervisor
 
 LEASE_SECONDS = 5.0
 DRIVER = ["/bin/sleep", "1000"]
@@ -46,8 +46,8 @@ def work(*, silently: bool) -> None:
     """Supervise until killed."""
     from django.conf import settings
 
-    from workers.supervisor import lease
-    from workers.supervisor.tick import Ticker
+    from workers.supervisor.tick import lease
+    from workers.supervisor.tick.tick import Ticker
     from workers.wake import WAKE
 
     lease.TTL = LEASE_SECONDS
@@ -91,13 +91,13 @@ def _supervisor() -> Supervisor:
     from workers.adapters.processes import HostProcesses
     from workers.adapters.rundirs import LocalRunDirs
     from workers.adapters.secrets import StoredSecrets
-    from workers.supervisor.act import Actor
-    from workers.supervisor.launch import Launcher
-    from workers.supervisor.lease import HostLease
-    from workers.supervisor.memory import Memory
-    from workers.supervisor.observe import Observer
-    from workers.supervisor.references import References
-    from workers.supervisor.tick import Supervisor
+    from workers.supervisor.launch.launch import Launcher
+    from workers.supervisor.launch.references import References
+    from workers.supervisor.tick.act import Actor
+    from workers.supervisor.tick.lease import HostLease
+    from workers.supervisor.tick.memory import Memory
+    from workers.supervisor.tick.observe import Observer
+    from workers.supervisor.tick.tick import Supervisor
     from workers.workflows.runner import Runner
 
     here = settings.HEADGATE

@@ -16,8 +16,8 @@ from tests.chaos.installation import Installation, wait_for
 from tests.chaos.migrating import asked, told
 from tests.chaos.mirror import SYNCS, mirrored
 from tests.chaos.stream import MOVING_WITHIN, Stream, streaming
-from workers.agent import kafka_windows
-from workers.agent.kafka import Cluster
+from workers.agent.kafka import windows
+from workers.agent.kafka.admin import Cluster
 
 MAPPING = {"by": "mapping", "topic": SYNCS}
 
@@ -43,7 +43,7 @@ def move(stream: Stream, servers: str, positions: dict[str, Any], rollback_at: s
 def repeated(servers: str, topic: str, rows: list[dict[str, Any]]) -> int:
     """Records of the announced ones that the pipeline delivers."""
     ranges = {(topic, row["partition"]): (row["translated"], row["translated"] + row["replay"]) for row in rows}
-    messages = kafka_windows.messages(Cluster.of(servers, {}), ranges)
+    messages = windows.messages(Cluster.of(servers, {}), ranges)
     return sum((message.value() or b"").startswith(b"{") for message in messages)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.cli.errors import ExitCode
+from controlplane.cli.base.errors import ExitCode
 from controlplane.devstack import topics
 from controlplane.devstack.books import read_back
 from tests import command_line

@@ -29,7 +29,7 @@ from controlplane.install.services.ports import free_port
 from controlplane.install.services.redis import redis_service, redis_url
 from tests.chaos.extent import WHOLE
 from tests.chaos.installation import PROJECT, wait_for
-from workers.supervisor.hearing import EXIT_DEAF
+from workers.supervisor.background.hearing import EXIT_DEAF
 
 HOST = "hearing"
 ROUNDS = 20 if WHOLE else 2

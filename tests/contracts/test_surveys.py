@@ -20,7 +20,7 @@ def children() -> list[int]:
     return [
         child.pid
         for child in psutil.Process().children()
-        if child.status() != psutil.STATUS_ZOMBIE and "workers.agent.translating" in child.cmdline()
+        if child.status() != psutil.STATUS_ZOMBIE and "workers.agent.kafka.translating" in child.cmdline()
     ]
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from controlplane.cli import following, reports
-from controlplane.cli.client import Client
-from controlplane.cli.errors import ExitCode
+from controlplane.cli.base import following, reports
+from controlplane.cli.base.client import Client
+from controlplane.cli.base.errors import ExitCode
 from pipelines.domain.base.roles import Role
 from pipelines.models import Revision
 from tests.db.conftest import CommandLine, Run, Server

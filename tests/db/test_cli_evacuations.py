@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from controlplane.cli.errors import ExitCode
+from controlplane.cli.base.errors import ExitCode
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import DesiredState, Phase
 from pipelines.models import Evacuation

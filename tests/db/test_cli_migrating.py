@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 import yaml
 
-from controlplane.cli.errors import ExitCode
+from controlplane.cli.base.errors import ExitCode
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import DesiredState, MigrationStage, Phase
 from pipelines.models import ApprovalPolicy, Migration, Pipeline

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.cli.errors import ExitCode
+from controlplane.cli.base.errors import ExitCode
 from pipelines.domain.base.roles import Role
 from pipelines.models import ApprovalPolicy, FreezeWindow
 from tests.db.conftest import CommandLine, Run

@@ -10,8 +10,8 @@ import pytest
 from django.core.management import call_command
 from typer.testing import Result
 
-from controlplane.cli import secrets
-from controlplane.cli.errors import ExitCode
+from controlplane.cli.access import secrets
+from controlplane.cli.base.errors import ExitCode
 from pipelines.domain.base.roles import Role
 from pipelines.foundation.keyring import open_keyring
 from pipelines.models import Secret

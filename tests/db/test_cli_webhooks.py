@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from controlplane.cli import webhooks as commands
-from controlplane.cli.errors import ExitCode
+from controlplane.cli.base.errors import ExitCode
+from controlplane.cli.monitoring import webhooks as commands
 from pipelines.domain.base.roles import Role
 from pipelines.domain.monitoring.webhooks import Reach
 from pipelines.models import Delivery, Webhook
@@ -23,7 +23,7 @@ from tests.fakes.webhooks import NEW
 from workers.adapters.filelock import FileLock
 from workers.adapters.posts import HttpPosts
 from workers.adapters.secrets import StoredSecrets
-from workers.supervisor.webhooks import WebhookSender
+from workers.supervisor.background.webhooks import WebhookSender
 
 
 @pytest.fixture

@@ -27,9 +27,9 @@ from tests.factories import now
 from tests.fakes.surveys import FakeSurveys, Unhurried
 from tests.fakes.webhooks import FreeLock
 from workers.ports import Unreadable
-from workers.supervisor.launch import Launcher
-from workers.supervisor.references import References
-from workers.supervisor.surveyor import Sight, Surveyor
+from workers.supervisor.background.surveyor import Sight, Surveyor
+from workers.supervisor.launch.launch import Launcher
+from workers.supervisor.launch.references import References
 
 __all__ = ["ana", "orders"]
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ from bench.control.fleet import BATCHES_PER_SECOND, RECORDS, Plan
 from bench.control.stage import Stage
 from pipelines.models import Event, Host, LedgerBatch, Pipeline, Run, Sample
 from pipelines.selectors.ledger.ledger import books_view
-from workers.supervisor.intake import QUIET_STATUS_INTERVAL
+from workers.supervisor.tick.journals import QUIET_STATUS_INTERVAL
 
 pytestmark = pytest.mark.django_db
 SECONDS = 4

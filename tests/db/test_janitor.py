@@ -15,8 +15,8 @@ from pipelines.services.ledger import archive
 from tests.factories import LedgerBatchFactory, PipelineFactory, RunFactory, now
 from tests.fakes.host import FakeHost, FakeLock
 from workers.adapters.storeroom import LocalStoreroom
-from workers.supervisor.janitor import Janitor
-from workers.supervisor.pruning import Limits
+from workers.supervisor.background.janitor import Janitor
+from workers.supervisor.background.pruning import Limits
 
 pytestmark = pytest.mark.django_db
 

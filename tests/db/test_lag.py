@@ -18,8 +18,8 @@ from pipelines.services.monitoring import lag
 from pipelines.services.monitoring.lag import LagRetention
 from tests.factories import PipelineFactory, PositionFactory, RunFactory
 from tests.fakes.brokers import AtOnce, FakeBrokers
-from workers.supervisor.references import References
-from workers.supervisor.watch_lag import LagWatch
+from workers.supervisor.background.watch_lag import LagWatch
+from workers.supervisor.launch.references import References
 
 pytestmark = pytest.mark.django_db
 KEY = ("orders-in", 0)

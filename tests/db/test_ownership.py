@@ -27,8 +27,8 @@ from tests.fakes.agents import Agents
 from tests.fakes.freezing import Freezer
 from tests.fakes.host import FakeHost, FakeProcess
 from tests.fakes.supervisor import supervisor
-from workers.supervisor.lease import TTL
-from workers.supervisor.tick import Supervisor
+from workers.supervisor.tick.lease import TTL
+from workers.supervisor.tick.tick import Supervisor
 
 pytestmark = pytest.mark.django_db
 

@@ -38,9 +38,9 @@ from pipelines.services.runs.runs import NextRun, Overtaken, create_run
 from tests.factories import LedgerBatchFactory, PipelineFactory, PositionFactory, RunFactory, now
 from tests.fakes.surveys import FakeSurveys
 from workers.ports import LookFailed
-from workers.supervisor.launch import Launcher
-from workers.supervisor.references import References
-from workers.supervisor.surveyor import Sight
+from workers.supervisor.background.surveyor import Sight
+from workers.supervisor.launch.launch import Launcher
+from workers.supervisor.launch.references import References
 
 pytestmark = pytest.mark.django_db
 ORDERS = "/api/v1/pipelines/orders/positions"

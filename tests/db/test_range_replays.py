@@ -21,9 +21,9 @@ from pipelines.services.base.audit import Actor
 from pipelines.services.lifecycle import lifecycle
 from pipelines.services.reprocessing import range_replays
 from tests.factories import HostFactory, LedgerBatchFactory, PipelineFactory, PositionFactory, RunFactory, definition
-from workers.agent.ledger import Journal
-from workers.agent.range_replay import progress
-from workers.supervisor.watch_replays import ReplayWatch
+from workers.agent.delivery.range_replay import progress
+from workers.agent.run_dir.journal_writer import Journal
+from workers.supervisor.background.watch_replays import ReplayWatch
 
 pytestmark = pytest.mark.django_db
 ANA = Actor("ana")

@@ -13,8 +13,8 @@ from pipelines.domain.base.states import OperationKind, Phase
 from pipelines.models import AuditRow, Event, Host, LedgerBatch, Pipeline, Position, Reconciliation, Run
 from tests.db.test_supervisor import Stage, phase
 from tests.factories import PipelineFactory
-from workers.supervisor.memory import Memory
-from workers.supervisor.reconciling import Reconciler
+from workers.supervisor.tick.memory import Memory
+from workers.supervisor.tick.reconciling import Reconciler
 
 pytestmark = pytest.mark.django_db
 

@@ -20,8 +20,8 @@ from pipelines.services.reprocessing.replays import Repair, Wanted
 from tests.factories import DeadLetterFactory, PipelineFactory, RevisionFactory, RunFactory, definition
 from tests.fakes.clusters import FakeClusters, FakeIntakes
 from workers.ports import Closed, Exclusive, Secrets, Unreadable
-from workers.supervisor.references import References
-from workers.supervisor.replay import Replayer, Way
+from workers.supervisor.background.replay import Replayer, Way
+from workers.supervisor.launch.references import References
 
 pytestmark = pytest.mark.django_db
 ANA = Actor("ana")

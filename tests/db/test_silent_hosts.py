@@ -31,8 +31,8 @@ from tests.factories import PipelineFactory, UserFactory
 from tests.fakes.agents import Agents
 from tests.fakes.host import FakeHost, FakeProcess
 from tests.fakes.supervisor import supervisor
-from workers.supervisor.peers import ABANDONED_AFTER, CARE_EVERY, EVACUATED_AGAIN_AFTER, SILENT_AFTER
-from workers.supervisor.tick import Supervisor
+from workers.supervisor.tick.peers import ABANDONED_AFTER, CARE_EVERY, EVACUATED_AGAIN_AFTER, SILENT_AFTER
+from workers.supervisor.tick.tick import Supervisor
 
 pytestmark = pytest.mark.django_db
 

@@ -26,8 +26,8 @@ from tests.factories import HostFactory, PipelineFactory, RevisionFactory, RunFa
 from tests.fakes.agents import Agent, Agents
 from tests.fakes.host import FakeHost, FakeProcess
 from tests.fakes.supervisor import supervisor
-from workers.supervisor.pruning import Known, KnownRun
-from workers.supervisor.tick import Supervisor
+from workers.supervisor.background.pruning import Known, KnownRun
+from workers.supervisor.tick.tick import Supervisor
 
 pytestmark = pytest.mark.django_db
 

@@ -24,9 +24,9 @@ from tests.fakes.agents import Agents
 from tests.fakes.host import FakeHost, FakeProcess
 from tests.fakes.supervisor import supervisor
 from workers.ports import Unreadable
-from workers.supervisor.lease import TTL
-from workers.supervisor.references import References
-from workers.supervisor.tick import Supervisor
+from workers.supervisor.launch.references import References
+from workers.supervisor.tick.lease import TTL
+from workers.supervisor.tick.tick import Supervisor
 
 pytestmark = pytest.mark.django_db
 

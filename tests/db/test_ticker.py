@@ -10,8 +10,8 @@ from typing import cast
 import pytest
 
 from tests.waiting import wait_for
-from workers.supervisor import tick
-from workers.supervisor.tick import Supervisor, Ticked, Ticker
+from workers.supervisor.tick import tick
+from workers.supervisor.tick.tick import Supervisor, Ticked, Ticker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

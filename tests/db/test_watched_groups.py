@@ -18,8 +18,8 @@ from pipelines.services.monitoring.watching import Wanted
 from tests.db.test_lag import NoSecrets
 from tests.factories import HostFactory, PipelineFactory, PositionFactory
 from tests.fakes.brokers import AtOnce, FakeBrokers
-from workers.supervisor.references import References
-from workers.supervisor.watch_groups import GroupWatch
+from workers.supervisor.background.watch_groups import GroupWatch
+from workers.supervisor.launch.references import References
 
 pytestmark = pytest.mark.django_db
 ANA = Actor("ana")

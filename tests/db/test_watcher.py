@@ -17,8 +17,8 @@ from tests.factories import HostFactory, PipelineFactory, RunFactory
 from tests.fakes.brokers import FakeBrokers
 from tests.waiting import wait_for
 from workers.ports import Exclusive
-from workers.supervisor.references import References
-from workers.supervisor.watch import Watcher, watch
+from workers.supervisor.background.watch import Watcher, watch
+from workers.supervisor.launch.references import References
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

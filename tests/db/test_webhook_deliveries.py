@@ -26,7 +26,7 @@ from tests.fakes.webhooks import NEW, OLD, FakePosts, FakeSecrets, Sent, Time, h
 from tests.waiting import wait_for
 from workers.adapters.filelock import FileLock
 from workers.adapters.posts import HttpPosts
-from workers.supervisor.webhooks import AT_ONCE_EACH, SETTLED_SECONDS, WebhookSender
+from workers.supervisor.background.webhooks import AT_ONCE_EACH, SETTLED_SECONDS, WebhookSender
 
 pytestmark = pytest.mark.django_db
 ANA = Actor("ana")

@@ -38,9 +38,9 @@ from tests.factories import (
     now,
 )
 from tests.fakes.surveys import Unhurried
-from workers.supervisor.launch import Launcher
-from workers.supervisor.references import References
-from workers.supervisor.surveyor import Sight
+from workers.supervisor.background.surveyor import Sight
+from workers.supervisor.launch.launch import Launcher
+from workers.supervisor.launch.references import References
 
 LOG = {0: (49_414, 61_000), 1: (0, 52_300), 2: (0, 50_100), 3: (0, 48_213)}
 """Start and end of the log by partition."""

@@ -16,7 +16,7 @@ from pipelines.domain.base.positions import PartitionPosition
 from tests import command_line
 from tests.e2e.conftest import Stack
 from tests.waiting import wait_for
-from workers.agent.kafka import Cluster
+from workers.agent.kafka.admin import Cluster
 
 SOURCE, SINK = "demo.orders", "demo.clean"
 START, END = 10, 60

@@ -10,12 +10,13 @@ from typing import Any
 
 from pipelines.domain.monitoring.watching import Description
 from workers.ports import Away
-from workers.supervisor.brokers import Cluster, Key
+from workers.supervisor.background.brokers import Cluster, Key
 
 
 @dataclass
 class FakeBrokers:
-    """`workers.supervisor.brokers.Brokers`. `times`: of each record by partition; `starts`: the first that is left.
+    """`workers.supervisor.background.brokers.Brokers`. `times`: of each record by partition; `starts`: the first
+    that is left.
 
     `wrong`: answers about commits that are given before the true one, one for each call.
     """

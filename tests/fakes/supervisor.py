@@ -8,13 +8,13 @@ from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.services.runs.observations import HostFacts
 from tests.fakes.host import FakeHost, FakeLock, FakeProcess
 from workers.adapters.secrets import StoredSecrets
-from workers.supervisor.act import Actor
-from workers.supervisor.launch import Launcher
-from workers.supervisor.lease import HostLease
-from workers.supervisor.memory import Memory
-from workers.supervisor.observe import Observer
-from workers.supervisor.references import References
-from workers.supervisor.tick import Supervisor
+from workers.supervisor.launch.launch import Launcher
+from workers.supervisor.launch.references import References
+from workers.supervisor.tick.act import Actor
+from workers.supervisor.tick.lease import HostLease
+from workers.supervisor.tick.memory import Memory
+from workers.supervisor.tick.observe import Observer
+from workers.supervisor.tick.tick import Supervisor
 from workers.workflows.runner import Runner
 
 HOST = "alpha"

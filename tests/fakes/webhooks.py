@@ -14,7 +14,7 @@ from pipelines.models import Event, Webhook
 from pipelines.selectors.monitoring.events import newest_event
 from tests.factories import EventFactory
 from workers.ports import Unreadable
-from workers.supervisor.webhooks import WebhookSender
+from workers.supervisor.background.webhooks import WebhookSender
 
 NEW, OLD = (f"whsec_{base64.b64encode(letter * 32).decode()}" for letter in (b"n", b"o"))
 

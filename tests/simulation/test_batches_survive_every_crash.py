@@ -13,8 +13,8 @@ import pytest
 from pipelines.domain.ledger.journal import DeadLetters, Done, Planned
 from tests.batch_bench import KEY, Bench, Disk, Letters, Store
 from workers import crash_points
-from workers.agent.checkpoint import Checkpoint
-from workers.agent.guard import Head, compare
+from workers.agent.positions.checkpoint import Checkpoint
+from workers.agent.positions.guard import Head, compare
 
 OFFERED, HALFWAY, COMMITTED = "Spark alone has planned it", "half of it is written", "Spark has committed it"
 WITHIN = [f"agent.{name}" for name in ("offered", "planned", "writing", "delivered", "letters", "done")]
@@ -35,7 +35,7 @@ class Installation:
         self.sink, self.letters = Store(), Letters()
         self.sink.bad, self.sink.failure, self.sink.asked = BAD, Died(), self.written
         self.due, self.left = "", 0
-        monkeypatch.setattr("workers.agent.batch.Observation", object)
+        monkeypatch.setattr("workers.agent.graph.batch.Observation", object)
         monkeypatch.setattr(crash_points, "reach", self.reach)
 
     def reach(self, point: str) -> None:

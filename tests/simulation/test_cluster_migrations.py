@@ -28,10 +28,10 @@ from tests.simulation.test_migrations_survive_everything import ANA, FORWARD, ov
 from tests.simulation.world import World
 from workers import crash_points
 from workers.adapters.secrets import StoredSecrets
-from workers.supervisor import intake
-from workers.supervisor.launch import Launcher
-from workers.supervisor.references import References
-from workers.supervisor.surveyor import Sight
+from workers.supervisor.background.surveyor import Sight
+from workers.supervisor.launch.launch import Launcher
+from workers.supervisor.launch.references import References
+from workers.supervisor.tick import journals
 
 SHIFT = 100_000
 """A record's offset on the new cluster is larger by this."""
@@ -113,7 +113,7 @@ class TwoClusters(World):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "JOURNAL_CHUNK", 1000)
+    monkeypatch.setattr(journals, "JOURNAL_CHUNK", 1000)
     monkeypatch.setattr(crash_points, "reach", crash_points.reach)
     monkeypatch.setattr(standby, "seen_within", lambda *_: True)
     monkeypatch.setattr(plans, "seen_within", lambda *_: True)

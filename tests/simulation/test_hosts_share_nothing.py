@@ -27,7 +27,7 @@ from tests.fakes.agents import Agents
 from tests.fakes.host import FakeHost, FakeProcess
 from tests.fakes.supervisor import supervisor
 from tests.simulation.clean import clean
-from workers.supervisor.tick import Supervisor
+from workers.supervisor.tick.tick import Supervisor
 
 ANA = Actor("ana")
 LIFE = {

@@ -10,12 +10,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from tests.unit.test_intake_log import Limits
-from workers.agent.intake import frames
-from workers.agent.intake import log as logs
-from workers.agent.intake.event import Event, record_batch
-from workers.agent.intake.log import IntakeLog, LogFull
-from workers.agent.intake.reader import events
+from tests.unit.agent.test_intake_log import Limits
+from workers.agent.push import frames
+from workers.agent.push import log as logs
+from workers.agent.push.event import Event, record_batch
+from workers.agent.push.log import IntakeLog, LogFull
+from workers.agent.push.reader import events
 
 LIMITS = Limits(capacity=60, transaction_capacity=20, byte_capacity=4000)
 BODIES = st.lists(st.binary(max_size=200), min_size=1, max_size=25)

@@ -50,10 +50,10 @@ from tests.simulation.test_supervisor_survives_everything import Supervision
 from tests.simulation.world import World
 from workers import crash_points
 from workers.adapters.secrets import StoredSecrets
-from workers.supervisor import intake
-from workers.supervisor.launch import Launcher
-from workers.supervisor.references import References
-from workers.supervisor.surveyor import Sight
+from workers.supervisor.background.surveyor import Sight
+from workers.supervisor.launch.launch import Launcher
+from workers.supervisor.launch.references import References
+from workers.supervisor.tick import journals
 
 ANA = Actor("ana")
 ENDS = {*FINAL_STAGES, MigrationStage.NEEDS_ATTENTION}
@@ -151,7 +151,7 @@ class Migrating(Supervision):
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A journal takes several ticks to be taken in; the host is heard, whatever its wall clock says."""
-    monkeypatch.setattr(intake, "JOURNAL_CHUNK", 1000)
+    monkeypatch.setattr(journals, "JOURNAL_CHUNK", 1000)
     monkeypatch.setattr(crash_points, "reach", crash_points.reach)
     monkeypatch.setattr(standby, "seen_within", lambda *_: True)
     monkeypatch.setattr(plans, "seen_within", lambda *_: True)

@@ -18,7 +18,7 @@ from pipelines.services.runs import standby
 from tests.chaos.extent import EXAMPLES, sweep
 from tests.simulation.test_supervisor_survives_everything import Supervision
 from workers import crash_points
-from workers.supervisor import intake
+from workers.supervisor.tick import journals
 
 ANA = Actor("ana")
 
@@ -78,7 +78,7 @@ class WithStandby(Supervision):
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A journal takes several ticks to be taken in; the host is heard, whatever its wall clock says."""
-    monkeypatch.setattr(intake, "JOURNAL_CHUNK", 1000)
+    monkeypatch.setattr(journals, "JOURNAL_CHUNK", 1000)
     monkeypatch.setattr(crash_points, "reach", crash_points.reach)
     monkeypatch.setattr(standby, "seen_within", lambda *_: True)
 

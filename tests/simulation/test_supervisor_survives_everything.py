@@ -25,7 +25,7 @@ from tests.fakes.supervisor import supervisor
 from tests.simulation.clean import clean
 from tests.simulation.world import Hasty, World
 from workers import crash_points
-from workers.supervisor import intake
+from workers.supervisor.tick import journals
 
 KINDS = st.sampled_from([kind for kind in OperationKind if kind not in SIDE_OPERATIONS])
 
@@ -152,7 +152,7 @@ class Supervision(RuleBasedStateMachine):
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A journal takes several ticks to be taken in. What a world does at crash points ends with the test."""
-    monkeypatch.setattr(intake, "JOURNAL_CHUNK", 1000)
+    monkeypatch.setattr(journals, "JOURNAL_CHUNK", 1000)
     monkeypatch.setattr(crash_points, "reach", crash_points.reach)
 
 

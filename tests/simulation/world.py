@@ -20,8 +20,8 @@ from tests.fakes.agents import Agent, Agents
 from tests.fakes.host import FakeHost, FakeProcess, WorkerKilled
 from tests.fakes.supervisor import supervisor
 from workers import crash_points
-from workers.supervisor.act import Actor as Hand
-from workers.supervisor.tick import Supervisor, Ticked
+from workers.supervisor.tick.act import Actor as Hand
+from workers.supervisor.tick.tick import Supervisor, Ticked
 
 QUICK = {
     "init_timeout": 20, "drain_timeout": 5, "cancel_interval": 3, "cancel_timeout": 10, "stall_timeout": 30,

@@ -12,10 +12,10 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import OffsetSpec
 
 from pipelines.domain.monitoring.watching import Description
-from workers.agent.kafka import TIMEOUT, librdkafka_options
-from workers.agent.kafka import Cluster as Client
+from workers.agent.kafka.admin import TIMEOUT, librdkafka_options
+from workers.agent.kafka.admin import Cluster as Client
 from workers.ports import Away
-from workers.supervisor.brokers import Cluster, Key
+from workers.supervisor.background.brokers import Cluster, Key
 
 _UNKNOWN = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}
 _MOST_CLIENTS = 64
@@ -84,7 +84,7 @@ def _bounded(method: Method) -> Method:
 
 
 class KafkaBrokers:
-    """`workers.supervisor.brokers.Brokers` with librdkafka."""
+    """`workers.supervisor.background.brokers.Brokers` with librdkafka."""
 
     def __init__(self) -> None:
         self._clients: dict[tuple[tuple[str, str], ...], _Client] = {}

@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from pipelines.domain.reprocessing.dead_letters import TopicLocation
-from workers.agent.kafka import librdkafka_options
+from workers.agent.kafka.admin import librdkafka_options
 from workers.ports import Away, Closed, Gone, Outgoing
 
 _DELIVERY_SECONDS = 20.0

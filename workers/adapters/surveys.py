@@ -15,8 +15,8 @@ from workers.ports import LookFailed
 
 SECONDS = 45.0
 _PROJECT = Path(__file__).resolve().parents[2]
-_SURVEY = "workers.agent.survey"
-_TRANSLATING = "workers.agent.translating"
+_SURVEY = "workers.agent.startup.survey"
+_TRANSLATING = "workers.agent.kafka.translating"
 """Who answers: the latter where the question is about another cluster."""
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
 _LAST_WORDS = 500

@@ -9,8 +9,8 @@ import sys
 import traceback
 from pathlib import Path
 
-from workers.agent import jvm
-from workers.agent.log import say
+from workers.agent.base.log import say
+from workers.agent.spark import jvm
 
 
 def _start_jvm(run_dir: Path, launch: dict) -> jvm.Jvm:  # type: ignore[type-arg]
@@ -43,8 +43,9 @@ def main(run_dir: Path) -> int:
     from pipelines.domain.definitions.document.references import substituted
     from pipelines.domain.definitions.document.spec import Definition
     from pipelines.domain.runs.protocol import Exit, Launch
-    from workers.agent import masking, watch
+    from workers.agent.base import masking
     from workers.agent.driver import Driver
+    from workers.agent.run_dir import watch
 
     try:
         handover = watch.handover()

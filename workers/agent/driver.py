@@ -25,17 +25,17 @@ from pipelines.domain.ledger.journal import CommandTaken, Exited, Interrupted, P
 from pipelines.domain.runs import protocol
 from pipelines.domain.runs.protocol import AgentFinding, Control, Dumps, Exit, Launch, PauseProof, Promotion
 from workers import crash_points
-from workers.agent import watch
-from workers.agent.control import ControlFile
-from workers.agent.delivery import cause_of
-from workers.agent.findings import Blocked
-from workers.agent.gate import Gate, Position
-from workers.agent.jvm import Jvm
-from workers.agent.launcher import Launcher
-from workers.agent.ledger import Journal, JournalUnwritable
-from workers.agent.log import say
-from workers.agent.real_time import Query
-from workers.agent.status import PauseWatch, StatusFile
+from workers.agent.base.findings import Blocked
+from workers.agent.base.log import say
+from workers.agent.delivery.delivery import cause_of
+from workers.agent.delivery.gate import Gate, Position
+from workers.agent.delivery.real_time import Query
+from workers.agent.delivery.status import PauseWatch, StatusFile
+from workers.agent.run_dir import watch
+from workers.agent.run_dir.control import ControlFile
+from workers.agent.run_dir.journal_writer import Journal, JournalUnwritable
+from workers.agent.spark.jvm import Jvm
+from workers.agent.startup.launcher import Launcher
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

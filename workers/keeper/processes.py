@@ -79,7 +79,7 @@ def send(pid: int, token: str, number: signal.Signals) -> bool:
 
 
 Kind = Literal["jvm", "worker"]
-_WORKERS = b"workers.agent.python_daemon"
+_WORKERS = b"workers.agent.spark.python_daemon"
 
 
 def kind_of(pid: int) -> Kind | None:

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from controlplane.cli.app import app
-from controlplane.cli.errors import MEANINGS
+from controlplane.cli.base.errors import MEANINGS
 from controlplane.management.rendered import RenderCommand
 
 PAGE = """# The command line

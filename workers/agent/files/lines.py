@@ -12,8 +12,8 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from pipelines.domain.definitions.sources.file_source import FileSourceSpec
-from workers.agent.checkpoint import Key
-from workers.agent.ranges import EVENTS, HEADERS
+from workers.agent.positions.checkpoint import Key
+from workers.agent.ranges.ranges import EVENTS, HEADERS
 
 _BLOCK = 1 << 20
 _BACK = 64 << 10

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from workers.agent.log import say
+from workers.agent.base.log import say
 
 
 class Scanner:

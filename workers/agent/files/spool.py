@@ -20,10 +20,10 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from pipelines.domain.runs.protocol import write_atomically
-from workers.agent.checkpoint import Key, Offsets
 from workers.agent.files import lines
 from workers.agent.files.lines import Labels, Lines
-from workers.agent.ranges import RangeLost, RangeReader, Slice
+from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.ranges.ranges import RangeLost, RangeReader, Slice
 
 
 class FileChanged(RuntimeError):

@@ -19,8 +19,8 @@ from pathlib import Path
 from stat import S_ISREG
 
 from pipelines.domain.runs.protocol import write_atomically
-from workers.agent.checkpoint import Key, Offsets
 from workers.agent.files import lines
+from workers.agent.positions.checkpoint import Key, Offsets
 
 _HEAD = 1024
 _TAIL = 256

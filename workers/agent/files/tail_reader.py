@@ -12,11 +12,11 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from workers.agent.checkpoint import Key, Offsets
 from workers.agent.files import lines
 from workers.agent.files.lines import Labels
 from workers.agent.files.tail import Span, Tracked, listing, tracked
-from workers.agent.ranges import RangeLost, RangeReader, Slice
+from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.ranges.ranges import RangeLost, RangeReader, Slice
 
 _PATIENCE = 15.0
 """Seconds in which the scanner finds out that a file was truncated, and where its lines are now."""

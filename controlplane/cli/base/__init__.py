@@ -1,0 +1,1 @@
+"""What all commands share: client, output, errors, waiting."""

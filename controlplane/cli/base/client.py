@@ -1,0 +1,180 @@
+"""The REST API as the command line uses it: bounded waiting, retries of what is safe to repeat, problems as errors."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+from controlplane.cli.base.errors import CommandError, ExitCode
+
+CONNECT_TIMEOUT_S = 5.0
+READ_TIMEOUT_S = 30.0
+HEARTBEAT_TIMEOUT_S = 35.0
+"""The server sends a comment every 10 s; without one for so long, the stream is dead."""
+
+ATTEMPTS = 3
+PAUSE_S = 0.3
+MAX_PAGES = 1000
+
+_TEMPORARY = {502, 503, 504}
+
+
+class Client:
+    """One server and one token."""
+
+    def __init__(self, url: str, token: str, transport: httpx2.BaseTransport | None = None) -> None:
+        self.url = url.rstrip("/")
+        headers = {"Accept": "application/json", "User-Agent": "headgate-cli"}
+        if token:
+            _check_token(token)
+            headers["Authorization"] = f"Token {token}"
+        _check_address(self.url)
+        self._http = httpx2.Client(
+            base_url=f"{self.url}/api/v1/",
+            headers=headers,
+            timeout=httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
+            transport=transport,
+        )
+
+    def get(self, path: str, *, wait: float = 0.0, **query: Any) -> Any:
+        """Read something, trying again when the server is away for a moment. `wait`: how long the server may take."""
+        parameters = {name: value for name, value in query.items() if value is not None}
+        if wait:
+            parameters["wait"] = wait
+        return self._answer(self._get(path, parameters, READ_TIMEOUT_S + wait))
+
+    def find(self, path: str) -> Any:
+        """Read something that may not exist; None where it does not."""
+        response = self._get(path, {}, READ_TIMEOUT_S)
+        return None if response.status_code == 404 else self._answer(response)
+
+    def pages(self, path: str, *, limit: int | None = None, **query: Any) -> list[Any]:
+        """Read a list, page by page, up to `limit` entries."""
+        found: list[Any] = []
+        cursor = None
+        for _ in range(MAX_PAGES):
+            size = 500 if limit is None else min(500, limit - len(found))
+            page = self.get(path, cursor=cursor, limit=size, **query)
+            found += page["results"]
+            cursor = page["next"]
+            if cursor is None or (limit is not None and len(found) >= limit):
+                break
+        return found[:limit]
+
+    def post(self, path: str, body: Any) -> tuple[int, Any]:
+        """Ask for something, once: a repetition after a lost answer carries the same key. Returns status and answer."""
+        headers = {"Idempotency-Key": str(uuid.uuid4())}
+        response = self._repeated(lambda: self._http.post(path, json=body, headers=headers))
+        return response.status_code, self._answer(response)
+
+    def put(self, path: str, body: Any) -> Any:
+        """Replace something, or make it; doing so twice ends the same."""
+        return self._answer(self._repeated(lambda: self._http.put(path, json=body)))
+
+    def patch(self, path: str, body: Any) -> Any:
+        """Change parts of something; doing so twice ends the same."""
+        return self._answer(self._repeated(lambda: self._http.patch(path, json=body)))
+
+    def delete(self, path: str, **query: Any) -> None:
+        """Remove something."""
+        parameters = {name: value for name, value in query.items() if value is not None}
+        response = self._repeated(lambda: self._http.delete(path, params=parameters))
+        if response.status_code != 204:
+            self._answer(response)
+
+    @contextmanager
+    def stream(self, path: str, *, last_id: str, **query: Any) -> Iterator[Iterator[httpx2.ServerSentEvent]]:
+        """Server-sent events after `last_id`, or from now on."""
+        headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_id} if last_id else {})
+        parameters = {name: value for name, value in query.items() if value is not None}
+        timeout = httpx2.Timeout(HEARTBEAT_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+        with self._http.stream("GET", path, params=parameters, headers=headers, timeout=timeout) as response:
+            if response.is_error:
+                response.read()
+                self._answer(response)
+            yield iter(httpx2.EventSource(response))
+
+    def unreachable(self, error: Exception) -> CommandError:
+        """The server does not answer."""
+        return CommandError(
+            title=f"{self.url} cannot be reached",
+            detail=str(error) or type(error).__name__,
+            hint="Check that the server runs (`manage.py up`) and that HEADGATE_URL is its address.",
+            code="unreachable",
+            exit_code=ExitCode.NO_ACCESS,
+        )
+
+    def _get(self, path: str, parameters: dict[str, Any], timeout: float) -> httpx2.Response:
+        limits = httpx2.Timeout(timeout, connect=CONNECT_TIMEOUT_S)
+        return self._repeated(lambda: self._http.get(path, params=parameters, timeout=limits))
+
+    def _repeated(self, send: Any) -> httpx2.Response:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                response: httpx2.Response = send()
+            except httpx2.TransportError as error:
+                if attempt == ATTEMPTS:
+                    raise self.unreachable(error) from None
+            else:
+                if response.status_code not in _TEMPORARY or attempt == ATTEMPTS:
+                    return response
+            time.sleep(PAUSE_S * attempt)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _answer(self, response: httpx2.Response) -> Any:
+        document = _document(response)
+        if response.is_error:
+            raise CommandError.of_problem(response.status_code, document if isinstance(document, dict) else {})
+        if document is None or response.is_redirect:
+            raise CommandError(
+                title=f"{self.url} is not a Headgate server",
+                detail=f"It answered {response.status_code} {response.headers.get('content-type', '')}.",
+                hint="Check HEADGATE_URL.",
+                code="not_headgate",
+                exit_code=ExitCode.NO_ACCESS,
+            )
+        return document
+
+
+def _check_address(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise CommandError(
+            title="HEADGATE_URL is not an address",
+            detail=url,
+            hint="Write http://host:port or https://host:port.",
+            code="bad_address",
+            exit_code=ExitCode.USAGE,
+        )
+
+
+def _check_token(token: str) -> None:
+    """A token with other characters would end up in the message of an exception."""
+    if not (token.isascii() and token.isprintable() and " " not in token):
+        raise CommandError(
+            title="HEADGATE_TOKEN is not a token",
+            detail="It has spaces or characters that no token has.",
+            hint="Copy it again; `manage.py create_token` makes a new one.",
+            code="bad_token",
+            exit_code=ExitCode.USAGE,
+        )
+
+
+def _document(response: httpx2.Response) -> Any:
+    if "json" not in response.headers.get("content-type", ""):
+        return None
+    try:
+        return json.loads(response.content)
+    except ValueError:
+        return None

@@ -1,0 +1,158 @@
+"""Commands about definitions: validate, apply, list, show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from controlplane.cli.base import inputs
+from controlplane.cli.base.errors import CommandError, ExitCode
+from controlplane.cli.base.session import AsJson, Limit, Name, begin, path
+
+if TYPE_CHECKING:
+    from pipelines.domain.definitions.document.spec import Definition
+
+MAX_BYTES = 1024 * 1024
+
+File = Annotated[str, typer.Option("--file", "-f", help="A definition in YAML or JSON; - for standard input.")]
+
+
+def validate(ctx: typer.Context, file: File, as_json: AsJson = False) -> None:
+    """Check a definition, without a server: every finding at once. Ends with 4 where there is an error."""
+    from controlplane.cli.base import output
+
+    ctx.obj.as_json = as_json
+    validation = _validated(file)
+    findings = [finding.model_dump() for finding in validation.findings]
+    digest = validation.definition.digest() if validation.definition else None
+    if as_json:
+        output.write_json({"valid": validation.valid, "findings": findings, "digest": digest})
+    else:
+        if findings:
+            output.console().print(output.findings_grid(findings))
+        errors = sum(finding.is_error for finding in validation.findings)
+        output.say("Valid." if validation.valid else f"Not valid: {errors} to repair.")
+    if not validation.valid:
+        raise typer.Exit(ExitCode.REFUSED)
+
+
+def apply(
+    ctx: typer.Context,
+    file: File,
+    note: Annotated[str, typer.Option("--note", help="Why; kept with the revision.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Create the pipeline of a definition, or publish a new revision of it. It must be stopped for that."""
+    from controlplane.cli.base import output
+
+    client = begin(ctx, as_json=as_json)
+    text = read_text(file)
+    name = _definition_in(text).name
+    if client.find(path(name)) is None:
+        _, created = client.post("pipelines", {"definition": text, "note": note})
+        result, revision = "created", created["revision"]
+    else:
+        status, published = client.post(path(name, "revisions"), {"definition": text, "note": note})
+        result, revision = "revised" if status == 201 else "unchanged", published["number"]
+    if as_json:
+        output.write_json({"name": name, "result": result, "revision": revision})
+    else:
+        words = {
+            "created": "created",
+            "revised": f"revision {revision}",
+            "unchanged": f"unchanged (revision {revision})",
+        }
+        output.say(f"{name}: {words[result]}")
+
+
+def list_pipelines(
+    ctx: typer.Context,
+    phase: Annotated[str | None, typer.Option(help="Only in this phase, such as RUNNING.")] = None,
+    label: Annotated[str | None, typer.Option(help="Only with this label, name:value.")] = None,
+    query: Annotated[str | None, typer.Option("--query", "-q", help="Part of the name or description.")] = None,
+    limit: Limit = 1000,
+    as_json: AsJson = False,
+) -> None:
+    """List pipelines."""
+    from controlplane.cli.base import output
+
+    client = begin(ctx, as_json=as_json)
+    phase = phase.upper() if phase else None
+    found = client.pages("pipelines", phase=phase, label=label, q=query, limit=limit)
+    if as_json:
+        output.write_json(found)
+        return
+    columns = ("name", "phase", "wanted", "records/s", "lag", "host", "revision", "since")
+    output.table(columns, map(_row, found), empty="No pipelines.")
+
+
+def _row(pipeline: dict[str, Any]) -> tuple[object, ...]:
+    from controlplane.cli.base.output import ago
+
+    live = pipeline["live"]
+    return (
+        pipeline["name"],
+        pipeline["phase"],
+        pipeline["desired_state"],
+        live["records_per_second"],
+        live["lag_records"],
+        pipeline["host"],
+        pipeline["revision"],
+        ago(pipeline["phase_since"]),
+    )
+
+
+def show(
+    ctx: typer.Context,
+    name: Name,
+    definition: Annotated[bool, typer.Option("--definition", help="Print the definition alone, as YAML.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show a pipeline."""
+    from controlplane.cli.base import output
+
+    pipeline = begin(ctx, as_json=as_json).get(path(name))
+    if as_json:
+        output.write_json(pipeline["definition"] if definition else pipeline)
+    elif definition:
+        output.write_text(pipeline["definition_yaml"])
+    else:
+        output.table(("", ""), _facts(pipeline), empty="")
+
+
+def _facts(pipeline: dict[str, Any]) -> list[tuple[str, object]]:
+    possible = [action["name"] for action in pipeline["allowed_actions"] if action["allowed"]]
+    labels = ", ".join(f"{key}:{value}" for key, value in pipeline["labels"].items())
+    names = ("name", "description", "phase", "phase_message", "desired_state", "stop_reason", "revision", "host")
+    facts = [(name.replace("_", " "), pipeline[name]) for name in names]
+    return [*facts, ("labels", labels), ("restarts", pipeline["restart_count"]), ("possible now", ", ".join(possible))]
+
+
+def _validated(file: str) -> Any:
+    from pipelines.domain.definitions.checks.validate import validate_text
+
+    return validate_text(read_text(file))
+
+
+def read_text(file: str) -> str:
+    """The text of a file, or of standard input; CommandError where it is too large, no text, or not there."""
+    return inputs.read_text(file, most=MAX_BYTES, what="a definition", encoding="utf-8-sig")
+
+
+def valid(file: str) -> Definition:
+    """The definition in a file. Raises CommandError where it has findings."""
+    return _definition_in(read_text(file))
+
+
+def _definition_in(text: str) -> Definition:
+    """The definition, valid as far as this program knows."""
+    from pipelines.domain.definitions.checks.validate import validate_text
+
+    validation = validate_text(text)
+    if validation.definition is None:
+        findings = [finding.model_dump() for finding in validation.findings]
+        raise CommandError(
+            "The definition has findings", code="definition_invalid", exit_code=ExitCode.REFUSED, findings=findings
+        )
+    return validation.definition

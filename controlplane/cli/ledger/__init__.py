@@ -1,0 +1,1 @@
+"""Commands that read: status, ledger, runs, logs, events."""

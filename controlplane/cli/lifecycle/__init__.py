@@ -1,0 +1,1 @@
+"""Commands that start, pause, resume and stop a pipeline."""

@@ -1,0 +1,1 @@
+"""Commands about migrations and evacuations."""

@@ -1,0 +1,1 @@
+"""Commands about alerts, lag, consumer groups and webhooks."""

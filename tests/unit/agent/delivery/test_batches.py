@@ -1,0 +1,217 @@
+"""What a batch leaves behind in the journal, in its sinks and among the dead letters, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pipelines.domain.ledger.journal import DeadLetters, Done, Planned, Positions, Replayed
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.runs.crashes import QUARANTINE
+from tests.batch_bench import ALLOWED, KEY, TOPIC, Stage
+from workers.agent.base.findings import Blocked
+from workers.agent.delivery.dead_letters import Office
+from workers.agent.delivery.gate import TurnedAway
+from workers.agent.graph.batch import Attempt, Refusal
+
+BAD = {"component": "sources.shop", "cause": "no", "topic": TOPIC, "partition": 0, "offset": 3}
+ONE_IS_DEAD: Any = SimpleNamespace(
+    own=[],
+    delivered=lambda *_: SimpleNamespace(select=lambda *_: SimpleNamespace(count=int)),
+    dead=lambda _: SimpleNamespace(toLocalIterator=lambda: iter([{**BAD, "key": None, "body": b"", "headers": []}])),
+)
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    return Stage(tmp_path, monkeypatch)
+
+
+def test_a_batch_is_planned_on_disk_before_its_sink_is_touched_and_done_after_its_dead_letters(stage: Stage) -> None:
+    seen: dict[str, list[Any]] = {}
+    stage.sink.bad = {3}
+    stage.sink.asked = lambda: seen.update(sink=stage.disk.synced())
+    stage.letters.asked = lambda: seen.update(letters=stage.disk.entries(), delivered=[*stage.sink.records])
+    stage.bench().run(0, 5)
+    planned, kept, done = stage.disk.synced()
+    assert (seen["sink"], seen["letters"]) == ([planned], [planned])
+    assert seen["delivered"] == stage.sink.records == [0, 1, 2, 4]
+    assert isinstance(kept, DeadLetters)
+    assert [(letter.offset, letter.location) for letter in kept.letters] == [(3, "at 3")]
+    assert (done.ranges, done.counts) == (planned.ranges, Counts(read=5, delivered=4, dead_lettered=1))
+
+
+def test_a_batch_whose_dead_letters_cannot_be_kept_is_not_done(stage: Stage) -> None:
+    def away() -> None:
+        raise ConnectionError("nowhere to keep them")
+
+    stage.sink.bad, stage.letters.asked = {3}, away
+    bench = stage.bench()
+    with pytest.raises(ConnectionError):
+        bench.run(0, 5)
+    assert stage.kinds() == ["Planned"]
+    assert (bench.books.done_batch, bench.books.positions) == (-1, {KEY: 0})
+
+
+@pytest.mark.parametrize("verdict", ["dead_lettered", "unrouted"])
+@pytest.mark.parametrize("given_up", [True, False])
+def test_an_optional_channel_drops_a_batch_after_one_round_and_keeps_its_dead_letters_all_the_same(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, verdict: str, given_up: bool
+) -> None:
+    monkeypatch.setattr("workers.agent.graph.batch._values", lambda _: {"read": 5, "delivered": 4, verdict: 1})
+    seen: list[list[str]] = []
+    stage.sink.failing = 1
+    stage.letters.asked = lambda: seen.append(stage.kinds())
+    bench = stage.bench(optional=True, judge=SimpleNamespace(judgement=lambda *_: ONE_IS_DEAD))
+    if given_up:
+        bench.books.give_up()
+    bench.run(0, 5)
+    (done,) = stage.disk.of_kind(Done)
+    assert (done.sink, done.counts) == ("", Counts(read=5, dropped_optional=4, **{verdict: 1}))
+    assert (seen, stage.letters.kept) == ([["Planned"] if given_up else ["Planned", "SinkFailed"]], [3])
+    assert (stage.sink.failing, stage.held) == (int(given_up), [])
+
+
+def test_events_that_a_source_let_go_of_are_counted_as_dropped(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(attempt: Attempt) -> Counts:
+        attempt.already(Counts(read=7, delivered=7))
+        return attempt.counts
+
+    monkeypatch.setattr(stage.sink, "write", write)
+    stage.bench(overrun=True).run(0, 10)
+    assert [done.counts for done in stage.disk.of_kind(Done)] == [Counts(read=10, delivered=7, dropped_optional=3)]
+
+
+def test_nothing_to_read_is_progress_only_while_nothing_is_in_hand(stage: Stage) -> None:
+    bench = stage.bench().books
+    for ends, resting in (({KEY: 0}, False), ({KEY: 1}, True)):
+        bench.saw_ends(ends, resting=resting)
+        assert not bench.moving
+    bench.saw_ends({KEY: 0}, resting=True)
+    assert bench.moving
+
+
+@pytest.mark.parametrize(("bad", "blocked"), [(ALLOWED, False), (ALLOWED + 1, True)])
+def test_more_dead_letters_than_allowed_block_the_batch_and_are_not_kept(stage: Stage, bad: int, blocked: bool) -> None:
+    stage.sink.bad = set(range(bad))
+    bench = stage.bench()
+    if blocked:
+        with pytest.raises(Blocked) as raised:
+            bench.run(0, bad + 5)
+        assert (raised.value.finding.code, raised.value.finding.path) == ("TOO_MANY_DEAD_LETTERS", "sinks.lake")
+    else:
+        bench.run(0, bad + 5)
+    listed = sum(len(each.letters) for each in stage.disk.of_kind(DeadLetters))
+    done = len(stage.disk.of_kind(Done))
+    assert (len(stage.letters.kept), listed, done) == ((0, 0, 0) if blocked else (bad, bad, 1))
+
+
+class Frame:
+    """Dead events of one batch, by component."""
+
+    def __init__(self, **made: int) -> None:
+        self._made = made
+
+    def where(self, *_: str) -> Frame:
+        return self
+
+    def groupBy(self, *_: str) -> Frame:  # noqa: N802
+        return self
+
+    def count(self) -> Frame:
+        return self
+
+    def collect(self) -> list[dict[str, Any]]:
+        return [{"component": name, "count": number} for name, number in self._made.items()]
+
+    def toLocalIterator(self) -> Iterator[Any]:  # noqa: N802
+        return iter([])
+
+
+@pytest.mark.parametrize(("component", "blocked"), [(QUARANTINE, False), ("interceptors.x", True)])
+def test_records_in_quarantine_are_no_reason_to_block(stage: Stage, component: str, blocked: bool) -> None:
+    office = Office(stage.letters, stage.disk.journal(), max_rate=1)
+    attempt: Any = SimpleNamespace(
+        counts=Counts(read=5, dead_lettered=5), dead=lambda: Frame(**{component: 5}), refusals=[]
+    )
+    with pytest.raises(Blocked, match=component) if blocked else nullcontext():
+        office.take(Planned(source="shop", channel="lake", batch=0, ranges=[]), attempt, "sinks.lake")
+
+
+def test_each_event_of_one_record_is_a_letter_of_its_own_and_the_same_one_when_it_comes_again(stage: Stage) -> None:
+    refusal = Refusal(None, b"bad", [], TOPIC, 0, 3, "no")
+    attempt: Any = SimpleNamespace(
+        counts=Counts(read=1, added=1, dead_lettered=2), dead=lambda: None, refusals=[refusal, refusal]
+    )
+    office = Office(stage.letters, stage.disk.journal(), ALLOWED)
+    for _ in range(2):
+        office.take(Planned(source="shop", channel="lake", batch=0, ranges=[]), attempt, "sinks.lake")
+    first, again = ([letter.id for letter in each.letters] for each in stage.disk.of_kind(DeadLetters))
+    assert first == again
+    assert len(set(first)) == 2
+
+
+def test_each_batch_begins_where_the_one_before_ended(stage: Stage) -> None:
+    bench = stage.bench()
+    for number, end in enumerate((5, 9, 12)):
+        bench.run(number, end)
+        bench.commit(number)
+    found = [(item.start, item.end) for done in stage.disk.of_kind(Done) for item in done.ranges]
+    assert found == [(0, 5), (5, 9), (9, 12)]
+    assert bench.books.positions == {KEY: 12}
+    assert stage.sink.records == list(range(12))
+
+
+def test_a_batch_that_spark_runs_again_is_noted_and_not_delivered(stage: Stage) -> None:
+    bench = stage.bench()
+    bench.run(0, 5)
+    bench.run(0, 5)
+    assert stage.kinds() == ["Planned", "Done", "Replayed"]
+    assert stage.disk.of_kind(Replayed) == [Replayed(source="shop", channel="lake", batch=0)]
+    assert (stage.sink.records, bench.books.positions) == ([0, 1, 2, 3, 4], {KEY: 5})
+
+
+def test_a_partition_that_was_added_is_in_the_journal_before_the_batch_that_reads_it(stage: Stage) -> None:
+    stage.bench().run(0, 5, 3)
+    added, planned, _ = stage.disk.entries()
+    assert isinstance(added, Positions)
+    assert [(change.partition, change.new) for change in added.changes] == [(1, 0)]
+    assert [(item.partition, item.start, item.end) for item in planned.ranges] == [(0, 0, 5), (1, 0, 3)]
+
+
+def test_a_stopped_gate_turns_a_batch_away_before_anything_of_it_is_written(stage: Stage) -> None:
+    bench = stage.bench()
+    bench.gate.stop(cancel=False)
+    with pytest.raises(TurnedAway):
+        bench.run(0, 6)
+    assert (stage.disk.entries(), stage.sink.records) == ([], [])
+
+
+def test_a_batch_that_the_guard_blocks_is_not_planned(stage: Stage) -> None:
+    bench = stage.bench()
+
+    def blocked() -> None:
+        raise ConnectionError("another topic")
+
+    bench.query.before_batch = blocked
+    with pytest.raises(ConnectionError):
+        bench.run(0, 6)
+    assert (stage.disk.entries(), stage.sink.records, bench.gate.inside) == ([], [], frozenset())
+    assert isinstance(bench.query.failure, ConnectionError)
+
+
+def test_a_batch_is_over_when_its_commit_is_on_disk(stage: Stage) -> None:
+    bench = stage.bench()
+    assert bench.query.settled
+    stage.sink.asked = lambda: seen.append(bench.query.settled)
+    seen: list[bool] = []
+    bench.run(0, 5)
+    assert seen == [False]
+    assert not bench.query.settled
+    bench.commit(0)  # type: ignore[unreachable]
+    assert bench.query.settled

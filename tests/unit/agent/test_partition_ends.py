@@ -1,0 +1,69 @@
+"""Where partitions end, while the broker does not know it yet."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from workers.agent.kafka.admin import Cluster
+
+KEY = ("orders", 3)
+
+
+class Answers(Cluster):
+    """A cluster whose clients give prepared answers: an offset, or the code of an error."""
+
+    def __init__(self, *answers: int | KafkaError) -> None:
+        super().__init__({"bootstrap.servers": "127.0.0.1:1"})
+        self.left = list(answers)
+        self.clients = 0
+
+    @property
+    def _admin(self) -> Any:
+        if self._client is None:
+            self.clients += 1
+            self._client = SimpleNamespace(list_offsets=self._answer)  # type: ignore[assignment]
+        return self._client
+
+    def _answer(self, wanted: dict[TopicPartition, Any], **_: Any) -> dict[TopicPartition, Future[Any]]:
+        future: Future[Any] = Future()
+        answer = self.left.pop(0)
+        if isinstance(answer, KafkaError):
+            future.set_exception(KafkaException(answer))
+        else:
+            future.set_result(SimpleNamespace(offset=answer))
+        return dict.fromkeys(wanted, future)
+
+
+@pytest.fixture(autouse=True)
+def _without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workers.agent.kafka.admin._RETRY", 0.0)
+
+
+@pytest.mark.parametrize(
+    "code", [KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.FENCED_LEADER_EPOCH]
+)
+def test_a_partition_without_a_leader_is_asked_again_by_a_client_that_has_forgotten_the_old_one(code: int) -> None:
+    cluster = Answers(KafkaError(code), KafkaError(code), 42)
+    assert cluster.latest([KEY]) == {KEY: 42}
+    assert cluster.clients == 3
+
+
+def test_waiting_for_a_leader_has_an_end() -> None:
+    with pytest.raises(KafkaException):
+        Answers(*[KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION)] * 2).latest([KEY], timeout=0)
+
+
+def test_another_error_is_told_at_once() -> None:
+    cluster = Answers(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), 42)
+    with pytest.raises(KafkaException):
+        cluster.latest([KEY])
+    assert cluster.left == [42]
+
+
+def test_a_negative_offset_is_none() -> None:
+    assert Answers(-1).earliest([KEY]) == {}

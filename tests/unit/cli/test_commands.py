@@ -1,0 +1,386 @@
+"""The command line against a server of its own: what it asks, what it prints, how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from controlplane.cli.app import app
+from controlplane.cli.base import client as client_module
+from controlplane.cli.base import following, waiting
+from controlplane.cli.base.errors import MEANINGS, ExitCode
+from tests.fakes.api import AT, TOKEN, FakeApi, operation, pipeline, problem, serving
+from tests.unit.definitions import ORDERS, changed
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApi]:
+    for module, name in ((following, "LOOK_S"), (following, "FIRST_PAUSE_S"), (client_module, "PAUSE_S")):
+        monkeypatch.setattr(module, name, 0.0)
+    monkeypatch.setattr(waiting, "LOOK_S", 0.1)
+    with serving() as api:
+        monkeypatch.setenv("HEADGATE_URL", api.url)
+        monkeypatch.setenv("HEADGATE_TOKEN", TOKEN)
+        yield api
+
+
+@pytest.fixture
+def orders(api: FakeApi) -> FakeApi:
+    api.pipelines["orders"] = pipeline("orders")
+    return api
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "orders.yaml"
+    path.write_text(yaml.safe_dump(ORDERS))
+    return str(path)
+
+
+def run(*arguments: str, text: str | None = None) -> Result:
+    return CliRunner().invoke(app, list(arguments), input=text)
+
+
+def test_validate_works_without_a_server(file: str) -> None:
+    result = run("--url", "http://127.0.0.1:1", "validate", "-f", file)
+    assert (result.exit_code, result.stdout) == (0, "Valid.\n")
+
+
+def test_validate_shows_every_finding_with_its_line_and_ends_with_4() -> None:
+    text = yaml.safe_dump(changed({"sources/shop/topixs": 1, "sinks/lake/channel": "lak"}), sort_keys=False)
+    result = run("validate", "-f", "-", text=text)
+    assert result.exit_code == ExitCode.REFUSED
+    for expected in ("sources.shop.topixs (line", 'Did you mean "topics"?', "unknown_channel", "3 to repair"):
+        assert expected in result.stdout
+
+
+def test_validate_prints_one_json_document() -> None:
+    result = run("validate", "-f", "-", "--json", text="name: [")
+    document = json.loads(result.stdout)
+    assert document["valid"] is False
+    assert document["findings"][0]["code"] == "syntax"
+    assert json.loads(run("validate", "-f", "-", "--json", text=json.dumps(ORDERS)).stdout)["valid"] is True
+
+
+def test_a_file_that_is_not_there_is_a_usage_error_in_words() -> None:
+    result = run("validate", "-f", "nowhere.yaml")
+    assert result.exit_code == ExitCode.USAGE
+    assert "nowhere.yaml cannot be read: No such file" in result.stderr
+
+
+def test_apply_creates_a_pipeline_that_is_not_there(api: FakeApi, file: str) -> None:
+    result = run("apply", "-f", file)
+    assert (result.exit_code, result.stdout) == (0, "orders: created\n")
+    (request,) = api.asked("POST")
+    assert request["path"] == "pipelines"
+    assert yaml.safe_load(request["body"]["definition"]) == ORDERS
+    assert request["headers"]["idempotency-key"]
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [(201, "orders: revision 2\n"), (200, "orders: unchanged (revision 2)\n")]
+)
+def test_apply_publishes_a_revision_of_one_that_is_there(orders: FakeApi, file: str, status: int, words: str) -> None:
+    orders.answers["POST", "pipelines/orders/revisions"] = (status, {"number": 2})
+    result = run("apply", "-f", file, "--note", "more topics")
+    assert (result.exit_code, result.stdout) == (0, words)
+    assert orders.asked("POST")[0]["body"]["note"] == "more topics"
+
+
+def test_apply_to_a_running_pipeline_says_what_to_do(orders: FakeApi, file: str) -> None:
+    orders.answers["POST", "pipelines/orders/revisions"] = problem(409, "pipeline_not_stopped", hint="Stop it first.")
+    result = run("apply", "-f", file)
+    assert result.exit_code == ExitCode.REFUSED
+    assert "pipeline_not_stopped!" in result.stderr
+    assert "headgate stop NAME --wait" in result.stderr
+
+
+def test_apply_of_a_wrong_definition_asks_the_server_nothing(api: FakeApi) -> None:
+    result = run("apply", "-f", "-", text="name: x")
+    assert result.exit_code == ExitCode.REFUSED
+    assert "missing_key" in result.stderr
+    assert api.requests == []
+
+
+def test_findings_of_the_server_are_shown(api: FakeApi, file: str) -> None:
+    finding = {"path": "sinks.lake", "code": "too_new", "message": "Not here", "suggestion": "Upgrade"}
+    api.answers["POST", "pipelines"] = problem(422, "definition_invalid", findings=[finding])
+    result = run("apply", "-f", file)
+    assert result.exit_code == ExitCode.REFUSED
+    assert "sinks.lake" in result.stderr
+    assert "Upgrade" in result.stderr
+
+
+def test_list_filters_at_the_server_and_prints_a_table_or_json(orders: FakeApi) -> None:
+    result = run("list", "--phase", "stopped", "--label", "team:payments", "-q", "ord")
+    assert "orders" in result.stdout
+    assert orders.requests[0]["query"] == {"phase": "STOPPED", "label": "team:payments", "q": "ord", "limit": "500"}
+    assert [each["name"] for each in json.loads(run("list", "--json").stdout)] == ["orders"]
+
+
+def test_show_prints_the_definition_alone(orders: FakeApi) -> None:
+    assert run("show", "orders", "--definition").stdout == "name: orders\n"
+    assert "team:payments" in run("show", "orders").stdout
+
+
+@pytest.mark.parametrize("action", ["start", "pause", "resume", "stop", "restart"])
+def test_an_action_asks_once_and_says_how_to_look(orders: FakeApi, action: str) -> None:
+    result = run(action, "orders")
+    assert result.exit_code == 0
+    assert "headgate status orders --watch" in result.stdout
+    (request,) = orders.asked("POST")
+    assert request["path"] == f"pipelines/orders/{action}"
+    assert request["body"] == ({"drain": True} if action == "stop" else {})
+
+
+def test_stop_without_draining_says_so_to_the_server(orders: FakeApi) -> None:
+    run("stop", "orders", "--no-drain")
+    assert orders.asked("POST")[0]["body"] == {"drain": False}
+
+
+def test_who_waits_says_what_follows_where_the_batch_in_hand_does_not_end(orders: FakeApi) -> None:
+    run("stop", "orders", "--on-timeout", "abort")
+    run("pause", "orders", "--on-timeout", "stay")
+    run("restart", "orders", "--on-timeout", "stop")
+    run("hosts", "drain", "alpha", "--on-timeout", "stop")
+    assert [each["body"] for each in orders.asked("POST")] == [
+        {"drain": True, "on_timeout": "abort"}, {"on_timeout": "stay"}, {"on_timeout": "stop"}, {"on_timeout": "stop"},
+    ]  # fmt: skip
+    assert run("pause", "orders", "--on-timeout", "stop").exit_code == 2
+
+
+def test_wait_shows_the_steps_and_ends_when_it_is_done(orders: FakeApi) -> None:
+    orders.looks = [operation("start", "RUNNING"), operation("start", "RUNNING"), operation("start", "SUCCEEDED")]
+    result = run("start", "orders", "--wait")
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == ["preflight: running", "preflight: done"]
+    assert "done" in result.stdout
+
+
+def test_waiting_outlives_a_server_that_is_away_for_a_while(orders: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "wait_for", _failing_first(waiting.wait_for, orders))
+    orders.looks = [operation("start", "SUCCEEDED")]
+    assert run("start", "orders", "--wait").exit_code == 0
+    assert len([request for request in orders.requests if request["path"].startswith("operations/")]) == 6
+
+
+def _failing_first(wait_for: Any, api: FakeApi) -> Any:
+    """The server begins to fail when the waiting begins: once more than a single read is repeated."""
+
+    def waiting_for(*arguments: Any, **options: Any) -> Any:
+        api.failures = [503] * 5
+        return wait_for(*arguments, **options)
+
+    return waiting_for
+
+
+def test_a_failed_operation_ends_with_1_and_its_reason(orders: FakeApi) -> None:
+    error = {"code": "drain_timeout", "message": "The batch in hand took too long.", "hint": "Raise drain_timeout."}
+    orders.looks = [operation("pause", "FAILED", error=error)]
+    result = run("pause", "orders", "--wait")
+    assert result.exit_code == ExitCode.FAILED
+    assert "The batch in hand took too long." in result.stderr
+    assert "Raise drain_timeout." in result.stderr
+
+
+def test_waiting_too_long_ends_with_5_and_the_operation_goes_on(orders: FakeApi) -> None:
+    orders.looks = [operation("start", "RUNNING")]
+    result = run("start", "orders", "--wait", "--timeout", "0.3")
+    assert result.exit_code == ExitCode.TIMED_OUT
+    assert "goes on without you" in result.stderr
+    assert orders.asked("DELETE") == []
+
+
+def test_ctrl_c_while_waiting_tells_how_to_look(orders: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(waiting, "wait_for", interrupted)
+    result = run("stop", "orders", "--wait")
+    assert result.exit_code == ExitCode.INTERRUPTED
+    assert "headgate status orders --watch" in result.stderr
+
+
+def test_wait_with_json_prints_one_document_and_nothing_else(orders: FakeApi) -> None:
+    orders.looks = [operation("start", "SUCCEEDED")]
+    result = run("start", "orders", "--wait", "--json")
+    assert json.loads(result.stdout)["state"] == "SUCCEEDED"
+    assert result.stderr == ""
+
+
+def test_a_refused_action_ends_with_4(orders: FakeApi) -> None:
+    orders.answers["POST", "pipelines/orders/pause"] = problem(409, "not_possible", hint="Start it first.")
+    result = run("pause", "orders", "--json")
+    assert result.exit_code == ExitCode.REFUSED
+    error = json.loads(result.stderr)["error"]
+    assert (error["code"], error["hint"], error["exit_code"]) == ("not_possible", "Start it first.", 4)
+
+
+def test_a_pipeline_that_is_not_there_ends_with_1(api: FakeApi) -> None:
+    result = run("show", "nobody")
+    assert result.exit_code == ExitCode.FAILED
+    assert "pipeline_not_found!" in result.stderr
+
+
+def test_a_wrong_token_ends_with_3(orders: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADGATE_TOKEN", "wrong")
+    result = run("list")
+    assert result.exit_code == ExitCode.NO_ACCESS
+    assert "HEADGATE_TOKEN" in result.stderr
+    assert "wrong" not in result.stderr
+
+
+@pytest.mark.parametrize("token", ["two words", "line\nbreak", "žluť"])
+def test_a_token_that_is_none_is_not_repeated(orders: FakeApi, monkeypatch: pytest.MonkeyPatch, token: str) -> None:
+    monkeypatch.setenv("HEADGATE_TOKEN", token)
+    result = run("list")
+    assert result.exit_code == ExitCode.USAGE
+    assert token not in result.stderr
+
+
+def test_an_unreachable_server_ends_with_3() -> None:
+    result = run("--url", "http://127.0.0.1:1", "list")
+    assert result.exit_code == ExitCode.NO_ACCESS
+    assert "http://127.0.0.1:1 cannot be reached" in result.stderr
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "nonsense", "http://[", "http://x:99999"])
+def test_an_address_that_is_none_is_a_usage_error(url: str) -> None:
+    result = run("--url", url, "list")
+    assert result.exit_code == ExitCode.USAGE
+    assert "HEADGATE_URL is not an address" in result.stderr
+
+
+def test_reads_are_repeated_when_the_server_is_away_for_a_moment(orders: FakeApi) -> None:
+    orders.failures = [503, 502]
+    assert run("list").exit_code == 0
+    assert len(orders.requests) == 3
+
+
+def test_a_repeated_post_carries_the_same_key(orders: FakeApi) -> None:
+    orders.failures = [503]
+    assert run("start", "orders").exit_code == 0
+    first, second = orders.asked("POST")
+    assert first["headers"]["idempotency-key"] == second["headers"]["idempotency-key"]
+
+
+def test_a_name_cannot_lead_to_another_address(api: FakeApi) -> None:
+    run("show", "../operations/1")
+    assert api.requests[0]["path"] == "pipelines/..%2Foperations%2F1"
+
+
+def test_a_command_line_that_is_wrong_ends_with_2() -> None:
+    assert run("start").exit_code == ExitCode.USAGE
+    assert run("fly").exit_code == ExitCode.USAGE
+    assert run("logs", "orders", "--tail", "0").exit_code == ExitCode.USAGE
+
+
+def test_status_shows_phase_and_conditions(orders: FakeApi) -> None:
+    result = run("status", "orders")
+    assert "STOPPED" in result.stdout
+    assert "LedgerBalanced" in result.stdout
+    assert json.loads(run("status", "orders", "--json").stdout)["name"] == "orders"
+
+
+def books(*, balanced: bool) -> dict[str, Any]:
+    counts = dict.fromkeys(
+        ("read", "delivered", "filtered", "unrouted", "dead_lettered", "duplicates_max", "gaps", "overlaps"), 7
+    )
+    channel = {"source": "shop", "channel": "lake", "balanced": balanced, **counts}
+    return {"channels": [channel], "balanced": balanced, "positions": []}
+
+
+@pytest.mark.parametrize(("balanced", "exit_code"), [(True, 0), (False, 1)])
+def test_the_balance_of_the_ledger_is_the_exit_code(orders: FakeApi, balanced: bool, exit_code: int) -> None:
+    orders.books = books(balanced=balanced)
+    result = run("ledger", "orders", "--balance")
+    assert result.exit_code == exit_code
+    assert ("NOT balance" in result.stdout) is not balanced
+    assert run("ledger", "orders", "--balance", "--json").exit_code == exit_code
+
+
+def a_run(number: int, state: str) -> dict[str, Any]:
+    empty = dict.fromkeys(("outcome", "exit_code", "started_at", "ended_at"))
+    return empty | {
+        "id": number + 100, "number": number, "state": state, "exit_reason": "", "revision": 1, "host": "alpha",
+        "lineage": 1,
+    }  # fmt: skip
+
+
+def test_logs_are_of_the_latest_run_and_cannot_steer_the_terminal(orders: FakeApi) -> None:
+    orders.runs = [a_run(1, "ENDED"), a_run(2, "LIVE")]
+    orders.logs = {101: "old\n", 102: "new \x1b[2J\x1b]0;x\x07line\r\n"}
+    assert run("logs", "orders").stdout == "new ]0;xline\n"
+    assert run("logs", "orders", "--run", "1").stdout == "old\n"
+    assert json.loads(run("logs", "orders", "--json").stdout)["run"] == 2
+
+
+def test_following_an_ended_run_ends_with_it(orders: FakeApi) -> None:
+    orders.runs = [a_run(1, "ENDED")]
+    orders.logs = {101: "one\ntwo\n"}
+    assert run("logs", "orders", "-f", "--run", "1").stdout == "one\ntwo\n"
+
+
+def event(number: int, message: str) -> dict[str, Any]:
+    return {
+        "id": number, "at": AT, "kind": "phase.changed", "pipeline": "orders", "actor": "ada", "run": 1,
+        "message": message, "data": {},
+    }  # fmt: skip
+
+
+def test_events_are_printed_oldest_first(orders: FakeApi) -> None:
+    orders.events = [event(1, "first"), event(2, "second")]
+    lines = run("events").stdout.splitlines()
+    assert ["first" in lines[0], "second" in lines[1]] == [True, True]
+    assert [each["id"] for each in json.loads(run("events", "--json").stdout)] == [1, 2]
+
+
+def frame(number: int, message: str) -> str:
+    return f"id: {number}\nevent: event\ndata: {json.dumps(event(number, message))}\n\n"
+
+
+def test_following_events_goes_on_after_a_break_where_it_ended(orders: FakeApi) -> None:
+    orders.events = [event(1, "first")]
+    live = "event: live\ndata: {}\n\n"
+    orders.streams = [[": heartbeat\n\n", frame(2, "second"), live], [frame(3, "third")]]
+    result = run("events", "-f", "--json")
+    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == [1, 2, 3]
+    streams = [request for request in orders.requests if request["headers"]["accept"] == "text/event-stream"]
+    assert [request["headers"]["last-event-id"] for request in streams] == ["1", "2", "3"]
+    assert result.exit_code == ExitCode.NO_ACCESS, "the third stream is refused with 403"
+
+
+def test_following_gives_up_in_the_end(orders: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "MAX_FAILURES", 3)
+    orders.streams = [[], [], [], [], [], []]
+    assert run("events", "-f").exit_code == ExitCode.NO_ACCESS
+    assert len(orders.streams) == 2
+
+
+def test_an_answer_that_is_not_headgate_s_is_told() -> None:
+    with serving() as api:
+        api.answers["GET", "pipelines"] = (302, {})
+        result = CliRunner(env={"HEADGATE_URL": api.url, "HEADGATE_TOKEN": TOKEN}).invoke(app, ["list"])
+    assert result.exit_code == ExitCode.NO_ACCESS
+    assert "is not a Headgate server" in result.stderr
+
+
+def test_help_names_every_exit_code_and_loads_nothing_heavy() -> None:
+    program = (
+        "import sys\nfrom controlplane.cli.app import main\n"
+        "sys.argv = ['headgate', '--help']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print([m for m in ('httpx2', 'pydantic', 'yaml', 'django', 'pipelines') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert result.stdout.strip().endswith("[]")
+    unwrapped = " ".join(result.stdout.split())
+    assert all(f"{code.value} {meaning.split()[0]}" in unwrapped for code, meaning in MEANINGS.items())

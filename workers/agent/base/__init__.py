@@ -1,0 +1,1 @@
+"""What every part of an agent uses: events, findings, log, masking."""

@@ -1,0 +1,60 @@
+"""Dead letters as lines of JSON, one file a day."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pipelines.domain.ledger.journal import Planned
+from workers.agent.base.findings import refuse
+from workers.agent.graph.batch import Refusal, base64_text
+from workers.agent.graph.component import DeadLetterBuilder, Place
+
+
+class Builder(DeadLetterBuilder):
+    """Appends to a file of the day (UTC) and makes it durable."""
+
+    def __init__(self, spec: Any, place: Place) -> None:
+        super().__init__(spec, place)
+        self._directory = Path(spec.path) / place.pipeline if spec.path else place.state / "dead-letters"
+
+    def probe(self) -> None:
+        """The directory can be made and written."""
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            if not os.access(self._directory, os.W_OK | os.X_OK):
+                raise PermissionError(13, "Permission denied")
+        except OSError as error:
+            message = f"The directory {self._directory} cannot be written: {error.strerror}."
+            advice = "Create it, or give the worker's user the right to write there."
+            raise refuse(f"{self.place.path}.path", "DIRECTORY_UNWRITABLE", message, advice) from error
+
+    def store(self, planned: Planned, letters: Sequence[Refusal]) -> list[str]:
+        """One line each; a place is `file:byte`."""
+        path = self._directory / f"{time.strftime('%Y-%m-%d', time.gmtime())}.jsonl"
+        lines = [_line(planned, letter) for letter in letters]
+        with path.open("ab") as file:
+            start = file.tell()
+            file.write(b"".join(lines))
+            file.flush()
+            os.fsync(file.fileno())
+        places = []
+        for line in lines:
+            places.append(f"{path}:{start}")
+            start += len(line)
+        return places
+
+
+def _line(planned: Planned, letter: Refusal) -> bytes:
+    text = {
+        "at": time.time(), "source": planned.source, "channel": planned.channel, "component": letter.component,
+        "cause": letter.cause,
+        "origin": {"topic": letter.topic, "partition": letter.partition, "offset": letter.offset},
+        "key": base64_text(letter.key), "headers": [[name, base64_text(value)] for name, value in letter.headers],
+        "body": base64_text(letter.body),
+    }  # fmt: skip
+    return json.dumps(text, separators=(",", ":")).encode() + b"\n"

@@ -1,0 +1,220 @@
+"""Records of a Kafka topic, at least once.
+
+Every record tells its origin in one header, `headgate.origin: pipeline/source/channel/topic/partition/offset`, so that
+what arrived can be counted, and consumers can drop what comes twice. One header, since six halve the throughput.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, TopicPartition
+from pyspark.sql import Column
+
+from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.ledger import Counts
+from workers.agent.base.event import ORIGIN_HEADER
+from workers.agent.graph.batch import Attempt
+from workers.agent.graph.component import Place, Resolution, SinkBuilder
+from workers.agent.kafka import records as kafka_records
+from workers.agent.kafka.admin import Cluster, jvm_options
+from workers.agent.positions.checkpoint import Key, Offsets, positions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+_LOOK_SECONDS = 300.0
+"""How old the list of partitions may be: as old as the producer's own (metadata.max.age.ms)."""
+_COUNT_TIMEOUT = 60.0
+_CONSUME = 10_000
+_CLIENT = "kafka."
+_SERIALIZER = "org.apache.kafka.common.serialization.ByteArraySerializer"
+_MAX_REQUEST_SIZE = 1 << 20
+"""The Kafka client's default."""
+
+
+class Builder(SinkBuilder):
+    """Writes one channel to one topic, or to several by a header."""
+
+    def __init__(self, spec: Any, place: Place) -> None:
+        super().__init__(spec, place)
+        self._cluster = Cluster.of(spec.bootstrap_servers, spec.options)
+        self._made: dict[str, list[Column]] = {}
+        self._looked = time.monotonic()
+
+    def probe(self) -> None:
+        """Every topic exists and may be written."""
+        self._partitions = self._look()
+
+    @cached_property
+    def _partitions(self) -> list[Key]:
+        return self._look()
+
+    def _look_again(self) -> None:
+        known, self._partitions = self._partitions, self._look()
+        if self._partitions != known:
+            self._made.clear()
+            for stale in ("_refused", "_largest"):
+                self.__dict__.pop(stale, None)
+
+    def _look(self) -> list[Key]:
+        self._looked = time.monotonic()
+        named = {self.spec.topic, *self.spec.allowed_topics}
+        prefix = self.spec.allowed_topic_prefix
+        also = [topic for topic in self._cluster.topics() if topic.startswith(prefix)] if prefix else []
+        return self._cluster.partitions(sorted({*named, *also}), self.place.path, "WRITE")
+
+    @cached_property
+    def _largest(self) -> int:
+        """The size of a record that client and every topic take."""
+        limits = [int(self.spec.options.get("max.request.size", _MAX_REQUEST_SIZE))]
+        topics = {topic for topic, _ in self._partitions}
+        limits += [
+            int(settings["max.message.bytes"])
+            for settings in self._cluster.settings_of(sorted(topics)).values()
+            if "max.message.bytes" in settings
+        ]
+        return min(limits)
+
+    def refuses(self) -> Column | None:
+        """Topics that are not allowed, partitions that do not exist, records that are too large."""
+        return self._refused
+
+    @cached_property
+    def _refused(self) -> Column:
+        return kafka_records.refuses(self.spec, self._partitions, self._largest, len(self.place.pipeline))
+
+    def ends(self) -> list[PartitionPosition]:
+        """End offsets of the topics. Topics that a prefix allows, and now and then partitions, are looked for again."""
+        if self.spec.allowed_topic_prefix or time.monotonic() - self._looked > _LOOK_SECONDS:
+            self._look_again()
+        return positions(self._cluster.latest(self._partitions))
+
+    def write(self, attempt: Attempt) -> Counts:
+        """Spark writes and waits for all acknowledgements."""
+        planned = attempt.planned
+        records = attempt.written(self._columns(planned.source, planned.channel))
+        records.write.format("kafka").mode("append").options(**self._options()).save()
+        return attempt.counts
+
+    def warm_up(self, attempt: Attempt) -> None:
+        """Without a record Spark makes no producer, so one is made that sends nothing."""
+        self.write(attempt)
+        jvm = attempt.spark.sparkContext._jvm
+        settings = jvm.java.util.HashMap()  # type: ignore[union-attr]
+        for name, value in self._options().items():
+            if name.startswith(_CLIENT):
+                settings.put(name.removeprefix(_CLIENT), value)
+        for name in ("key.serializer", "value.serializer"):
+            settings.put(name, _SERIALIZER)
+        producer = jvm.org.apache.kafka.clients.producer.KafkaProducer(settings)  # type: ignore[union-attr]
+        try:
+            producer.partitionsFor(self.spec.topic)
+        finally:
+            producer.close()
+
+    def stream(
+        self, written: Callable[[Sequence[Column]], DataFrame], source: str, channel: str
+    ) -> DataStreamWriter:  # fmt: skip
+        """Spark writes each record at once: in real-time mode nothing lingers."""
+        records = written(self._columns(source, channel))
+        return records.writeStream.format("kafka").options(**{**self._options(), "kafka.linger.ms": "0"})
+
+    def _columns(self, source: str, channel: str) -> list[Column]:
+        prefix = _origin_prefix(self.place.pipeline, source, channel)
+        if prefix not in self._made:
+            self._made[prefix] = kafka_records.columns(self.spec, prefix, len(self._partitions))
+        return self._made[prefix]
+
+    def _options(self) -> dict[str, str]:
+        timeout = max(1000, round(self.spec.write_timeout * 1000))
+        # The client refuses a delivery timeout that is shorter than linger and one request together.
+        request = int(self.spec.options.get("request.timeout.ms", max(500, min(10_000, timeout // 2))))
+        return {
+            "kafka.client.id": f"headgate.{self.place.pipeline}.{self.place.path}",
+            "kafka.batch.size": str(512 * 1024),
+            "kafka.buffer.memory": str(64 * 1024 * 1024),
+            "kafka.request.timeout.ms": str(request),
+            **jvm_options(self.spec.bootstrap_servers, self.spec.options),
+            **({} if self.spec.topic_header else {"topic": self.spec.topic}),
+            "includeHeaders": "true",
+            "kafka.acks": "all",
+            "kafka.enable.idempotence": "true",
+            "kafka.compression.type": self.spec.compression,
+            "kafka.linger.ms": str(self.spec.linger_ms),
+            "kafka.max.block.ms": str(timeout),
+            "kafka.delivery.timeout.ms": str(timeout + self.spec.linger_ms + request),
+        }
+
+    def resolve(self, planned: Planned) -> Resolution:
+        """Count, from the noted end offsets on, the records whose origin lies in the batch's ranges; of partitions that
+        are newer than the note, from the beginning."""
+        bound = planned.bound
+        noted = {item.key: item.offset for item in planned.ends_of(self.place.name)}
+        if not noted:
+            return Resolution(delivered_before=bound, complete=False)
+        try:
+            noted |= {key: 0 for key in self._look() if key not in noted}
+            now = self._cluster.latest(noted)
+            count, complete = self._count(planned, noted, now)
+        except KafkaException:
+            return Resolution(delivered_before=bound, complete=False)
+        return Resolution(count if complete else max(bound, count), complete)
+
+    def _count(self, planned: Planned, starts: Offsets, ends: Offsets) -> tuple[int, bool]:
+        todo = {key for key, end in ends.items() if end > starts[key]}
+        if not todo:
+            return 0, True
+        settings = {"group.id": "headgate-count", "enable.auto.commit": False, "auto.offset.reset": "error"}
+        consumer = Consumer({**self._cluster.settings, **settings, "enable.partition.eof": False})
+        deadline = time.monotonic() + _COUNT_TIMEOUT
+        own = _Origin(self.place.pipeline, planned)
+        count = 0
+        try:
+            consumer.assign([TopicPartition(topic, number, starts[topic, number]) for topic, number in todo])
+            while todo and time.monotonic() < deadline:
+                for message in consumer.consume(_CONSUME, timeout=0.2):
+                    if message.error():
+                        raise KafkaException(message.error())
+                    count += own.covers(message, before=ends)
+                todo = {at for at in todo if not _reached(consumer, at, ends[at])}
+        finally:
+            consumer.close()
+        return count, not todo
+
+
+def _reached(consumer: Consumer, at: Key, end: int) -> bool:
+    """Whether everything before `end` was consumed; transaction markers at the end are not records."""
+    (position,) = consumer.position([TopicPartition(*at)])
+    if position.offset != OFFSET_INVALID:
+        return bool(position.offset >= end)
+    return False
+
+
+def _origin_prefix(pipeline: str, source: str, channel: str) -> str:
+    return f"{pipeline}/{source}/{channel}"
+
+
+class _Origin:
+    """Whether a record came from a planned batch, by its origin header."""
+
+    def __init__(self, pipeline: str, planned: Planned) -> None:
+        prefix = _origin_prefix(pipeline, planned.source, planned.channel)
+        self._open_ended = planned.open_ended
+        self._ranges = {f"{prefix}/{item.topic}/{item.partition}".encode(): item for item in planned.ranges}
+
+    def covers(self, message: Any, before: Offsets) -> bool:
+        """Compare one record that lies before the given ends; only recovery does this."""
+        if message.offset() >= before[message.topic(), message.partition()]:
+            return False
+        origin = dict(message.headers() or []).get(ORIGIN_HEADER) or b""
+        partition, _, offset = origin.rpartition(b"/")
+        item = self._ranges.get(partition)
+        if item is None or int(offset) < item.start:
+            return False
+        return self._open_ended or int(offset) < item.end

@@ -1,0 +1,1 @@
+"""Builders of the kind source."""

@@ -1,0 +1,19 @@
+"""What a command prints: the process that runs it, and its intake log."""
+
+from __future__ import annotations
+
+import shutil
+
+from workers.agent.base.findings import refuse
+from workers.agent.push.source import IntakeSource
+
+
+class Builder(IntakeSource):
+    """Probes the program."""
+
+    def probe(self) -> None:
+        """The program is there and may be executed; it is not run."""
+        program = self.spec.argv()[0]
+        if shutil.which(program) is None:
+            message = f"The program {program} is not there, or may not be executed."
+            raise refuse(f"{self.place.path}.command", "PROGRAM_NOT_FOUND", message, "Give its absolute path.")

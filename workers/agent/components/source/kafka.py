@@ -1,0 +1,284 @@
+"""Records of Kafka topics, read by Spark from explicit offsets."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import KafkaError, KafkaException
+from pyspark.sql import Column
+from pyspark.sql import functions as f
+
+from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
+from workers.agent.base import flume_avro
+from workers.agent.base.event import Event
+from workers.agent.base.findings import refuse
+from workers.agent.graph.component import Place, SourceBuilder
+from workers.agent.kafka import notices
+from workers.agent.kafka.admin import NOT_COORDINATED, TIMEOUT, Cluster, jvm_options
+from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.guard import LogRange, Mirrored
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_LOOK_TIMEOUT = 3.0
+_READER = {
+    "failOnDataLoss": "true",
+    "includeHeaders": "true",
+    "kafkaConsumer.pollTimeoutMs": "10000",
+    # A broker that is away is waited for here, interruptibly, instead of ending the query.
+    "fetchOffset.numRetries": "1000000",
+    "fetchOffset.retryIntervalMs": "1000",
+    # A consumer that asked for more than there was has to hear of it before it can look elsewhere.
+    "kafka.fetch.max.wait.ms": "1",
+    # Spark asks for both ends of the log after each poll: a third of the time with the default of 500 records. More
+    # than this and the records of a poll outlive a collection of young objects, which doubles what that takes.
+    "kafka.max.poll.records": "2000",
+    # Records of a transaction that was given up were never meant to be seen.
+    "kafka.isolation.level": "read_committed",
+}
+_REQUEST_TIMEOUT_MS = 5000
+_WARNED_AT = (1 / 8, 1 / 16, 1 / 32)
+"""Parts of the retention time; the smallest that holds is told."""
+
+
+class Builder(SourceBuilder):
+    """Reads the topics of one source."""
+
+    def __init__(self, spec: Any, place: Place) -> None:
+        super().__init__(spec, place)
+        self._cluster = Cluster.of(spec.bootstrap_servers, spec.options)
+        self._found: list[Key] = []
+
+    def probe(self) -> None:
+        """Every topic exists and may be read; what may lose data later is a notice."""
+        partitions = self._partitions()
+        self.notices = notices.notices(self._cluster, sorted({topic for topic, _ in partitions}))
+
+    def _partitions(self) -> list[Key]:
+        topics = self.spec.topics or self._matching()
+        self._found = self._cluster.partitions(topics, self.place.path, "READ")
+        return self._found
+
+    def stay_ready(self, _spark: SparkSession) -> None:
+        """The group is asked for its commits at the promotion, with the pipeline waiting."""
+        for partition in self._found[:1]:
+            self._cluster.get_ready_to_ask(self.spec.group_id, partition)
+
+    def _matching(self) -> list[str]:
+        """Topics that exist now and match the pattern. Raises Refused where there are none."""
+        try:
+            known = self._cluster.topics()
+        except KafkaException as error:
+            raise self._cluster.refusal(self.place.path, self.spec.topics_pattern, error) from error
+        found = [topic for topic in known if re.fullmatch(self.spec.topics_pattern, topic)]
+        if not found:
+            message = f"No topic matches {self.spec.topics_pattern}."
+            raise refuse(
+                f"{self.place.path}.topics_pattern", "TOPIC_MISSING", message, "Create one, or correct the pattern."
+            )
+        return found
+
+    @property
+    def _reads_committed(self) -> bool:
+        level = self.spec.options.get("isolation.level", _READER["kafka.isolation.level"])
+        return bool(level == "read_committed")
+
+    def _ends(self, partitions: Iterable[Key], timeout: float = TIMEOUT) -> Offsets:
+        look = self._cluster.latest_committed if self._reads_committed else self._cluster.latest
+        return look(partitions, timeout)
+
+    def log_ranges(self) -> dict[Key, LogRange]:
+        """First and end offset of every partition. Raises Refused where the cluster is away."""
+        try:
+            partitions = self._partitions()
+            starts = self._cluster.earliest(partitions)
+            ends = self._ends(partitions)
+            return {key: LogRange(starts[key], ends[key]) for key in partitions}
+        except KafkaException as error:
+            what = ", ".join(self.spec.topics) or self.spec.topics_pattern
+            raise self._cluster.refusal(self.place.path, what, error) from error
+        except KeyError as error:
+            message = f"The broker did not say where {error} starts and ends."
+            raise refuse(self.place.path, "POSITION_UNKNOWN", message, "Try again.", retryable=True) from error
+
+    def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
+        """`start_from`, made explicit."""
+        start = self.spec.start_from
+        if start == "earliest":
+            return {key: log[key].start for key in partitions}, "start_from: earliest"
+        if start == "latest":
+            return {key: log[key].end for key in partitions}, "start_from: latest"
+        if start == "group":
+            return self._taken_over(partitions), f"start_from: group {self.spec.group_id}"
+        if hasattr(start, "timestamp"):
+            found = self._cluster.at(partitions, start.timestamp)
+            return {key: found.get(key, log[key].end) for key in partitions}, f"start_from: timestamp {start.timestamp}"
+        return self._explicit(partitions), "start_from: offsets"
+
+    def _taken_over(self, partitions: list[Key]) -> Offsets:
+        """What the group has committed; it is never guessed."""
+        found = self._cluster.surely_committed(self.spec.group_id, partitions)
+        if missing := [key for key in partitions if key not in found]:
+            names = ", ".join(f"{topic}/{number}" for topic, number in missing)
+            message = f"The group {self.spec.group_id} has no commit for {names}."
+            advice = "Correct group_id, or write start_from: {offsets: …} with every partition."
+            raise refuse(f"{self.place.path}.start_from", "GROUP_LOST", message, advice)
+        return {key: commit.offset for key, commit in found.items()}
+
+    def _explicit(self, partitions: list[Key]) -> Offsets:
+        given = {
+            (topic, int(number)): offset
+            for topic, numbers in self.spec.start_from.offsets.items()
+            for number, offset in numbers.items()
+        }
+        missing = sorted(set(partitions) - given.keys())
+        if missing:
+            names = ", ".join(f"{topic}/{number}" for topic, number in missing)
+            raise refuse(
+                f"{self.place.path}.start_from.offsets", "START_OFFSETS_INCOMPLETE",
+                f"No offset is given for {names}.", "Give one for every partition.",
+            )  # fmt: skip
+        return {key: given[key] for key in partitions}
+
+    def ends(self, partitions: list[Key]) -> Offsets:
+        """End offsets, asked of the brokers."""
+        return self._ends(partitions, _LOOK_TIMEOUT)
+
+    def acknowledge(self, positions: list[PartitionPosition]) -> None:
+        """Commit to the declared group, marked as ours."""
+        self._cluster.commit(self.spec.group_id, positions, self._mark)
+
+    @property
+    def _mark(self) -> str:
+        return f"headgate {self.place.pipeline_id}"
+
+    def identity(self) -> SourceIdentity:
+        """The ids of the cluster and of the topics that are read. Raises Refused where the cluster is away."""
+        topics = self.spec.topics or self._matching()
+        try:
+            ids = self._cluster.topic_ids(topics)
+            return SourceIdentity(source=self.place.source, cluster_id=self._cluster.cluster_id(), topics=ids)
+        except KafkaException as error:
+            raise self._cluster.refusal(self.place.path, ", ".join(topics), error) from error
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """The ids of these topics now."""
+        return self._cluster.topic_ids(topics, _LOOK_TIMEOUT)
+
+    def mirrored(self, partitions: list[Key], *, surely: bool) -> dict[Key, Mirrored] | None:
+        """What the declared group says, and whether it was us who wrote it; None where nobody can or may say.
+
+        Raises Refused where nobody answers.
+        """
+        look = self._cluster.surely_committed if surely else self._cluster.commits
+        try:
+            found = look(self.spec.group_id, partitions)
+        except KafkaException as error:
+            if error.args[0].code() in {KafkaError.GROUP_AUTHORIZATION_FAILED, *NOT_COORDINATED}:
+                return None
+            raise self._cluster.refusal(self.place.path, self.spec.group_id, error) from error
+        return {key: Mirrored(commit.offset, commit.metadata == self._mark) for key, commit in found.items()}
+
+    def at_time(self, partitions: list[Key], milliseconds: int) -> Offsets:
+        """By the records' timestamps."""
+        found = self._cluster.at(partitions, milliseconds)
+        missing = [key for key in partitions if key not in found]
+        return {**found, **self._ends(missing)}
+
+    def expiring(self, positions: list[PartitionPosition]) -> dict[Key, float]:
+        """Positions that retention by time may pass, with the seconds in which: an eighth of it or less."""
+        found: dict[Key, float] = {}
+        for topic, retention in self._retentions({position.topic for position in positions}).items():
+            own = [position for position in positions if position.topic == topic]
+            for part in _WARNED_AT:
+                oldest = round((time.time() - retention * (1 - part)) * 1000)
+                firsts = self._cluster.at([position.key for position in own], oldest)
+                passed = [at.key for at in own if at.offset < firsts.get(at.key, at.offset + 1)]
+                found |= dict.fromkeys(passed, retention * part)
+        return found
+
+    def _retentions(self, topics: set[str]) -> dict[str, float]:
+        """Seconds after which records are deleted, of the topics where they are."""
+        settings = self._cluster.settings_of(topics)
+        return {
+            topic: int(known["retention.ms"]) / 1000
+            for topic, known in settings.items()
+            if "delete" in known["cleanup.policy"] and int(known["retention.ms"]) > 0
+        }
+
+    def stream(self, spark: SparkSession, starts: Offsets, max_events: int) -> tuple[DataFrame, Event]:
+        """Spark's Kafka source, from `starts` where the checkpoint is new."""
+        return self._endless(spark, starts, {"maxOffsetsPerTrigger": str(max_events)})
+
+    def flow(self, spark: SparkSession, starts: Offsets) -> tuple[DataFrame, Event]:
+        """The same without a limit."""
+        return self._endless(spark, starts, {})
+
+    def _endless(self, spark: SparkSession, starts: Offsets, limit: dict[str, str]) -> tuple[DataFrame, Event]:
+        options = {
+            **self._options(),
+            **self._subscription(),
+            "startingOffsets": _json(starts),
+            **limit,
+        }
+        return self._with_event(spark.readStream.format("kafka").options(**options).load())
+
+    def _subscription(self) -> dict[str, str]:
+        if self.spec.topics:
+            return {"subscribe": ",".join(self.spec.topics)}
+        return {"subscribePattern": self.spec.topics_pattern}
+
+    def past(self, spark: SparkSession, starts: Offsets, ends: Offsets) -> tuple[DataFrame, Event]:
+        """A batch read of exactly these ranges."""
+        numbers: dict[str, list[int]] = {}
+        for topic, number in ends:
+            numbers.setdefault(topic, []).append(number)
+        begin = {key: starts.get(key, 0) for key in ends}
+        options = {
+            **self._options(), "assign": json.dumps(numbers), "startingOffsets": _json(begin),
+            "endingOffsets": _json(ends),
+        }  # fmt: skip
+        return self._with_event(spark.read.format("kafka").options(**options).load())
+
+    def _with_event(self, frame: DataFrame) -> tuple[DataFrame, Event]:
+        frame = flume_avro.parse(frame) if self.spec.parse_as_flume_event else frame
+        event = Event(key=f.col("key"), body=f.col("value"), carried=f.col("headers"))
+        for name, value in self._origin_headers().items():
+            event = event.without_headers([name]).with_header(name, value, preserve_existing=True)
+        if self.spec.parse_as_flume_event:
+            event = event.failed_where(f.col("undecodable").isNotNull(), self.place.path, f.col("undecodable"))
+        return frame, event
+
+    def _origin_headers(self) -> dict[str, Column]:
+        """Headers that are asked for, by name. A record without a key gets none for it."""
+        wanted = {
+            self.spec.topic_header: f.col("topic"),
+            self.spec.partition_header: f.col("partition").cast("string"),
+            self.spec.offset_header: f.col("offset").cast("string"),
+            self.spec.timestamp_header: f.unix_millis("timestamp").cast("string"),
+            self.spec.key_header: f.col("key").cast("string"),
+        }
+        return {name: value for name, value in wanted.items() if name}
+
+    def _options(self) -> dict[str, str]:
+        # The client refuses an API timeout that is shorter than one request.
+        request = int(self.spec.options.get("request.timeout.ms", _REQUEST_TIMEOUT_MS))
+        return {
+            **_READER,
+            "kafka.request.timeout.ms": str(request),
+            "kafka.default.api.timeout.ms": str(2 * request),
+            **jvm_options(self.spec.bootstrap_servers, self.spec.options),
+            "groupIdPrefix": self.spec.group_id,
+        }
+
+
+def _json(offsets: Offsets) -> str:
+    by_topic: dict[str, dict[str, int]] = {}
+    for (topic, number), offset in offsets.items():
+        by_topic.setdefault(topic, {})[str(number)] = offset
+    return json.dumps(by_topic)

@@ -1,0 +1,61 @@
+"""Numbered events by the clock: what is not read yet waits like in any other log."""
+
+from __future__ import annotations
+
+import json
+import time
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pipelines.domain.runs.protocol import write_atomically
+from workers.agent.base.event import Event
+from workers.agent.graph.component import SourceBuilder
+from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.guard import LogRange
+from workers.agent.ranges.sequence import SequenceReader
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Builder(SourceBuilder):
+    """The clock starts with the first run, and is kept."""
+
+    def log_ranges(self) -> dict[Key, LogRange]:
+        """Everything that is due, from the first event."""
+        return {key: LogRange(0, end) for key, end in self._reader.ends().items()}
+
+    def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
+        """The first event."""
+        return dict.fromkeys(partitions, 0), "the beginning of the sequence"
+
+    def ends(self, partitions: list[Key]) -> Offsets:
+        """What is due now."""
+        return self._reader.ends()
+
+    def stream(self, spark: SparkSession, starts: Offsets, max_events: int | None) -> tuple[DataFrame, Event]:
+        """The sequence, from `starts` where the checkpoint is new."""
+        from workers.agent.ranges.source import stream
+
+        return stream(
+            spark, SequenceReader, self._config, starts=starts, max_events=max_events, path=self.place.path
+        )  # fmt: skip
+
+    @cached_property
+    def _reader(self) -> SequenceReader:
+        return SequenceReader(self._config)
+
+    @cached_property
+    def _config(self) -> str:
+        spec = self.spec
+        return json.dumps(
+            {"topic": self.place.name, "rate": spec.rate, "limit": spec.limit, "body": spec.body,
+             "partitions": spec.partitions, "began": self._began()}
+        )  # fmt: skip
+
+    def _began(self) -> float:
+        path = self.place.state / "sequences" / f"{self.place.name}.json"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, json.dumps({"began": time.time()}).encode())
+        return float(json.loads(path.read_bytes())["began"])

@@ -1,0 +1,106 @@
+"""Finished files: one thread takes them, Spark reads them, and what every channel has delivered is let go of."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.runs.protocol import AgentFinding
+from workers.agent.base.event import Event
+from workers.agent.base.findings import refuse
+from workers.agent.files.lines import of_spec
+from workers.agent.files.scanning import Scanner
+from workers.agent.files.spool import FileChanged, Rules, Spool, SpoolReader
+from workers.agent.graph.component import SourceBuilder
+from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.guard import LogRange
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_RESTORE = "Put the file back as it was, or decide where to continue."
+
+
+class Builder(SourceBuilder):
+    """One partition, whose offsets are the bytes of all files in the order in which they were taken."""
+
+    waits_for_optional = True
+
+    def probe(self) -> None:
+        """The directory is there, and files in it may be renamed or deleted where that is asked for."""
+        needed = os.R_OK | os.X_OK | (0 if self.spec.completed == "keep" else os.W_OK)
+        if not Path(self.spec.directory).is_dir() or not os.access(self.spec.directory, needed):
+            message = f"The directory {self.spec.directory} is not there, or this user may not read or change it."
+            path = f"{self.place.path}.directory"
+            raise refuse(path, "DIRECTORY_NOT_USABLE", message, "Create it, or allow it.", retryable=True)
+
+    @property
+    def _key(self) -> Key:
+        return self.place.name, 0
+
+    def log_ranges(self) -> dict[Key, LogRange]:
+        """From the first file that was not let go of, to the last that is there."""
+        with suppress(FileChanged):  # told by `outside`, for those that are still to be read
+            self._spool.scan()
+        return {self._key: LogRange(self._spool.begin, self._spool.end)}
+
+    def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
+        """The first file."""
+        return {key: log[key].start for key in partitions}, "the first file"
+
+    def outside(self, positions: list[PartitionPosition], log: dict[Key, LogRange]) -> list[AgentFinding]:
+        """Files that are still to be read and are not what they were."""
+        reached = min((position.offset for position in positions), default=0)
+        problems = [problem for each in self._spool.pending if each.end > reached and (problem := each.problem())]
+        return [
+            *super().outside(positions, log),
+            *(
+                AgentFinding(path=self.place.path, code=code, message=text, suggestion=_RESTORE)
+                for code, text in problems[:100]
+            ),
+        ]
+
+    def ends(self, partitions: list[Key]) -> Offsets:
+        """The end of the last file. Raises RuntimeError where a file changed that was taken."""
+        self._scanner.check()
+        return {self._key: self._spool.end}
+
+    def acknowledge(self, positions: list[PartitionPosition]) -> None:
+        """Let go of the files before a position."""
+        for position in positions:
+            self._spool.complete(position.offset)
+
+    def stream(self, spark: SparkSession, starts: Offsets, max_events: int | None) -> tuple[DataFrame, Event]:
+        """Take files, and read them from `starts` where the checkpoint is new."""
+        from workers.agent.ranges.source import stream
+
+        self._scanner.start()
+        return stream(spark, SpoolReader, self._config, starts=starts, max_events=max_events, path=self.place.path)
+
+    @cached_property
+    def _spool(self) -> Spool:
+        spec = self.spec
+        rules = Rules(
+            spec.directory, spec.include_pattern, spec.ignore_pattern, spec.recursive, spec.consume_order,
+            spec.completed, spec.completed_suffix,
+        )  # fmt: skip
+        return Spool(rules, self.place.state / "files" / f"{self.place.name}.json")
+
+    @cached_property
+    def _scanner(self) -> Scanner:
+        return Scanner(self.place.path, self._spool.scan, self.spec.scan_interval)
+
+    @property
+    def _config(self) -> str:
+        return json.dumps(
+            {
+                "registry": str(self._spool.registry), "topic": self.place.name, "labels": asdict(of_spec(self.spec)),
+                "longest": self.spec.max_line_bytes,
+            }
+        )  # fmt: skip

@@ -1,0 +1,109 @@
+"""Lines of growing files: one thread follows the files, Spark reads what it has written down."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.runs.protocol import AgentFinding
+from workers.agent.base.event import Event
+from workers.agent.base.findings import refuse
+from workers.agent.files.lines import Labels, of_spec
+from workers.agent.files.scanning import Scanner
+from workers.agent.files.tail import Group, Tail
+from workers.agent.files.tail_reader import TailReader
+from workers.agent.graph.component import SourceBuilder
+from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.guard import LogRange
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_DECIDE = "Decide where to continue; what is gone cannot be read by any choice."
+
+
+class Builder(SourceBuilder):
+    """Partitions are (group, inode); offsets are bytes that never go back."""
+
+    def probe(self) -> None:
+        """Directories that exist can be listed; one that does not exist yet is waited for."""
+        for name, group in self.spec.file_groups.items():
+            if Path(group.directory).exists() and not os.access(group.directory, os.R_OK | os.X_OK):
+                message = f"The directory {group.directory} cannot be read by this user."
+                path = f"{self.place.path}.file_groups.{name}.directory"
+                raise refuse(path, "DIRECTORY_NOT_READABLE", message, "Allow it.")
+
+    def log_ranges(self) -> dict[Key, LogRange]:
+        """Every file that was ever followed or is there now."""
+        self._tail.scan()
+        return {key: LogRange(file.start(), file.end) for key, file in self._tail.files().items()}
+
+    def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
+        """The beginning of each file, or its end where the definition says so."""
+        if self.spec.skip_to_end:
+            return {key: log[key].end for key in partitions}, "skip_to_end"
+        return dict.fromkeys(partitions, 0), "the beginning of the files"
+
+    def outside(self, positions: list[PartitionPosition], log: dict[Key, LogRange]) -> list[AgentFinding]:
+        """What happened to files while nobody read them, in bytes."""
+        found = super().outside(positions, log)
+        by_key = {position.key: position for position in positions}
+        return [*(self._told(finding) for finding in found), *self._lost(by_key)][:100] if found else []
+
+    def _told(self, finding: AgentFinding) -> AgentFinding:
+        return finding.model_copy(update={"message": finding.message.replace("records", "bytes")})
+
+    def _lost(self, positions: dict[Key, PartitionPosition]) -> list[AgentFinding]:
+        findings = []
+        for key, file in self._tail.files().items():
+            position = positions.get(key)
+            if position is None or position.offset >= file.start():
+                continue
+            gone = next((span for span in reversed(file.past) if not span.inode), None)
+            code = gone.cause if file.present and gone else "FILE_GONE"
+            message = (
+                f"{file.path} (inode {key[1]}): {file.start() - position.offset} bytes were not read before they went."
+            )
+            findings.append(AgentFinding(path=self.place.path, code=code, message=message, suggestion=_DECIDE))
+        return findings
+
+    def ends(self, partitions: list[Key]) -> Offsets:
+        """The last whole lines, as they were seen last. Raises RuntimeError where the directories cannot be read."""
+        self._scanner.check()
+        return self._tail.ends()
+
+    def stream(self, spark: SparkSession, starts: Offsets, max_events: int | None) -> tuple[DataFrame, Event]:
+        """Follow the files, and read them from `starts` where the checkpoint is new."""
+        from workers.agent.ranges.source import stream
+
+        self._scanner.start()
+        return stream(spark, TailReader, self._config, starts=starts, max_events=max_events, path=self.place.path)
+
+    @cached_property
+    def _tail(self) -> Tail:
+        groups = {
+            name: Group(group.directory, group.pattern, self.spec.idle_timeout, time.monotonic)
+            for name, group in self.spec.file_groups.items()
+        }
+        return Tail(groups, self.place.state / "files" / f"{self.place.name}.json")
+
+    @cached_property
+    def _scanner(self) -> Scanner:
+        return Scanner(self.place.path, self._tail.scan, self.spec.scan_interval)
+
+    @property
+    def _config(self) -> str:
+        labels: Labels = of_spec(self.spec)
+        return json.dumps(
+            {
+                "registry": str(self._tail.registry), "labels": asdict(labels), "longest": self.spec.max_line_bytes,
+                "headers": {name: group.headers for name, group in self.spec.file_groups.items()},
+                "share": self.spec.max_file_share,
+            }
+        )  # fmt: skip

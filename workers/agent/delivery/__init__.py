@@ -1,0 +1,1 @@
+"""Queries and their batches: gate, plan, delivery, ledger entries, dead letters."""

@@ -1,0 +1,292 @@
+"""Delivering a batch through the sinks of a channel: who is tried, for how long, and what happens when it fails.
+
+A batch that nobody takes is held and tried again, for ever; a stop that gives it up is not a failure of its sinks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+
+from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.ledger.sink_groups import Pools, Switch
+from pipelines.domain.runs.protocol import AgentFinding
+from workers import crash_points
+from workers.agent.base import at_work
+from workers.agent.base.findings import Blocked, Refused, blocked_by, refuse
+from workers.agent.base.frames import within
+from workers.agent.delivery.gate import Gate
+from workers.agent.graph.batch import Attempt, Batch
+from workers.agent.graph.component import Resolution, SinkBuilder
+from workers.agent.sink_processors import AllFailed, Processor
+from workers.agent.spark.cluster import repeats
+from workers.agent.spark.deadline import Deadline, DeadlineExceeded, SlotsLost, check_slots
+
+T = TypeVar("T")
+
+_SOURCE_LOST = re.compile(
+    r"KAFKA_DATA_LOSS|OffsetOutOfRange|data may have been lost|Cannot fetch offset|RangeLost|LogDamaged", re.IGNORECASE
+)
+
+_OF_PYTHON = re.compile(r"Traceback \(most recent call last\)|thrown from the Python worker")
+_RAISED = re.compile(r"^.*Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(\S.*)$", re.MULTILINE)
+"""The line below the frames of a traceback, which says what was raised."""
+
+
+_ENDED_WORKERS = 3
+"""So many attempts in a row, in each of which a Python worker ends inside a component: it is the component's doing."""
+
+
+class SourceLost(Exception):
+    """Records of the batch can no longer be read: no sink's fault, and no attempt will change it."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One attempt that failed; `since` is the wall time of the first one of this batch."""
+
+    sink: str
+    cause: str
+    attempt: int
+    since: float
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A batch that a sink has acknowledged. `failed`: attempts before it, by sink; `abandoned`: the sinks where one of
+    them may go on writing; `pass_`: the one that worked."""
+
+    pass_: Attempt
+    counts: Counts
+    sink: str
+    failed: Counter[str] = field(default_factory=Counter)
+    abandoned: frozenset[str] = frozenset()
+
+    @property
+    def attempts(self) -> int:
+        """All of them."""
+        return self.failed.total() + 1
+
+    @property
+    def before(self) -> Counter[str]:
+        """How often each sink may have been given some of the batch before this one had all of it."""
+        return self.failed + Counter({self.sink: self.pass_.repeats})
+
+
+@dataclass(frozen=True)
+class _Done(Generic[T]):
+    result: T
+    sink: str
+    failed: Counter[str]
+    abandoned: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Writing:
+    """A write that goes on; `since` is of the monotonic clock."""
+
+    sink: str
+    since: float
+    deadline: Deadline
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Who hears of failures and switches while a batch is being delivered."""
+
+    failed: Callable[[Failure], None]
+    switched: Callable[[Switch], None]
+
+
+def cause_of(error: BaseException) -> str:
+    """The innermost cause in a line, out of a Java or Python exception; of a worker in Python, what it raised."""
+    text = str(error)
+    causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
+    lost = re.search(r"executor [^)]*\): (.+)$", text, re.MULTILINE)
+    first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
+    cause = causes[-1] if causes else lost[1] if lost else first
+    raised = _RAISED.findall(text) if _OF_PYTHON.search(cause) else []
+    return (raised[-1] if raised else cause)[:500]
+
+
+class SinkGroup:
+    """The sinks of one channel, one of which takes each batch. `name` is empty for a sink without a declared group;
+    `kind` is the type of the processor; `share`: the task slots that the channel may use; `unready`: sinks that were
+    away when the run began, and are made ready before their first batch."""
+
+    def __init__(
+        self, name: str, kind: str, sinks: Mapping[str, SinkBuilder], processor: Processor, gate: Gate, share: int = 1
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.sinks = dict(sinks)
+        self.processor = processor
+        self.writing: Writing | None = None
+        self.unready: set[str] = set()
+        self._gate = gate
+        self._share = share
+        self._left_behind = False
+        self._ended_workers = 0
+
+    def ends(self, listener: Listener) -> dict[str, list[PartitionPosition]]:
+        """End offsets by sink. A single sink is waited for like a delivery; of a group, those that can be asked now."""
+        if len(self.sinks) == 1:
+            found = {name: self._try(lambda each: _asked(self.sinks[each]), listener).result for name in self.sinks}
+        else:
+            live = self.processor.pools().live
+            found = {name: _ends(sink) for name, sink in self.sinks.items() if name in live}
+        return {name: ends for name, ends in found.items() if ends}
+
+    def resolve(self, planned: Planned) -> Resolution:
+        """What the sinks say of a batch that was planned and never done, together."""
+        each = [self.resolve_in(sink, planned) for sink in self.sinks]
+        if planned.open_ended and not all(one.complete for one in each):
+            raise _tail_unreadable(planned)
+        return Resolution(
+            delivered_before=sum(one.delivered_before for one in each),
+            complete=all(one.complete for one in each),
+            committed=len(each) == 1 and each[0].committed,
+        )
+
+    def resolve_in(self, sink: str, planned: Planned) -> Resolution:
+        """What one of them says; the batch's bound where it cannot be asked."""
+        try:
+            return within(self.sinks[sink].place.path, self.sinks[sink].resolve)(planned)
+        except Py4JNetworkError:
+            raise
+        except Exception:
+            return Resolution(delivered_before=planned.bound, complete=False)
+
+    def pools(self) -> Pools:
+        """Who is live and who is out."""
+        return self.processor.pools()
+
+    def warm_up(self, batch: Batch) -> None:
+        """Have each sink that is ready go through a batch without events."""
+        for name in self.sinks.keys() - self.unready:
+            sink = self.sinks[name]
+            within(sink.place.path, sink.warm_up)(batch.attempt(sink.place.path, sink.refuses()))
+
+    def deliver(self, batch: Batch, listener: Listener, *, patient: bool = True) -> Delivery:
+        """Write the batch, however long that takes; in one round where not `patient`.
+
+        Raises Cancelled where a stop gives the batch up, SourceLost where its records are gone, Blocked where no
+        attempt can finish it, Py4JNetworkError where the JVM is gone, AllFailed where a single round was not enough,
+        SlotsLost where writes that were cancelled hold too many slots.
+        """
+        numbers = itertools.count(1)
+        done = self._try(lambda sink: self._write(sink, batch, next(numbers)), listener, patient=patient)
+        attempt, counts = done.result
+        return Delivery(attempt, counts, done.sink, done.failed, done.abandoned)
+
+    def _try(self, action: Callable[[str], T], listener: Listener, *, patient: bool = True) -> _Done[T]:
+        """Let candidates act until one succeeds."""
+        failed: Counter[str] = Counter()
+        abandoned: set[str] = set()
+        causes: dict[str, str] = {}
+        since = 0.0
+        while True:
+            for sink in self.processor.candidates():
+                try:
+                    result = action(sink)
+                except (Py4JNetworkError, SlotsLost):
+                    raise
+                except Exception as error:
+                    self._raise_what_is_no_failure(error)
+                    since = since or time.time()
+                    failed[sink] += 1
+                    abandoned |= {sink} if isinstance(error, DeadlineExceeded) else set()
+                    causes[sink] = cause_of(error)
+                    _tell(self.processor.failed(sink, causes[sink]), listener)
+                    listener.failed(Failure(sink, causes[sink], failed.total(), since))
+                else:
+                    _tell(self.processor.delivered(sink), listener)
+                    return _Done(result, sink, failed, frozenset(abandoned))
+            if not patient:
+                raise AllFailed(self.name, causes)
+            self._gate.hold(self.processor.pause())
+
+    def _write(self, sink: str, batch: Batch, number: int) -> tuple[Attempt, Counts]:
+        builder = self.sinks[sink]
+        spark = batch.frame.sparkSession
+        context = spark.sparkContext
+        if self._left_behind:
+            check_slots(context, self._share, self._gate.hold)
+        if sink in self.unready:
+            within(builder.place.path, builder.probe)()
+            within(builder.place.path, builder.initialise)(spark)
+            self.unready.discard(sink)
+        attempt = batch.attempt(builder.place.path, builder.refuses())
+        planned = batch.planned
+        group = f"{planned.source}.{planned.channel}/{planned.batch}/{sink}/{number}"
+        deadline = Deadline(context, group, builder.write_deadline)
+        self.writing = Writing(sink, time.monotonic(), deadline)
+        crash_points.reach("agent.writing")
+        try:
+            with deadline:
+                counts = within(builder.place.path, builder.write)(attempt)
+                attempt.repeats = repeats(context, group)
+                return attempt, counts
+        except DeadlineExceeded:
+            self._left_behind = True
+            raise
+        finally:
+            self.writing = None
+
+    def _raise_what_is_no_failure(self, error: Exception) -> None:
+        """A stop, a source that lost records and a batch that blocks say nothing about a sink."""
+        self._gate.check()
+        components = at_work.ended_inside()
+        if isinstance(error, DeadlineExceeded):
+            return
+        self._ended_workers = self._ended_workers + 1 if components else 0
+        if self._ended_workers >= _ENDED_WORKERS:
+            raise _ends_its_process(components[0]) from error
+        if isinstance(error, Blocked):
+            raise error
+        if blocked := blocked_by(str(error)):
+            raise blocked from error
+        if _SOURCE_LOST.search(str(error)):
+            raise SourceLost(cause_of(error)) from error
+
+
+def _ends_its_process(component: str) -> Blocked:
+    finding = AgentFinding(
+        path=component, code="INTERCEPTOR_FAILED",
+        message=f"It ended its Python worker, or made it crash, {_ENDED_WORKERS} times in a row.",
+        suggestion="Repair the interceptor, then start the pipeline again; the agent's log may say more.",
+    )  # fmt: skip
+    return Blocked(finding)
+
+
+def _tail_unreadable(planned: Planned) -> Refused:
+    return refuse(
+        f"channels.{planned.channel}", "SINK_TAIL_UNREADABLE",
+        "The sink could not be asked how much of an unfinished real-time batch it holds.",
+        "Make the sink reachable; nothing is read before its tail is known.", retryable=True,
+    )  # fmt: skip
+
+
+def _tell(switches: list[Switch], listener: Listener) -> None:
+    for switch in switches:
+        listener.switched(switch)
+
+
+def _asked(sink: SinkBuilder) -> list[PartitionPosition]:
+    return within(sink.place.path, sink.ends)()
+
+
+def _ends(sink: SinkBuilder) -> list[PartitionPosition]:
+    try:
+        return _asked(sink)
+    except Exception:
+        return []  # the write that follows says what is wrong, and recovery announces a bound

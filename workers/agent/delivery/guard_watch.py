@@ -1,0 +1,183 @@
+"""The guard of a run that has begun: before each batch, at every resume, and once in a while in between.
+
+Only sources whose log has an identity are looked at; others watch over themselves while they read.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from pipelines.domain.base.positions import SourceIdentity
+from pipelines.domain.ledger.journal import Identified, Noticed
+from pipelines.domain.runs.protocol import AgentFinding
+from workers.agent.base.findings import Blocked
+from workers.agent.base.log import say
+from workers.agent.delivery.delivery import cause_of
+from workers.agent.delivery.gate import Gate, Position
+from workers.agent.delivery.mirror import Mirror, slowest
+from workers.agent.delivery.real_time import Query
+from workers.agent.graph.component import SourceBuilder
+from workers.agent.positions import guard
+from workers.agent.positions.checkpoint import Key, Offsets, positions
+from workers.agent.run_dir.journal_writer import Journal
+
+_RETRY = 0.5
+
+
+class SourceGuard:
+    """Compares the positions of one source with its log and its group.
+
+    `known`: the log that they are offsets of. `told`: what the start has noticed. What a run before has noticed may be
+    over, so the first look says so of everything that is not so.
+    """
+
+    def __init__(
+        self, source: SourceBuilder, queries: Sequence[Query], mirror: Mirror, journal: Journal, known: SourceIdentity,
+        told: Sequence[Noticed] = (),
+    ) -> None:  # fmt: skip
+        self._source = source
+        self._queries = queries
+        self._mirror = mirror
+        self._journal = journal
+        self._known = known
+        self._standing = {notice.code: notice for notice in told}
+        self._perhaps_standing = set(guard.NOTICES)
+        self._lock = threading.Lock()
+
+    def check(self) -> list[AgentFinding]:
+        """Everything that speaks against reading on. Raises any exception where the source is away.
+
+        Positions are taken before the log is looked at and again after it, since both move meanwhile: what is beyond
+        the end was so before, and what is below the start is so after. Whose log it is is asked after the log, so that
+        one that is replaced in between is not taken for the old one, cut off.
+        """
+        with self._lock:
+            before = self._cursors()
+            log, seen = self._source.log_ranges(), self._source.identity()
+            resting = all(query.settled for query in self._queries)
+            after = self._cursors()
+            path = self._source.place.path
+            read = {topic for cursor in before for topic, _ in cursor}
+            if not guard.same_log(self._known, seen, read):
+                return guard.another_log(path, self._known, seen, read, self._source.log_ranges())
+            self._learn(seen)
+            lowest = slowest(after) if resting else {}
+            below = self._source.outside(positions(lowest), log)
+            beyond = self._source.outside(positions(_highest(before)), log)
+            return [
+                *(found for found in beyond if found.code != "BELOW_LOG_START"),
+                *(found for found in below if found.code == "BELOW_LOG_START"),
+            ]
+
+    def look_around(self) -> None:
+        """Journal what somebody should know and what is over, and let the mirror be written again where it has to be.
+
+        Raises any exception where the source is away.
+        """
+        with self._lock:
+            rounds = self._mirror.rounds
+            noticed = {each.code: each for each in self._noticed()}
+            for code, notice in noticed.items():
+                if code not in self._standing:
+                    self._journal.append(notice)
+            for code in sorted(self._perhaps_standing - noticed.keys()):
+                name = self._source.place.source
+                self._journal.append(Noticed(source=name, code=code, message="It is over.", over=True))
+            self._standing, self._perhaps_standing = noticed, set(noticed)
+            if noticed.keys() & {"GROUP_LOST", "GROUP_MOVED"}:
+                self._mirror.forget(rounds)
+
+    def same_topics(self) -> None:
+        """Raises Blocked where a topic is not the one any more that its positions are offsets of."""
+        ids = self._source.topic_ids(self._known.topics)
+        if all(ids.get(topic, known) == known for topic, known in self._known.topics.items()):
+            return
+        for finding in self.check():
+            raise Blocked(finding)
+
+    def _learn(self, seen: SourceIdentity | None) -> None:
+        """Topics that a pattern has met since are known from now on."""
+        if seen is not None and seen.topics.keys() - self._known.topics.keys():
+            self._known = seen.model_copy(update={"topics": {**seen.topics, **self._known.topics}})
+            self._journal.append(Identified(**self._known.model_dump()))
+
+    def _noticed(self) -> Iterator[Noticed]:
+        name, written = self._source.place.source, self._mirror.written
+        mirror = self._source.mirrored(sorted(written), surely=True)
+        if mirror is not None:
+            yield from guard.notices(name, written, mirror)
+        behind = self._behind()
+        if behind:
+            yield from guard.expiring(name, behind, self._source.expiring(positions(behind)))
+
+    def _behind(self) -> Offsets:
+        """Positions of partitions that have something to be read."""
+        at = slowest(self._cursors())
+        ends = self._source.ends(sorted(at))
+        return {key: offset for key, offset in at.items() if offset < ends.get(key, 0)}
+
+    def _cursors(self) -> list[Offsets]:
+        return [cursor for query in self._queries for cursor in query.cursors()]
+
+
+def _highest(cursors: list[Offsets]) -> Offsets:
+    keys: set[Key] = set().union(*cursors)
+    return {key: max(cursor.get(key, 0) for cursor in cursors) for key in keys}
+
+
+class GuardWatch:
+    """All sources of a run. `blocked` hears, in the watch's thread, what speaks against going on."""
+
+    def __init__(self, watched: Sequence[SourceGuard], gate: Gate, interval: float) -> None:
+        self.watched = list(watched)
+        self._gate = gate
+        self._interval = interval
+
+    def start(self, blocked: Callable[[list[AgentFinding]], None]) -> None:
+        """Begin, in a daemon thread."""
+        if self.watched:
+            threading.Thread(target=self._run, args=(blocked,), name="guard", daemon=True).start()
+
+    def _run(self, blocked: Callable[[list[AgentFinding]], None]) -> None:
+        while not self._gate.stopped_within(self._interval):
+            try:
+                if findings := self.check():
+                    blocked(findings)
+                    return
+                for each in self.watched:
+                    each.look_around()
+            except Exception as error:
+                say(f"the guard could not look: {cause_of(error)}")
+
+    def check(self) -> list[AgentFinding]:
+        """Everything that speaks against reading on. Raises any exception where a source is away."""
+        return [finding for each in self.watched for finding in each.check()]
+
+    def check_patiently(self, wanted: Callable[[], bool]) -> list[AgentFinding]:
+        """The same; a source that is away is asked again for as long as the answer is wanted."""
+        while wanted():
+            try:
+                return self.check()
+            except Exception as error:
+                say(f"the guard could not look: {cause_of(error)}")
+                time.sleep(_RETRY)
+        return []
+
+
+def before_batch(guarded: SourceGuard, gate: Gate) -> Callable[[], None]:
+    """What a query asks before it touches its sinks; waits for a source that is away. Raises Blocked."""
+
+    def check() -> None:
+        while gate.position is not Position.STOPPED:
+            try:
+                guarded.same_topics()
+                break
+            except Blocked:
+                raise
+            except Exception as error:
+                say(f"the topics could not be looked at before a batch: {cause_of(error)}")
+                time.sleep(_RETRY)
+
+    return check

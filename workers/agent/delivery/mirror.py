@@ -1,0 +1,134 @@
+"""Beside the records, in threads of their own: looks at the source's ends, and the mirror for lag tools."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from pipelines.domain.runs.protocol import Holding, IntakeStatus
+from workers.agent.base.log import say
+from workers.agent.delivery.books import ChannelBooks
+from workers.agent.delivery.real_time import Query
+from workers.agent.graph.component import SourceBuilder
+from workers.agent.positions.checkpoint import Offsets, positions
+
+_INTERVAL = 1.0
+_FAILURES_BEFORE_AWAY = 3
+_FAILURES_BETWEEN_COMPLAINTS = 30
+_LASTS = 3600.0
+"""Seconds after which everything is written again, so that commits of a source at rest do not expire."""
+
+
+def slowest(cursors: Sequence[Offsets]) -> Offsets:
+    """Per partition the lowest position; a partition that one cursor has not met is left out."""
+    shared = set.intersection(*(set(cursor) for cursor in cursors)) if cursors else set()
+    return {key: min(cursor[key] for cursor in cursors) for key in shared}
+
+
+class SourceWatch:
+    """Looks at the ends of one source about once a second, for as long as the agent lives, also while it is paused."""
+
+    def __init__(self, source: SourceBuilder, queries: list[Query]) -> None:
+        self._path = source.place.path
+        self._source = source
+        self._queries = queries
+        self._failures = 0
+        self._since = 0.0
+        self.intake: IntakeStatus | None = None
+
+    def start(self) -> None:
+        """Begin, in a daemon thread."""
+        threading.Thread(target=_every, args=(_INTERVAL, self.look), name=f"ends of {self._path}", daemon=True).start()
+
+    def look(self) -> None:
+        """One look; several failures in a row mean that the source is away."""
+        try:
+            cursors = [cursor for query in self._queries for cursor in query.cursors()]
+            partitions = sorted(set().union(*cursors))
+            self.intake = self._source.intake()
+            ends = self._source.ends(partitions)
+        except Exception as error:
+            self._missed(error)
+            return
+        self._failures = 0
+        for query in self._queries:
+            query.saw_ends(ends)
+
+    def _missed(self, error: Exception) -> None:
+        self._failures += 1
+        if self._failures == 1:
+            self._since = time.time()
+        if self._failures >= _FAILURES_BEFORE_AWAY:
+            cause = f"The source cannot be reached: {error}"
+            for query in self._queries:
+                query.source_away = Holding(
+                    component=self._path, cause=cause, attempts=self._failures, since=self._since
+                )
+
+
+class Mirror:
+    """Commits the minimum over the required channels to the declared group. Nobody recovers from it. `rounds`: how
+    often everything was written again."""
+
+    def __init__(self, source: SourceBuilder, required: list[ChannelBooks]) -> None:
+        self._source = source
+        self._required = required
+        self._written: Offsets = {}
+        self._anew_at = time.monotonic() + _LASTS
+        self._failures = 0
+        self.rounds = 0
+
+    @property
+    def written(self) -> Offsets:
+        """What was written last."""
+        return dict(self._written)
+
+    def forget(self, since: int) -> None:
+        """Write everything again with the next commit, unless that was done since there were so many rounds: somebody
+        else may have committed something after it, which is to be noticed first."""
+        if since == self.rounds:
+            self._anew_at = 0.0
+
+    def start(self) -> None:
+        """Begin, in a daemon thread."""
+        if self._required:
+            threading.Thread(target=_every, args=(_INTERVAL, self.commit), name="mirror", daemon=True).start()
+
+    def commit(self) -> None:
+        """Write what has moved since the last time, and who is behind."""
+        reached = slowest([books.positions for books in self._required])
+        anew = time.monotonic() >= self._anew_at
+        moved = {key: offset for key, offset in reached.items() if anew or self._written.get(key) != offset}
+        try:
+            self._source.held_up(*self._slowest())
+            if moved:
+                self._source.acknowledge(positions(moved))
+        except Exception as error:
+            self._failures += 1
+            if self._failures % _FAILURES_BETWEEN_COMPLAINTS == 0:
+                say(f"the mirror of the positions could not be written: {error}")
+        else:
+            self._failures = 0
+            self._written.update(moved)
+            if anew:
+                self._anew_at = time.monotonic() + _LASTS
+                self.rounds += 1
+
+    def _slowest(self) -> tuple[str, str, str]:
+        """The channel that is furthest behind, and the component that holds it with its cause; empty where none is."""
+        books = min(self._required, key=lambda each: sum(each.positions.values()))
+        if not books.lag:
+            return "", "", ""
+        if holding := books.progress.holding:
+            return books.channel, holding.component, holding.cause
+        if writing := books.group.writing:
+            cause = f"a write has been going on for {time.monotonic() - writing.since:.0f} s"
+            return books.channel, f"sinks.{writing.sink}", cause
+        return books.channel, "", ""
+
+
+def _every(seconds: float, action: Callable[[], None]) -> None:
+    while True:
+        action()
+        time.sleep(seconds)

@@ -1,0 +1,238 @@
+"""One streaming query: a source, and the channels it serves. Each batch passes the gate, is planned, delivered, done.
+
+The order is what recovery rests on: gate, `planned` on disk, sink, acknowledgement, `done` on disk, Spark's commit.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pipelines.domain.definitions.document.spec import Read
+from pipelines.domain.runs.protocol import Holding, QueryStatus
+from workers import crash_points
+from workers.agent.delivery.books import ChannelBooks
+from workers.agent.delivery.gate import Cancelled, Gate, Position
+from workers.agent.positions.checkpoint import Checkpoint, Offsets
+from workers.agent.spark.session import generate_code
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from workers.agent.graph.compile import Endless
+
+_SMALL = 2_000
+"""Offsets that a batch spans at most to count as small."""
+_PATIENCE = 3.0
+"""Seconds that required channels wait at least for optional ones that share their read."""
+
+
+class ReadQuery:
+    """The query of one read. `keep`: a batch is evaluated once and kept, since a second look may see something else.
+    `share`: the most tasks that a batch may be split into, so that it leaves other channels their slots."""
+
+    def __init__(
+        self, read: Read, channels: Sequence[ChannelBooks], *, checkpoint: Checkpoint, gate: Gate, keep: bool = False,
+        share: int | None = None,
+    ) -> None:  # fmt: skip
+        self.read = read
+        self.name = read.name
+        self.channels = list(channels)
+        self.checkpoint = checkpoint
+        self.source_away: Holding | None = None
+        self.failure: BaseException | None = None
+        self.on_change: Callable[[], None] = lambda: None
+        self.before_batch: Callable[[], None] = lambda: None
+        self._gate = gate
+        self._keep = keep or len(self.channels) > 1
+        self._share = share
+        self._batch: int | None = None
+        self._compiled: bool | None = None
+        self._events: Callable[[DataFrame], DataFrame] = lambda batch: batch
+        self._query: StreamingQuery | None = None
+        self._ended = threading.Event()
+
+    def start(
+        self, endless: Endless, trigger_ms: int, on_end: Callable[[ReadQuery, BaseException | None], None]
+    ) -> None:
+        """Start the query; `on_end` hears in a thread of its own how it ended."""
+        self._events = endless.events
+        writer = endless.frame.writeStream.queryName(self.name).option("checkpointLocation", str(self.checkpoint.path))
+        self._query = writer.trigger(processingTime=f"{trigger_ms} milliseconds").foreachBatch(self.run_batch).start()
+        threading.Thread(target=self._await, args=(on_end,), name=f"await {self.name}", daemon=True).start()
+
+    def _await(self, on_end: Callable[[ReadQuery, BaseException | None], None]) -> None:
+        error: BaseException | None = None
+        try:
+            if self._query is not None:
+                self._query.awaitTermination()
+        except Exception as failure:
+            error = failure
+        self._ended.set()
+        on_end(self, error)
+
+    def stop(self) -> None:
+        """Stop Spark's query; to be called once it is settled."""
+        if self._query is not None and not self._ended.is_set():
+            self._query.stop()
+
+    @property
+    def settled(self) -> bool:
+        """No batch in hand, and Spark's commit of the last one is on disk, or will not come."""
+        if self.name in self._gate.inside:
+            return False
+        return self._batch is None or self._ended.is_set() or self.checkpoint.is_committed(self._batch)
+
+    @property
+    def moving(self) -> bool:
+        """Every channel finished a batch, or there is provably nothing to read."""
+        return all(books.moving for books in self.channels)
+
+    @property
+    def progressed(self) -> int:
+        """A number that grows with everything that happens."""
+        return sum(books.progress.finished + books.progress.idle_looks for books in self.channels)
+
+    @property
+    def balanced(self) -> bool:
+        """Whether the last batch of every channel balances."""
+        return all(books.progress.balanced for books in self.channels)
+
+    @property
+    def holding(self) -> Holding | None:
+        """What keeps it from moving, if anything does."""
+        return next((h for books in self.channels if (h := books.progress.holding)), self.source_away)
+
+    def cursors(self) -> list[Offsets]:
+        """The positions of every channel."""
+        return [dict(books.positions) for books in self.channels]
+
+    def run_batch(self, frame: DataFrame, number: int) -> None:
+        """What Spark calls for each batch. Raises TurnedAway at a stopped gate, before anything was touched."""
+        self._gate.enter(self.name)
+        crash_points.reach("agent.offered")
+        try:
+            self._deliver(frame, number)
+            self._batch = number
+        except Cancelled:
+            raise
+        except Exception as error:
+            self.failure = error
+            raise
+        finally:
+            self._gate.leave(self.name)
+            self.on_change()
+
+    def _deliver(self, frame: DataFrame, number: int) -> None:
+        due = [books for books in self.channels if number > books.done_batch]
+        for books in self.channels:
+            if books not in due:
+                books.replayed(number)
+        if due:
+            self.before_batch()
+            ends = self.checkpoint.ends(number)
+            self._compile(frame, compiled=self._size(due, ends) > _SMALL)
+            with self._evaluated(frame) as kept:
+                due.sort(key=lambda books: books.optional)
+                _side_by_side({books: partial(books.deliver, kept, number, ends) for books in due}, self._give_up)
+
+    @contextmanager
+    def _evaluated(self, frame: DataFrame) -> Iterator[DataFrame]:
+        """The events of a batch."""
+        events = self._events(frame.coalesce(self._share) if self._share else frame)
+        with _kept(events) if self._keep else _as_it_is(events) as kept:
+            yield kept
+
+    def warm_up(self, frame: DataFrame, endless: Endless) -> None:
+        """Go through a batch without rows, both as a small and as a large one."""
+        self._events = endless.events
+        for compiled in (False, True):
+            generate_code(frame.sparkSession, compiled)
+            with self._evaluated(frame) as events:
+                for books in self.channels:
+                    books.warm_up(events)
+
+    def _size(self, due: Sequence[ChannelBooks], ends: Offsets) -> int:
+        return max(sum(end - books.positions.get(key, 0) for key, end in ends.items()) for books in due)
+
+    def _compile(self, frame: DataFrame, *, compiled: bool) -> None:
+        """Writing Java for a plan takes longer than a small batch: that one is interpreted."""
+        if compiled is self._compiled:
+            return
+        generate_code(frame.sparkSession, compiled)
+        self._compiled = compiled
+
+    def _give_up(self) -> None:
+        """One channel cannot go on, which ends the run: the others do not hold their batches any longer."""
+        self._gate.stop(cancel=True)
+
+    def saw_ends(self, ends: Offsets) -> None:
+        """Note where the log ends now."""
+        self.source_away = None
+        resting = self._query is not None and self._gate.position is Position.OPEN and self.settled
+        if resting:
+            crash_points.reach("agent.resting")
+        for books in self.channels:
+            books.saw_ends(ends, resting=resting)
+
+    def statuses(self) -> list[QueryStatus]:
+        """What status.json says of each channel."""
+        in_flight = not self.settled
+        return [books.status(self._batch, in_flight=in_flight, holding=self.source_away) for books in self.channels]
+
+
+@contextmanager
+def _as_it_is(frame: DataFrame) -> Iterator[DataFrame]:
+    yield frame
+
+
+@contextmanager
+def _kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """Evaluated once, in memory or on disk, for as long as the batch is in hand; twice on a cluster, which may lose
+    an executor."""
+    from pyspark import StorageLevel
+
+    local = (frame.sparkSession.sparkContext.master or "local").startswith("local")
+    kept = frame.persist(StorageLevel.MEMORY_AND_DISK_DESER if local else StorageLevel.MEMORY_AND_DISK_2)
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
+
+
+def _side_by_side(actions: Mapping[ChannelBooks, Callable[[], None]], failed: Callable[[], None]) -> None:
+    """Run all to their end, the first in this thread; then raise what the first that failed raised.
+
+    Once the required channels are done, optional ones have as long again, and are given up then.
+    """
+    from pyspark import InheritableThread
+
+    errors: list[BaseException] = []
+
+    def run(action: Callable[[], None]) -> None:
+        try:
+            action()
+        except BaseException as error:
+            errors.append(error)
+            failed()
+
+    started = time.monotonic()
+    (_, first), *others = actions.items()
+    threads = [(books, InheritableThread(target=run, args=(action,))) for books, action in others]
+    for _, thread in threads:
+        thread.start()
+    run(first)
+    for books, thread in threads:
+        if books.optional:
+            thread.join(max(_PATIENCE, time.monotonic() - started))
+            while thread.is_alive():
+                books.give_up()
+                thread.join(_PATIENCE)
+        thread.join()
+    if errors:
+        raise errors[0]

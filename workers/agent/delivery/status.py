@@ -1,0 +1,125 @@
+"""The agent's phase, its proof of a pause, and status.json."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pipelines.domain.base.states import AgentPhase
+from pipelines.domain.positions.plan import Survey
+from pipelines.domain.runs.protocol import (
+    AgentFinding,
+    ComponentStatus,
+    IntakeStatus,
+    PauseProof,
+    QueryStatus,
+    Status,
+    boot_id,
+    boottime,
+)
+from workers.agent.base import masking
+from workers.agent.base.log import say
+from workers.agent.delivery.gate import Gate, Position
+from workers.agent.delivery.real_time import Query
+from workers.agent.positions.checkpoint import Offsets
+
+_BETWEEN_LOOKS = 0.15
+_BETWEEN_BATCH_WRITES = 0.5
+_RESTING = frozenset({AgentPhase.PREFLIGHT, AgentPhase.STANDBY, AgentPhase.PAUSED})
+
+
+class PauseWatch:
+    """Proves a pause: gate closed, nothing in hand, every cursor the same at two looks, the last batches balanced."""
+
+    def __init__(self, gate: Gate, queries: Sequence[Query]) -> None:
+        self._gate = gate
+        self._queries = queries
+        self._first_look: tuple[float, list[Offsets]] | None = None
+        self._proven_at: float | None = None
+
+    def look(self) -> PauseProof | None:
+        """The proof as it stands now; None while the gate is not closed."""
+        if self._gate.position is not Position.CLOSED:
+            self._first_look = self._proven_at = None
+            return None
+        beside = self._gate.inside - {query.name for query in self._queries}
+        in_flight = sum(not query.settled for query in self._queries) + len(beside)
+        still = self._still(in_flight)
+        balanced = all(query.balanced for query in self._queries)
+        proof = PauseProof(
+            gate_closed=True, batches_in_flight=in_flight, cursor_still=still, balanced=balanced,
+            proven_at=self._proven_at or time.time(),
+        )  # fmt: skip
+        self._proven_at = proof.proven_at if proof.holds else None
+        return proof
+
+    def _still(self, in_flight: int) -> bool:
+        cursors = [cursor for query in self._queries for cursor in query.cursors()]
+        now = time.monotonic()
+        if in_flight or self._first_look is None or self._first_look[1] != cursors:
+            self._first_look = now, cursors
+        return now - self._first_look[0] >= _BETWEEN_LOOKS
+
+
+class StatusFile:
+    """status.json: written at every change of phase, command or held batch, twice a second at most for finished
+    batches, and otherwise once per heartbeat."""
+
+    def __init__(self, path: Path, token: str, heartbeat: float) -> None:
+        self._path = path
+        self._token = token
+        self._boot_id = boot_id()
+        self._heartbeat = heartbeat
+        self._written_at = 0.0
+        self._written_key: object = None
+        self._progress = 0
+        self._progress_beat = boottime()
+        self._written_progress = 0
+        self._beats: dict[str, tuple[int, float]] = {}
+
+    def update(
+        self, *, phase: AgentPhase, detail: str, stuck: list[str], command_seq: int, command_done: bool,
+        proof: PauseProof | None, queries: Sequence[Query], components: Callable[[], list[ComponentStatus]],
+        intakes: list[IntakeStatus], findings: list[AgentFinding], survey: Survey | None,
+        initialised_in: float | None,
+    ) -> None:  # fmt: skip
+        """Write the file if it is time. A disk that is full is no reason to stop moving records."""
+        self._note_progress(queries, phase)
+        held = [query.holding for query in queries]
+        proven = proof is not None and proof.holds
+        key = (phase, detail, tuple(stuck), command_seq, command_done, proven, held, len(findings))
+        age = time.monotonic() - self._written_at
+        moved = self._progress != self._written_progress
+        if key == self._written_key and age < self._heartbeat and not (moved and age >= _BETWEEN_BATCH_WRITES):
+            return
+        state: Literal["accepted", "done"] = "done" if command_done else "accepted"
+        status = Status(
+            token=self._token, boot_id=self._boot_id, beat=boottime(), at=time.time(), phase=phase, detail=detail,
+            stuck=stuck, progress=self._progress, progress_beat=self._progress_beat, command_seq=command_seq,
+            command_state=state, pause_proof=proof,
+            queries=[self._with_beat(query, status) for query in queries for status in query.statuses()],
+            components=components(), intakes=intakes, findings=findings, survey=survey,
+            initialised_in=initialised_in,
+        )  # fmt: skip
+        try:
+            masking.masked(status).store(self._path)
+        except OSError as error:
+            say(f"status.json cannot be written: {error}")
+        self._written_at, self._written_key, self._written_progress = time.monotonic(), key, self._progress
+
+    def _note_progress(self, queries: Sequence[Query], phase: AgentPhase) -> None:
+        """Each query has a beat of its own: one that moves says nothing of its neighbour. Where none is meant to move,
+        standing still is no lack of progress."""
+        now, resting = boottime(), phase in _RESTING
+        progress = sum(query.progressed for query in queries)
+        if resting or progress != self._progress:
+            self._progress, self._progress_beat = progress, now
+        for query in queries:
+            reached, _ = self._beats.get(query.name, (-1, 0.0))
+            if resting or query.progressed != reached:
+                self._beats[query.name] = query.progressed, now
+
+    def _with_beat(self, query: Query, status: QueryStatus) -> QueryStatus:
+        return status.model_copy(update={"progress_beat": self._beats[query.name][1]})

@@ -1,0 +1,256 @@
+"""What the builders of components have in common. Adding a component: one spec file and one builder file."""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
+from pipelines.domain.definitions.parts.component import ComponentSpec
+from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.runs.protocol import AgentFinding, IntakeStatus
+from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.guard import LogRange, Mirrored, within_log
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from workers.agent.base.event import Event
+    from workers.agent.graph.batch import Attempt, Refusal
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a component stands. `path` is its place in the definition, for findings; `state` a directory of the
+    pipeline on this host that outlives its runs, `run` that of the run, if there is one. `channels`: all of the
+    definition. `classes`: the interceptors that the administrator allows, as module:Class. `pipeline_id`: of the
+    pipeline, whose name others may have had. `standby`: another run of the pipeline may be at work; what it holds is no
+    reason to refuse, and there is no lineage yet."""
+
+    pipeline: str
+    lineage: int
+    path: str
+    state: Path = Path()
+    run: Path | None = None
+    channels: tuple[str, ...] = ()
+    classes: frozenset[str] = frozenset()
+    pipeline_id: str = ""
+    standby: bool = False
+
+    @property
+    def source(self) -> str:
+        """The name of the source that stands here, as reads have it."""
+        return self.path.removeprefix("sources.")
+
+    @property
+    def name(self) -> str:
+        """The last part of the path: the name that the definition gives to a source, channel or sink."""
+        return self.path.rpartition(".")[2]
+
+
+class Builder:
+    """Made of one specification; nothing is contacted before `probe`.
+
+    `notices`: what a probe found that is no reason to refuse a start; shown with the component's state.
+    """
+
+    def __init__(self, spec: Any, place: Place) -> None:
+        self.spec = spec
+        self.place = place
+        self.notices: list[str] = []
+
+    def probe(self) -> None:
+        """Reachable, permitted, of the right shape; without side effects, bounded. Raises Refused."""
+
+    def initialise(self, spark: SparkSession) -> None:
+        """Whatever must exist before the first record is read. Raises Refused."""
+
+    def stay_ready(self, spark: SparkSession) -> None:
+        """A standby waits: renew what would be let go meanwhile. Called now and then. Raises Refused."""
+
+
+class SourceBuilder(Builder, ABC):
+    """Reads records. `waits_for_optional`: what is acknowledged is gone, so optional channels must be past it, too.
+    `overruns`: optional channels that fall behind lose what is acknowledged; offsets count events, so it is counted."""
+
+    waits_for_optional: ClassVar[bool] = False
+    overruns: ClassVar[bool] = False
+
+    @abstractmethod
+    def log_ranges(self) -> dict[Key, LogRange]:
+        """What can be read now, per partition."""
+
+    @abstractmethod
+    def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
+        """Explicit offsets for partitions without a position, and what they come from. Raises Refused."""
+
+    @abstractmethod
+    def ends(self, partitions: list[Key]) -> Offsets:
+        """The ends of the log now; bounded, raises any exception where the source is away."""
+
+    def acknowledge(self, positions: list[PartitionPosition]) -> None:
+        """Every required channel is past these positions: show them to lag tools, or let go of what lies before them.
+
+        Called about once a second while they move; bounded, raises any exception where that fails.
+        """
+
+    def identity(self) -> SourceIdentity | None:
+        """Which log the positions are offsets of; None where nothing else can take its name. Raises Refused."""
+        return None
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """Of a source with an identity: the ids of these topics now; those that are gone are left out.
+
+        Bounded, raises any exception where the source is away.
+        """
+        return {}
+
+    def mirrored(self, partitions: list[Key], *, surely: bool) -> dict[Key, Mirrored] | None:
+        """What lag tools are shown, None where nobody may ask; `surely`: what is missing is asked for again in another
+        way. Raises Refused."""
+        return None
+
+    def at_time(self, partitions: list[Key], milliseconds: int) -> Offsets | None:
+        """The first offset of each partition that is not older, its end where all are; None where that is not known."""
+        return None
+
+    def expiring(self, positions: list[PartitionPosition]) -> dict[Key, float]:
+        """Positions whose records may be deleted soon, unread, with the seconds in which."""
+        return {}
+
+    def intake(self) -> IntakeStatus | None:
+        """How a source that is pushed to is doing; None for those that read by themselves. Bounded."""
+        return None
+
+    def close_intake(self) -> None:
+        """Take nothing more in: the run is about to end. At once; what was taken in is read by the next run."""
+
+    def held_up(self, channel: str, component: str, cause: str) -> None:
+        """The required channel that is furthest behind, and what holds it; all empty where nothing is held up."""
+
+    def outside(self, positions: list[PartitionPosition], log: dict[Key, LogRange]) -> list[AgentFinding]:
+        """What speaks against reading on from these positions, with the exact number of records."""
+        return within_log(self.place.path, positions, log)
+
+    @abstractmethod
+    def stream(self, spark: SparkSession, starts: Offsets, max_events: int) -> tuple[DataFrame, Event]:
+        """The endless frame, and the event in it."""
+
+    def flow(self, spark: SparkSession, starts: Offsets) -> tuple[DataFrame, Event]:
+        """The endless frame for real-time mode, whose batches have no limit, where the source can do that."""
+        raise NotImplementedError
+
+    def optional_stream(self, spark: SparkSession, starts: Offsets, max_events: int) -> tuple[DataFrame, Event]:
+        """The same for optional channels alone, which may be overrun."""
+        return self.stream(spark, starts, max_events)
+
+    def past(self, spark: SparkSession, starts: Offsets, ends: Offsets) -> tuple[DataFrame, Event]:
+        """The records of [starts, ends) once more, where the source can do that without a query."""
+        raise NotImplementedError
+
+
+class InterceptorBuilder(Builder):
+    """Looks at each event: most of them by `apply`, those that change the frame itself by `through`."""
+
+    @property
+    def changes_frame(self) -> bool:
+        """Whether it does more than to add expressions to the event."""
+        return type(self).through is not InterceptorBuilder.through
+
+    def apply(self, event: Event) -> Event:
+        """The event with this interceptor's expressions added."""
+        raise NotImplementedError
+
+    def through(self, frame: DataFrame, event: Event) -> tuple[DataFrame, Event]:
+        """The frame and the event in it after this interceptor."""
+        return frame, self.apply(event)
+
+
+class SelectorBuilder(Builder):
+    """Chooses the channels of each event."""
+
+    def targets(self, event: Event) -> Column | None:
+        """array<string> of channel names, without repetition, empty for an event that nobody takes; None: every event
+        goes to every target."""
+        return None
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """What a sink says of a batch that was planned and never done.
+
+    `complete` is false where `delivered_before` is an upper bound. `committed`: the batch is there as a whole.
+    """
+
+    delivered_before: int
+    complete: bool = True
+    committed: bool = False
+
+
+class SinkBuilder(Builder, ABC):
+    """Delivers batches."""
+
+    @property
+    def write_deadline(self) -> float:
+        """Seconds that a write may take."""
+        return float(self.spec.write_deadline)
+
+    def stream(
+        self, written: Callable[[Sequence[Column]], DataFrame], source: str, channel: str
+    ) -> DataStreamWriter:  # fmt: skip
+        """A writer without foreachBatch, for real-time mode, where the sink has one. `written`: the events in its own
+        columns, with others that it has to pass over."""
+        raise NotImplementedError
+
+    def refuses(self) -> Column | None:
+        """Why this sink can never take an event, as text over the columns key, body and headers; null where it can."""
+        return None
+
+    def ends(self) -> list[PartitionPosition]:
+        """The sink's own end offsets, where it has any; noted in `planned`. Raises any exception where it is away."""
+        return []
+
+    def warm_up(self, attempt: Attempt) -> None:
+        """Go through a batch without events, so that the first real one takes no longer than others. Nothing may be
+        left of it in the sink, where another run may be at work."""
+        attempt.events.write.format("noop").mode("append").save()
+
+    @abstractmethod
+    def write(self, attempt: Attempt) -> Counts:
+        """Deliver a batch; returns its counts once the sink has acknowledged all of it. Raises any exception."""
+
+    @abstractmethod
+    def resolve(self, planned: Planned) -> Resolution:
+        """How much of a planned batch is there already."""
+
+
+class DeadLetterBuilder(Builder, ABC):
+    """Keeps dead letters."""
+
+    @abstractmethod
+    def store(self, planned: Planned, letters: Sequence[Refusal]) -> list[str]:
+        """Keep them for good; returns where each lies. Bounded, raises any exception where that fails."""
+
+
+class ChannelBuilder(Builder):
+    """A channel; one that buffers is the sink of one query and the source of another."""
+
+    def inlet(self) -> SinkBuilder:
+        """Where events go in."""
+        raise NotImplementedError
+
+    def outlet(self) -> SourceBuilder:
+        """Where they come out."""
+        raise NotImplementedError
+
+
+def builder(spec: ComponentSpec, place: Place) -> Any:
+    """The builder of a specification, from `components/<kind>_<type>.py`."""
+    module = importlib.import_module(f"workers.agent.components.{spec.kind}.{spec.type}")
+    return module.Builder(spec, place)

@@ -1,0 +1,1 @@
+"""Requests of sinks to HTTP servers."""

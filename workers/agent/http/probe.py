@@ -1,0 +1,46 @@
+"""What sinks with HTTP look at before they start."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+from pipelines.domain.runs.protocol import AgentFinding
+from workers.agent.base.findings import Refused, refuse
+from workers.agent.http.requests import Answer, Connection, RequestFailed, Requests
+from workers.agent.spark.executor_writer import Deadline, DeadlineReached
+
+_PROBE_TIMEOUT = 10.0
+
+
+def check_client(spec: Any, path: str) -> None:
+    """The PEM texts are such, and a log-in is whole. Raises Refused with every finding."""
+    findings: list[AgentFinding] = []
+    if spec.username and spec.token:
+        findings += refuse(path, "TWO_LOGINS", "There are a user name and a token.", "Remove one.").findings
+    if bool(spec.tls.certificate) != bool(spec.tls.private_key):
+        message = "A client certificate and its key belong together."
+        findings += refuse(f"{path}.tls", "BAD_CERTIFICATE", message, "Give both, or none.").findings
+    try:
+        Connection.of(spec, ["http://localhost"], {}).context()
+    except (ssl.SSLError, ValueError) as error:
+        message = f"The certificates cannot be read: {error}."
+        findings += refuse(f"{path}.tls", "BAD_CERTIFICATE", message, "Put PEM text there.").findings
+    if findings:
+        raise Refused(*findings)
+
+
+def probe_server(connection: Connection, path: str, method: str, resource: str) -> Answer:
+    """Ask once. Raises Refused where the server is away or turns the log-in away."""
+    requests = Requests(connection)
+    try:
+        answer = requests.send(method, resource, b"", Deadline.after(_PROBE_TIMEOUT))
+    except (RequestFailed, DeadlineReached) as error:
+        advice = "Check the address, and that the server runs."
+        raise refuse(path, "SERVER_UNREACHABLE", f"{error}.", advice, retryable=True) from error
+    finally:
+        requests.close()
+    if answer.status in (401, 403):
+        advice = "Check user name, password or token, and its rights."
+        raise refuse(path, "NOT_PERMITTED", f"{connection.urls[0]} answered {answer.summary()}.", advice)
+    return answer

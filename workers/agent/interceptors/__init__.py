@@ -1,0 +1,1 @@
+"""Python interceptors: their API, their trial, and the worker that runs them."""

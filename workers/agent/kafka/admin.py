@@ -1,0 +1,386 @@
+"""Kafka from the driver's side: options for both clients, and bounded look-ups with librdkafka's admin client."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
+
+from pipelines.domain.base.positions import PartitionPosition
+from workers.agent.base.findings import Refused, refuse
+from workers.agent.positions.checkpoint import Key, Offsets
+
+TIMEOUT = 10.0
+"""Seconds that one look-up may take."""
+
+Answer = TypeVar("Answer")
+_RETRY = 0.2
+NOT_COORDINATED = {
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR,
+}  # fmt: skip
+"""Nobody can say at the moment what a group has committed."""
+
+_NOT_LED = {
+    KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+}  # fmt: skip
+"""Nobody can say at the moment where a partition ends: its leader moves, or it was added a moment ago."""
+
+_LIBRDKAFKA_NAMES = {
+    "security.protocol": "security.protocol",
+    "sasl.mechanism": "sasl.mechanism",
+    "sasl.username": "sasl.username",
+    "sasl.password": "sasl.password",
+    "ssl.truststore.certificates": "ssl.ca.pem",
+    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
+    "ssl.keystore.key": "ssl.key.pem",
+    "ssl.key.password": "ssl.key.password",
+    "ssl.cipher.suites": "ssl.cipher.suites",
+}
+_LOGIN_MODULES = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+_TRANSIENT = {
+    KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._RESOLVE,
+    KafkaError.LEADER_NOT_AVAILABLE, KafkaError.REQUEST_TIMED_OUT, KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError._DESTROY,
+}  # fmt: skip
+
+
+def jvm_options(servers: str, options: Mapping[str, Any]) -> dict[str, str]:
+    """Options of Spark's Kafka connector. User name and password become a JAAS entry, as the JVM client wants it."""
+    given = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+    for store, text in (("truststore", "certificates"), ("keystore", "certificate.chain")):
+        if f"ssl.{store}.{text}" in given:
+            given.setdefault(f"ssl.{store}.type", "PEM")
+    user, password = given.pop("sasl.username", None), given.pop("sasl.password", None)
+    if user is not None and password is not None:
+        module = _LOGIN_MODULES[given.get("sasl.mechanism", "PLAIN")]
+        given["sasl.jaas.config"] = f"{module} required username={_jaas(user)} password={_jaas(password)};"
+    return {"kafka.bootstrap.servers": servers, **{f"kafka.{key}": value for key, value in given.items()}}
+
+
+def _jaas(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def librdkafka_options(servers: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The same connection for librdkafka; settings that only tune the JVM client are left out."""
+    connection = {name: str(options[key]) for key, name in _LIBRDKAFKA_NAMES.items() if key in options}
+    return {
+        "bootstrap.servers": servers,
+        "socket.timeout.ms": 5000,
+        "socket.connection.setup.timeout.ms": 5000,
+        "reconnect.backoff.max.ms": 1000,
+        "log_level": 2,
+        **connection,
+    }
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a consumer group has committed of a partition, with the text that came along."""
+
+    offset: int
+    metadata: str = ""
+
+
+def _patiently(ask: Callable[[float], Answer], passing: Collection[int], timeout: float) -> Answer:
+    """What `ask`, which gets the seconds that are left, answers; errors with a code of `passing` are waited for, as
+    long as enough is left for another answer."""
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            return ask(deadline - time.monotonic())
+        except KafkaException as error:
+            if error.args[0].code() not in passing or time.monotonic() + 2 * _RETRY >= deadline:
+                raise
+        time.sleep(_RETRY)
+
+
+class Cluster:
+    """Bounded look-ups in one Kafka cluster. KafkaException leaves every method that asks a broker."""
+
+    _known: dict[tuple[tuple[str, str], ...], Cluster] = {}
+    _lock = threading.Lock()
+
+    @classmethod
+    def of(cls, servers: str, options: Mapping[str, Any]) -> Cluster:
+        """One client per connection, however many components share it."""
+        settings = librdkafka_options(servers, options)
+        key = tuple(sorted((name, str(value)) for name, value in settings.items()))
+        with cls._lock:
+            return cls._known.setdefault(key, cls(settings))
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+        self._client: AdminClient | None = None
+        self._client_lock = threading.Lock()
+        self._ready: dict[str, Consumer] = {}
+
+    @property
+    def _admin(self) -> AdminClient:
+        with self._client_lock:
+            if self._client is None:
+                self._client = AdminClient(self.settings, logger=_SILENT)
+            return self._client
+
+    def partitions(self, topics: Iterable[str], path: str, operation: str) -> list[Key]:
+        """The partitions of `topics`, sorted. `operation` (READ or WRITE) must be permitted where the broker tells.
+
+        Raises Refused with a finding for each topic that is missing or closed to us, or for a cluster that is away.
+        """
+        futures = self._admin.describe_topics(
+            TopicCollection(list(topics)), include_authorized_operations=True, request_timeout=TIMEOUT
+        )
+        found: list[Key] = []
+        findings = []
+        for topic, future in futures.items():
+            try:
+                description = future.result(TIMEOUT + 1)
+                permitted = {item.name for item in description.authorized_operations or []}
+                if permitted and operation not in permitted:
+                    raise refuse(
+                        path, "NOT_PERMITTED", f"No right to {operation.lower()} the topic {topic}.", "Grant it."
+                    )
+                found += [(topic, partition.id) for partition in description.partitions]
+            except KafkaException as error:
+                findings += self.refusal(path, topic, error).findings
+            except Refused as refused:
+                findings += refused.findings
+        if findings:
+            raise Refused(*{finding.message: finding for finding in findings}.values())
+        return sorted(found)
+
+    def refusal(self, path: str, topic: str, error: KafkaException) -> Refused:
+        """What a failed look-up means for a start."""
+        reason = error.args[0]
+        code = reason.code() if isinstance(reason, KafkaError) else None
+        servers = self.settings["bootstrap.servers"]
+        if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return refuse(
+                path,
+                "TOPIC_MISSING",
+                f"The topic {topic} does not exist on {servers}.",
+                "Create it, or correct its name.",
+            )
+        if code in {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}:
+            return refuse(path, "NOT_PERMITTED", f"No right to use the topic {topic} on {servers}.", "Grant it.")
+        if code in _TRANSIENT:
+            message = f"The brokers {servers} cannot be reached: {_text(reason)}."
+            return refuse(
+                path, "BROKER_UNREACHABLE", message, "Check the address and that a broker runs.", retryable=True
+            )
+        return refuse(path, "KAFKA_ERROR", f"Kafka at {servers} refused: {_text(reason)}.", "", retryable=True)
+
+    def earliest(self, partitions: Iterable[Key]) -> Offsets:
+        """The first offset of each partition that can still be read."""
+        return self._offsets(partitions, OffsetSpec.earliest(), TIMEOUT)  # type: ignore[no-untyped-call]
+
+    def latest(self, partitions: Iterable[Key], timeout: float = TIMEOUT) -> Offsets:
+        """The end of each partition."""
+        return self._offsets(partitions, OffsetSpec.latest(), timeout)  # type: ignore[no-untyped-call]
+
+    def latest_committed(self, partitions: Iterable[Key], timeout: float = TIMEOUT) -> Offsets:
+        """The end of what is readable with `read_committed`: where the first transaction begins that is still open."""
+        spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        return self._offsets(partitions, spec, timeout, isolation_level=IsolationLevel.READ_COMMITTED)
+
+    def at(self, partitions: Iterable[Key], milliseconds: int) -> Offsets:
+        """The first record at or after an instant; partitions without one are left out."""
+        return self._offsets(partitions, OffsetSpec.for_timestamp(milliseconds), TIMEOUT)
+
+    def at_each(self, times: Mapping[Key, int]) -> Offsets:
+        """The same with an instant for each partition."""
+        return self._listed({key: OffsetSpec.for_timestamp(at) for key, at in times.items()}, TIMEOUT)
+
+    def _offsets(self, partitions: Iterable[Key], spec: OffsetSpec, timeout: float, **how: Any) -> Offsets:
+        return self._listed(dict.fromkeys(partitions, spec), timeout, **how)
+
+    def _listed(
+        self, wanted: Mapping[Key, OffsetSpec], timeout: float, absent: Collection[int] = (), **how: Any
+    ) -> Offsets:
+        """Offsets by a specification each; a partition that fails with a code of `absent` is left out.
+
+        A leader that is being elected is waited for. A negative answer means that nothing was found; it is no offset
+        and never leaves this method.
+        """
+
+        def ask(left: float) -> Offsets:
+            try:
+                return self._ask(wanted, left, absent, how)
+            except KafkaException:
+                self._forget_leaders()
+                raise
+
+        return _patiently(ask, _NOT_LED, timeout) if wanted else {}
+
+    def _forget_leaders(self) -> None:
+        """After a broker's restart librdkafka's admin client goes on asking with the old leader epoch, for ever."""
+        with self._client_lock:
+            self._client = None
+
+    def _ask(
+        self, wanted: Mapping[Key, OffsetSpec], timeout: float, absent: Collection[int], how: dict[str, Any]
+    ) -> Offsets:
+        request = {TopicPartition(*key): spec for key, spec in wanted.items()}
+        found = {}
+        for at, future in self._admin.list_offsets(request, request_timeout=timeout, **how).items():
+            try:
+                offset = future.result(timeout + 1).offset
+            except KafkaException as error:
+                if error.args[0].code() not in absent:
+                    raise
+            else:
+                if offset >= 0:
+                    found[at.topic, at.partition] = offset
+        return found
+
+    def cluster_id(self) -> str:
+        """The id that the cluster was formatted with."""
+        return str(self._admin.describe_cluster(request_timeout=TIMEOUT).result(TIMEOUT + 1).cluster_id)
+
+    def topic_ids(self, topics: Iterable[str], timeout: float = TIMEOUT) -> dict[str, str]:
+        """The id of each topic that exists; a topic that is made again under its name has another one (KIP-516)."""
+        futures = self._admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=timeout)
+        found = {}
+        for topic, future in futures.items():
+            try:
+                found[topic] = str(future.result(timeout + 1).topic_id)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise
+        return found
+
+    def commit(self, group: str, positions: list[PartitionPosition], metadata: str = "") -> None:
+        """Write positions to a consumer group that nobody joins. A coordinator that is not ready is waited for."""
+        offsets = [TopicPartition(at.topic, at.partition, at.offset, metadata) for at in positions]
+        _patiently(lambda left: self._commit(group, offsets, left), NOT_COORDINATED, TIMEOUT)
+
+    def _commit(self, group: str, offsets: list[TopicPartition], timeout: float) -> None:
+        request = ConsumerGroupTopicPartitions(group, offsets)
+        for future in self._admin.alter_consumer_group_offsets([request], request_timeout=timeout).values():
+            for answer in future.result(timeout + 1).topic_partitions:
+                if answer.error:
+                    raise KafkaException(answer.error)
+
+    def commits(self, group: str, partitions: Iterable[Key]) -> dict[Key, Commit]:
+        """What a group has committed. Kafka's -1 for "none" is no offset and never leaves this method.
+
+        A coordinator that is not ready is waited for.
+        """
+        wanted = list(partitions)
+        return _patiently(lambda _: self._commits(group, wanted), NOT_COORDINATED, TIMEOUT)
+
+    def _commits(self, group: str, partitions: Iterable[Key]) -> dict[Key, Commit]:
+        found = {}
+        for at in self.answers_of(group, partitions):
+            if at.error:
+                raise KafkaException(at.error)
+            if at.offset >= 0:
+                found[at.topic, at.partition] = Commit(at.offset, at.metadata or "")
+        return found
+
+    def answers_of(self, group: str, partitions: Iterable[Key]) -> list[TopicPartition]:
+        """What the coordinator of a group says of each partition, asked by a consumer that joins nothing.
+
+        The admin client's own call ends the whole process where the coordinator has just moved (librdkafka 5040).
+        """
+        wanted = [TopicPartition(topic, number) for topic, number in partitions]
+        if not wanted:
+            return []
+        consumer = self._ready.pop(group, None) or self._consumer(group)
+        try:
+            return list(consumer.committed(wanted, timeout=TIMEOUT))
+        finally:
+            consumer.close()
+
+    def get_ready_to_ask(self, group: str, about: Key) -> None:
+        """Keep a client that knows who coordinates a group for the next question, which then takes no time: to learn
+        that takes a new client half a second. To be called now and then, since connections end; best effort."""
+        consumer = self._ready.pop(group, None) or self._consumer(group)
+        try:
+            consumer.committed([TopicPartition(*about)], timeout=TIMEOUT)
+        except KafkaException:
+            consumer.close()
+        else:
+            self._ready[group] = consumer
+
+    def _consumer(self, group: str) -> Consumer:
+        return Consumer({**self.settings, "group.id": group, "enable.auto.commit": False})
+
+    def surely_committed(self, group: str, partitions: list[Key]) -> dict[Key, Commit]:
+        """The same, where a missing commit is not believed at once: it is also the answer while the coordinator moves.
+
+        It is asked for again by another client, once that client has learnt who coordinates the group.
+        """
+        found = self.commits(group, partitions)
+        if missing := [key for key in partitions if key not in found]:
+            other = self._another()
+            other.find_coordinator(group)
+            found |= other.commits(group, missing)
+        return found
+
+    def _another(self) -> Cluster:
+        return Cluster(self.settings)
+
+    def find_coordinator(self, group: str) -> None:
+        """Ask who coordinates a group; KafkaException as long as nobody does."""
+        (future,) = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT).values()
+        future.result(TIMEOUT + 1)
+
+    def topics(self) -> list[str]:
+        """The names of all topics that we may see, but for Kafka's own."""
+        names = self._admin.list_topics(timeout=TIMEOUT).topics
+        return sorted(name for name in names if not name.startswith("__"))
+
+    def settings_of(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        """The settings of topics by name; those that we may not ask for are left out."""
+        wanted = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+        futures = self._admin.describe_configs(wanted, request_timeout=TIMEOUT) if wanted else {}
+        found = {}
+        for resource, future in futures.items():
+            with suppress(KafkaException):
+                found[resource.name] = {name: entry.value for name, entry in future.result(TIMEOUT + 1).items()}
+        return found
+
+    def replicas(self, topics: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
+        """(replicas, replicas in sync) of each partition of the topics that exist."""
+        known = self._admin.list_topics(timeout=TIMEOUT).topics
+        return {
+            topic: [(len(part.replicas), len(part.isrs)) for part in known[topic].partitions.values()]
+            for topic in topics
+            if topic in known
+        }
+
+
+def _text(reason: Any) -> str:
+    return str(reason.str()) if isinstance(reason, KafkaError) else str(reason)
+
+
+class _Silent:
+    """librdkafka complains on standard error for as long as a broker is away; the findings say it once."""
+
+    @staticmethod
+    def log(*_: Any) -> None:
+        """Drop the line."""
+
+
+_SILENT = _Silent()

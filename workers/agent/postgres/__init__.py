@@ -1,0 +1,1 @@
+"""PostgreSQL: bounded connections, tables, rows, transactions."""

@@ -1,0 +1,151 @@
+"""The exec source: runs a command and appends its lines (Flume's ExecSource)."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+
+from pipelines.domain.definitions.components.source.exec import ExecSource
+from workers.agent.base.log import say
+from workers.agent.push.event import Event, record_batch
+from workers.agent.push.log import IntakeLog, LogFull, LogUnwritable
+
+_CHUNK = 64 * 1024
+_PR_SET_PDEATHSIG = 1
+_POLL = 0.2
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def die_with_parent(number: int = signal.SIGKILL) -> None:
+    """Have the kernel send this process a signal when the thread that started it ends."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, int(number), 0, 0, 0)
+
+
+class Lines:
+    """Cuts a stream of bytes into lines; what is longer than `longest` is an event with a problem."""
+
+    def __init__(self, longest: int, charset: str) -> None:
+        self._longest = longest
+        self._charset = charset
+        self._rest = b""
+        self._dropped = 0
+
+    def feed(self, chunk: bytes) -> Iterator[Event]:
+        """The lines that end in this chunk."""
+        *whole, rest = chunk.split(b"\n")
+        for part in whole:
+            yield self._event(self._rest + part)
+            self._rest, self._dropped = b"", 0
+        self._rest += rest
+        if len(self._rest) > self._longest:
+            self._dropped += len(self._rest) - self._longest
+            self._rest = self._rest[: self._longest]
+
+    def end(self) -> Iterator[Event]:
+        """A last line that has no end."""
+        if self._rest:
+            yield self._event(self._rest)
+        self._rest, self._dropped = b"", 0
+
+    def _event(self, line: bytes) -> Event:
+        line = line.removesuffix(b"\r")
+        length = len(line) + self._dropped
+        if length > self._longest:
+            return Event(line[: self._longest], problem=f"The line has {length} bytes; {self._longest} are allowed.")
+        if self._charset.lower().replace("_", "-") in {"utf-8", "utf8"}:
+            return Event(line)
+        try:
+            return Event(line.decode(self._charset).encode())
+        except ValueError as error:
+            return Event(line, problem=f"The line is not in {self._charset}: {error}")
+
+
+class CommandPump:
+    """Runs the command again and again, or once; ends when `stop` is called."""
+
+    def __init__(self, spec: ExecSource, log: IntakeLog) -> None:
+        self._spec = spec
+        self._log = log
+        self._stopping = threading.Event()
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def run(self) -> None:
+        """Until the command has ended and is not to be restarted, or `stop`."""
+        while True:
+            self._run_once()
+            if not self._spec.restart or self._stopping.wait(self._spec.restart_throttle_ms / 1000):
+                return
+
+    def stop(self) -> None:
+        """Kill the command with everything that it started."""
+        self._stopping.set()
+        if (child := self._child) is not None and child.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+
+    def _run_once(self) -> None:
+        try:
+            child = self._start()
+        except OSError as error:
+            say(f"the command cannot be started: {error}")
+            return
+        try:
+            self._copy(child)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            say(f"the command ended with {child.wait()}")
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self._child = subprocess.Popen(
+            self._spec.argv(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, process_group=0,
+            stderr=None if self._spec.log_stderr else subprocess.DEVNULL,
+            preexec_fn=die_with_parent,
+        )  # fmt: skip
+        return self._child
+
+    def _copy(self, child: subprocess.Popen[bytes]) -> None:
+        """Append full batches at once, and what waits after `batch_timeout_ms`."""
+        if child.stdout is None:
+            raise RuntimeError("the command has no output")
+        source = child.stdout.fileno()
+        lines = Lines(self._spec.max_line_bytes, self._spec.charset)
+        waiting: list[Event] = []
+        flush_at = 0.0
+        while not self._stopping.is_set():
+            if select.select([source], [], [], _POLL if not waiting else max(0.0, flush_at - time.monotonic()))[0]:
+                chunk = os.read(source, _CHUNK)
+                if not chunk:
+                    break
+                flush_at = flush_at if waiting else time.monotonic() + self._spec.batch_timeout_ms / 1000
+                waiting += lines.feed(chunk)
+            waiting = self._flush(waiting, all_of_it=bool(waiting) and time.monotonic() >= flush_at)
+        self._flush([*waiting, *lines.end()], all_of_it=True)
+
+    def _flush(self, waiting: list[Event], *, all_of_it: bool) -> list[Event]:
+        size = self._spec.batch_size
+        while len(waiting) >= size or (all_of_it and waiting):
+            self._append(waiting[:size])
+            waiting = waiting[size:]
+        return waiting
+
+    def _append(self, events: list[Event]) -> None:
+        """A full log is waited for: meanwhile nothing is read, and the command waits at its full pipe."""
+        batch, complained = record_batch(events), False
+        while not self._stopping.is_set():
+            try:
+                self._log.append(batch)
+            except (LogFull, LogUnwritable) as error:
+                if not complained:
+                    say(f"the command waits: {error}")
+                complained = True
+                self._stopping.wait(_POLL)
+            else:
+                return

@@ -1,0 +1,148 @@
+"""What the builders of `exec` and `http` share: an intake log, and the process that appends to it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.runs.protocol import AgentFinding, IntakeStatus
+from workers.agent.base.event import Event
+from workers.agent.base.findings import refuse
+from workers.agent.positions import guard
+from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.guard import LogRange
+from workers.agent.push import answers
+from workers.agent.push import log as logs
+from workers.agent.push.frames import LogDamaged
+from workers.agent.push.log import IntakeLog, LogBusy, Pin
+from workers.agent.push.log_source import LogSource
+from workers.agent.push.process import PushProcess
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a directory of our own below it, closed to others
+
+
+@dataclass(frozen=True)
+class Before:
+    """Where the log ended, and how often it had been answered by status."""
+
+    end: int
+    answers: dict[str, int]
+
+
+class IntakeSource(LogSource):
+    """What was taken in, and the process that takes it in."""
+
+    overruns = True
+
+    @cached_property
+    def directory(self) -> Path:
+        """Of the log: below the pipeline's own directory, or in shared memory under a name that no other has."""
+        if self.spec.intake == "file":
+            return self.place.state / "intake" / self.place.name
+        owner = hashlib.sha256(str(self.place.state).encode()).hexdigest()[:16]
+        return _SHARED_MEMORY / f"headgate-{os.getuid()}" / owner / self.place.name
+
+    @property
+    def _extent(self) -> Path:
+        return self.place.state / "intake" / f"{self.place.name}.extent"
+
+    def log_ranges(self) -> dict[Key, LogRange]:
+        """What the log holds; a torn last transaction is cut off now. Raises Refused."""
+        self._extent.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return {self._key: self._log_range()}
+        except LogBusy as error:
+            message = f"Another process still appends to the intake log: {error}."
+            raise refuse(self.place.path, "INTAKE_BUSY", message, "Wait for it to end.", retryable=True) from error
+        except LogDamaged as error:
+            suggestion = "Restore the directory, or remove it and decide where to continue."
+            message = f"The intake log is damaged: {error}."
+            raise refuse(self.place.path, "INTAKE_DAMAGED", message, suggestion) from error
+
+    def _open_log(self) -> IntakeLog:
+        return IntakeLog(self.directory, self.spec, durable=self._durable, extent=self._extent)
+
+    @property
+    def _durable(self) -> bool:
+        return bool(self.spec.intake == "file")
+
+    def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
+        """Everything that was taken in."""
+        return {key: log[key].start for key in partitions}, "the beginning of the intake log"
+
+    def outside(self, positions: list[PartitionPosition], log: dict[Key, LogRange]) -> list[AgentFinding]:
+        """Events that were taken in and never delivered are gone with the log."""
+        return [_lost(found) for found in guard.within_log(self.place.path, positions, log)]
+
+    def ends(self, partitions: list[Key]) -> Offsets:
+        """The end of the log. Raises RuntimeError where nobody takes events in."""
+        if self._push.failure:
+            raise RuntimeError(self._push.failure)
+        return super().ends(partitions)
+
+    def close_intake(self) -> None:
+        """The port is closed, or the command ended, before the batch in hand is finished."""
+        self._push.close()
+
+    def held_up(self, channel: str, component: str, cause: str) -> None:
+        """Let those who are refused know what holds the log up."""
+        logs.write_pin(self.directory, Pin(channel, component, cause) if channel else None)
+
+    def intake(self) -> IntakeStatus:
+        """What was taken in since the run began, what the log holds now, and how the push process is."""
+        end, before = logs.end(self.directory), self._before
+        reached = max(logs.acknowledged(self.directory), logs.first(self.directory))
+        pin = logs.read_pin(self.directory)
+        return IntakeStatus(
+            source=self.place.name, taken=max(0, end - before.end), held=end - reached,
+            capacity=self.spec.capacity, held_up_by=str(pin) if pin else "", failure=self._push.failure,
+            answers={
+                status: count - before.answers.get(status, 0)
+                for status, count in sorted(answers.read(self.directory).items())
+                if count > before.answers.get(status, 0)
+            },
+        )  # fmt: skip
+
+    @cached_property
+    def _before(self) -> Before:
+        """As it was before this run took anything in."""
+        return Before(logs.end(self.directory), answers.read(self.directory))
+
+    def stream(self, spark: SparkSession, starts: Offsets, max_events: int | None) -> tuple[DataFrame, Event]:
+        """Begin to take events in, and read them from `starts` where the checkpoint is new."""
+        return self._stream(spark, starts, max_events, may_skip=False)
+
+    def optional_stream(self, spark: SparkSession, starts: Offsets, max_events: int | None) -> tuple[DataFrame, Event]:
+        """The same for an optional channel, which passes over what the log has let go of."""
+        return self._stream(spark, starts, max_events, may_skip=True)
+
+    def _stream(
+        self, spark: SparkSession, starts: Offsets, max_events: int | None, *, may_skip: bool
+    ) -> tuple[DataFrame, Event]:
+        _ = self._before
+        self._push.start()
+        return self._read_log(spark, starts, max_events, may_skip=may_skip)
+
+    @cached_property
+    def _push(self) -> PushProcess:
+        return PushProcess(
+            self.place.path,
+            {
+                "type": self.spec.type, "spec": self.spec.model_dump(mode="json"), "directory": str(self.directory),
+                "durable": self._durable, "extent": str(self._extent),
+            },
+        )  # fmt: skip
+
+
+def _lost(found: AgentFinding) -> AgentFinding:
+    message = f"The intake log does not hold what was taken in and not delivered yet. {found.message}"
+    suggestion = "Decide where to continue. A log in memory does not survive a reboot; `intake: file` does."
+    return found.model_copy(update={"code": "INTAKE_LOST", "message": message, "suggestion": suggestion})

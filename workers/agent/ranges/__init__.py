@@ -1,0 +1,1 @@
+"""Sources that are read by range instead of from a broker."""

@@ -1,0 +1,73 @@
+"""Logs that are read by range: what a source offers that is no broker, and how it hands out events.
+
+A range of a partition holds the same events whenever it is read. Nothing here needs Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from workers.agent.positions.checkpoint import Key, Offsets, dump
+
+_HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
+HEADERS = pa.list_(pa.field("element", _HEADER))
+EVENTS = pa.schema(
+    [("key", pa.binary()), ("value", pa.binary()), ("headers", HEADERS), ("topic", pa.string()),
+     ("partition", pa.int64()), ("offset", pa.int64()), ("problem", pa.string())]
+)  # fmt: skip
+"""What `batches` yields. `value` is the body; `problem`: why the event cannot be used, null where it can."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The half-open range [start, end) of one partition; handed to the task that reads it."""
+
+    key: Key
+    start: int
+    end: int
+
+
+class RangeLost(Exception):
+    """A range that was promised can no longer be read."""
+
+
+class RangeReader(ABC):
+    """Reads one log; made anew in every process that plans or reads, out of one JSON configuration."""
+
+    @abstractmethod
+    def ends(self) -> Offsets:
+        """Where each partition ends now."""
+
+    @abstractmethod
+    def limit(self, start: Offsets, end: Offsets, max_events: int) -> Offsets:
+        """The furthest ends that hold about `max_events` events from `start`; at least one event where there is any."""
+
+    @abstractmethod
+    def batches(self, part: Slice) -> Iterator[pa.RecordBatch]:
+        """The events of a range, as EVENTS. Raises RangeLost where they are gone."""
+
+
+def load(written: dict[str, dict[str, int]]) -> Offsets:
+    """The reverse of `dump`."""
+    return {(topic, int(number)): offset for topic, numbers in written.items() for number, offset in numbers.items()}
+
+
+def advance(reader: RangeReader, start: Offsets, max_events: int | None) -> Offsets:
+    """The ends of the next batch. What is known stays known and never goes back; what is new begins at 0."""
+    ends = {**start, **{key: max(end, start.get(key, 0)) for key, end in reader.ends().items()}}
+    return ends if max_events is None or ends == start else {**ends, **reader.limit(start, ends, max_events)}
+
+
+def slices(start: Offsets, end: Offsets) -> list[Slice]:
+    """What lies between two offsets, without empty ranges."""
+    return [Slice(key, start.get(key, 0), at) for key, at in sorted(end.items()) if at > start.get(key, 0)]
+
+
+def as_json(offsets: Offsets) -> str:
+    """`dump` as text."""
+    return json.dumps(dump(offsets))

@@ -1,0 +1,108 @@
+"""Range readers as a source of Spark: offsets in Kafka's form, events in Arrow batches.
+
+Spark asks for offsets in one Python process per query and reads in its Python workers, so that a reader is named by its
+class and made anew in each of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as f
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
+
+from workers.agent.base.event import HEADERS_TYPE, Event
+from workers.agent.positions.checkpoint import Offsets, dump
+from workers.agent.ranges import ranges
+from workers.agent.ranges.ranges import RangeReader, Slice
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_NAME = "headgate_ranges"
+_SCHEMA = (
+    f"key binary, value binary, headers {HEADERS_TYPE}, topic string, partition bigint, offset bigint, problem string"
+)
+_TASKS = 8
+"""Partitions are spread over at most so many tasks; one partition is never divided, which keeps its order."""
+
+
+class Slices(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, parts: list[Slice]) -> None:
+        super().__init__(None)
+        self.parts = parts
+
+
+class RangeStream(DataSourceStreamReader):
+    """Plans and reads the batches of one query."""
+
+    def __init__(self, reader: RangeReader, starts: Offsets, max_events: int | None) -> None:
+        self._reader = reader
+        self._starts = starts
+        self._max_events = max_events
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """Where a new checkpoint begins."""
+        return dump(self._starts)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """The most events of a batch."""
+        return ReadAllAvailable() if self._max_events is None else ReadMaxRows(self._max_events)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """Where the next batch ends."""
+        most = None if isinstance(limit, ReadAllAvailable) else self._max_events
+        return dump(ranges.advance(self._reader, ranges.load(start), most))
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Slices]:
+        """One task for each partition, or for several of them."""
+        parts = ranges.slices(ranges.load(start), ranges.load(end))
+        return [Slices(parts[number::_TASKS]) for number in range(min(_TASKS, len(parts)))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The events of a task."""
+        for part in partition.parts:  # type: ignore[attr-defined]
+            yield from self._reader.batches(part)
+
+
+class RangeSource(DataSource):
+    """Spark's way to a reader."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What `format` is given."""
+        return _NAME
+
+    def schema(self) -> str:
+        """The columns of `ranges.EVENTS`."""
+        return _SCHEMA
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """Make the reader out of the options."""
+        module, _, name = self.options["reader"].partition(":")
+        reader = getattr(importlib.import_module(module), name)(self.options["config"])
+        starts = ranges.load(json.loads(self.options["starts"]))
+        return RangeStream(reader, starts, json.loads(self.options["max_events"]))
+
+
+def stream(
+    spark: SparkSession, reader: type[RangeReader], config: str, *, starts: Offsets, max_events: int | None, path: str
+) -> tuple[DataFrame, Event]:
+    """The endless frame of a reader, and the event in it. `path`: of the source, for its bad events."""
+    spark.dataSource.register(RangeSource)
+    options = {
+        "reader": f"{reader.__module__}:{reader.__qualname__}",
+        "config": config,
+        "starts": ranges.as_json(starts),
+        "max_events": json.dumps(max_events),
+    }
+    frame = spark.readStream.format(_NAME).options(**options).load()
+    event = Event(key=f.col("key"), body=f.col("value"), carried=f.col("headers"))
+    return frame, event.failed_where(f.col("problem").isNotNull(), path, f.col("problem"))

@@ -1,0 +1,249 @@
+"""Running on the executors of a Spark cluster: its settings, its checks before a start, and tasks that ran twice.
+
+The driver stays in the agent (client mode), so that gate, ledger and kill are those of a local run.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from pipelines.domain.definitions.parts.launchers import SparkLauncher
+from pipelines.domain.runs.protocol import AgentFinding
+from workers.agent.base.findings import Refused, refuse
+from workers.agent.graph.component import Builder, Place
+from workers.agent.spark import executors, standalone
+from workers.agent.spark import session as sessions
+from workers.agent.spark.fence import Fence
+from workers.agent.spark.jvm import Jvm
+from workers.agent.spark.parcel import ARCHIVE, pack
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+PATH = "placement.launcher"
+_CONNECT_TIMEOUT = 3.0
+_PORTS = {"https": 443, "http": 80}
+_REPORT_TIMEOUT = 10.0
+_KEPT = "500"
+_FIXED = {
+    "spark.submit.deployMode": "client",
+    # A task that fails fails the attempt, as it does locally: the attempt is counted, and its doubles are.
+    "spark.task.maxFailures": "1",
+    "spark.speculation": "false",
+    "spark.dynamicAllocation.enabled": "false",
+    "spark.decommission.enabled": "false",
+    # An executor that cannot reach its driver ends after six heartbeats, well within the default fence.
+    "spark.executor.heartbeatInterval": "5s",
+    "spark.executor.heartbeat.maxFailures": "6",
+    "spark.network.timeout": "60s",
+    # Executors may fail now and then for as long as a pipeline runs.
+    "spark.executor.failuresValidityInterval": "1h",
+    "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "2s",
+    "spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures": "10",
+    # What `repeats` looks at.
+    "spark.ui.retainedJobs": _KEPT,
+    "spark.ui.retainedStages": _KEPT,
+}
+
+
+def settings(launcher: SparkLauncher, jars: Sequence[str]) -> dict[str, str | None]:
+    """What differs from a local session; None takes a setting away."""
+    wanted = launcher.executors
+    return {
+        **launcher.conf,
+        **_FIXED,
+        "spark.master": launcher.master,
+        "spark.jars": ",".join(jars),
+        "spark.executor.instances": str(wanted.count),
+        "spark.executor.cores": str(wanted.cores),
+        "spark.executor.memory": wanted.memory,
+        "spark.cores.max": str(launcher.cores),
+        "spark.default.parallelism": str(launcher.cores),
+        # Files that are sent land in an executor's working directory before its first task.
+        "spark.executorEnv.PYTHONPATH": ARCHIVE,
+        "spark.driver.host": launcher.driver_host,
+        "spark.driver.bindAddress": launcher.driver_bind,
+        **_ports(launcher),
+        **_protection(launcher),
+    }
+
+
+def _ports(launcher: SparkLauncher) -> dict[str, str | None]:
+    if launcher.driver_port is None:
+        return {}
+    return {
+        "spark.driver.port": str(launcher.driver_port),
+        "spark.driver.blockManager.port": str(launcher.driver_port + 1),
+    }
+
+
+def _protection(launcher: SparkLauncher) -> dict[str, str | None]:
+    """YARN and Kubernetes make a secret for each application; a standalone cluster has one for all."""
+    if launcher.standalone and launcher.cluster_secret is None:
+        return {}
+    return {
+        "spark.authenticate": "true",
+        "spark.authenticate.secret": launcher.cluster_secret if launcher.standalone else None,
+        "spark.network.crypto.enabled": "true",
+        "spark.io.encryption.enabled": "true",
+    }
+
+
+class Cluster(Builder):
+    """The cluster as a part of the pipeline that is probed and initialised before all others."""
+
+    spec: SparkLauncher
+
+    def __init__(
+        self, spec: SparkLauncher, place: Place, run: int, modules: Sequence[str], code: Sequence[str]
+    ) -> None:
+        super().__init__(spec, place)
+        self._run = run
+        self._modules = list(modules)
+        self._code = list(code)
+        self._fence = Fence(place.state / "applications")
+
+    def probe(self) -> None:
+        """The master can be reached, and no executor of an earlier run can write any more. Raises Refused."""
+        _reach(self.spec)
+        if not self.place.standby:
+            self._fence.wait()
+
+    def initialise(self, spark: SparkSession) -> None:
+        """All executors are there, and their Python can run every component. Raises Refused."""
+        context = spark.sparkContext
+        if not self.place.standby:
+            self._note(context)
+        self._wait_for_executors(context)
+        executors.check(spark, self.spec.cores, self._modules)
+
+    def promoted(self, context: SparkContext) -> None:
+        """What waited while the run was a standby: no executor of an earlier run can write any more, and later runs are
+        told of this one's."""
+        self.place = replace(self.place, standby=False)
+        self._fence.wait()
+        self._note(context)
+
+    def _note(self, context: SparkContext) -> None:
+        self._fence.note(context.applicationId or "", self._run, self.spec)
+
+    def connect(self, jvm: Jvm, jars: Sequence[str], tmp: Path) -> SparkSession:
+        """Open a session whose tasks run on the cluster. Raises any exception."""
+        name = f"headgate {self.place.pipeline} run {self._run}"
+        spark = sessions.connect(
+            jvm, name=name, cores=self.spec.cores, tmp=tmp, differing=settings(self.spec, jars),
+            python=self.spec.python or sys.executable,
+        )  # fmt: skip
+        self._send_code(spark.sparkContext, tmp)
+        return spark
+
+    def _send_code(self, context: SparkContext, tmp: Path) -> None:
+        """Give the executors this agent's own version of Headgate and of the interceptors' packages."""
+        context.addFile(str(pack(tmp / ARCHIVE, self._code)))
+
+    def leave(self, context: SparkContext) -> None:
+        """The run ends: where nothing is in hand on any executor, the next one need not wait."""
+        if not any(each.numRunningTasks() for each in _executors(context)):
+            self._fence.forget(self._run)
+
+    def _wait_for_executors(self, context: SparkContext) -> None:
+        deadline = time.monotonic() + self.spec.slots_timeout
+        while (have := len(_executors(context)) - 1) < self.spec.executors.count:
+            if time.monotonic() > deadline:
+                raise self._insufficient(have)
+            time.sleep(0.1)
+
+    def _insufficient(self, have: int) -> Refused:
+        wanted = self.spec.executors
+        return refuse(
+            f"{PATH}.executors", "INSUFFICIENT_SLOTS",
+            f"{have} of {wanted.count} executors with {wanted.cores} cores and {wanted.memory} of memory each came "
+            f"within {self.spec.slots_timeout:.0f} s.{self._free()}",
+            "Ask for fewer or smaller executors, give the cluster more workers, or raise slots_timeout.",
+            retryable=True,
+        )  # fmt: skip
+
+    def _free(self) -> str:
+        if not self.spec.standalone:
+            return ""
+        try:
+            seen = standalone.cluster(self.spec.master_ui or standalone.page_of(self.spec.master))
+        except standalone.Silent:
+            return ""
+        return f" The cluster has {seen.cores} cores; {seen.free_cores} of them are free."
+
+
+def _executors(context: SparkContext) -> list[executors.ExecutorInfo]:
+    """All executors that Spark knows, and the driver."""
+    return list(context._jsc.sc().statusTracker().getExecutorInfos())
+
+
+def unreachable(launcher: SparkLauncher, cause: str) -> AgentFinding:
+    """The finding for a master that cannot be reached."""
+    return AgentFinding(
+        path=f"{PATH}.master", code="MASTER_UNREACHABLE", retryable=True,
+        message=f"The Spark master {launcher.master} cannot be used: {cause}",
+        suggestion="Check that it runs, that this host can reach it, and that it is of the same Spark version.",
+    )  # fmt: skip
+
+
+def _reach(launcher: SparkLauncher) -> None:
+    """Connect to one of the masters, and let a standalone one show that it is alive. YARN's address is not known here:
+    its session has the deadline."""
+    causes = [cause for host, port in _addresses(launcher.master) if (cause := _cannot_connect(host, port))]
+    if causes and len(causes) == len(_addresses(launcher.master)):
+        raise Refused(unreachable(launcher, "; ".join(causes)))
+    if launcher.standalone:
+        _is_not_frozen(launcher)
+
+
+def _addresses(master: str) -> list[tuple[str, int]]:
+    if master.startswith("spark://"):
+        pairs = [address.rpartition(":") for address in master.removeprefix("spark://").split(",")]
+        return [(host.strip("[]"), int(port)) for host, _, port in pairs]
+    if master.startswith("k8s://"):
+        address = urlsplit(master.removeprefix("k8s://"))
+        return [(address.hostname or "", address.port or _PORTS[address.scheme])]
+    return []
+
+
+def _cannot_connect(host: str, port: int) -> str:
+    try:
+        socket.create_connection((host, port), _CONNECT_TIMEOUT).close()
+    except OSError as error:
+        return f"{host}:{port}: {error}"
+    return ""
+
+
+def _is_not_frozen(launcher: SparkLauncher) -> None:
+    """A master's page may be closed to us; one that takes a connection and stays quiet is that of a hung process."""
+    try:
+        standalone.cluster(launcher.master_ui or standalone.page_of(launcher.master))
+    except standalone.Silent as silent:
+        if silent.frozen:
+            raise Refused(unreachable(launcher, str(silent))) from silent
+
+
+def repeats(context: SparkContext, group: str) -> int:
+    """Tasks of a job group that were lost and run again within a write that succeeded; what they had written before
+    may be there twice. Spark does this by itself where an executor is lost. Raises TimeoutError where it is silent."""
+    if (context.master or "local").startswith("local"):
+        return 0
+    tracker = context.statusTracker()
+    numbers = tracker.getJobIdsForGroup(group)
+    deadline = time.monotonic() + _REPORT_TIMEOUT
+    while any((job := tracker.getJobInfo(number)) and job.status == "RUNNING" for number in numbers):
+        if time.monotonic() > deadline:
+            raise TimeoutError("Spark did not report the end of a finished write")
+        time.sleep(0.005)
+    jobs = [job for number in numbers if (job := tracker.getJobInfo(number))]
+    stages = [stage for job in jobs for number in job.stageIds if (stage := tracker.getStageInfo(number))]
+    return sum(stage.numFailedTasks for stage in stages)

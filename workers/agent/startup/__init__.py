@@ -1,0 +1,1 @@
+"""Everything before the first record, and the programs that check without running."""

@@ -1,0 +1,204 @@
+"""Sample events through interceptors and selector, by the code that agents run, in a process that ends with the answer.
+
+The request is one JSON object: `definition`, `events`, `source` (where there are several), and what
+the host has: `spark`, `interceptors`, `seconds`. The answer is one JSON object on standard output: `result`, or
+`findings`. Needs no broker, reads no source, writes to no sink and resolves no reference.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pyspark.sql import functions as f
+
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.runs.protocol import AgentFinding, SparkSettings
+from workers.agent.base.event import HEADERS_TYPE, Event
+from workers.agent.base.findings import Refused, blocked_by
+from workers.agent.graph import compile as compiler
+from workers.agent.graph.batch import DELIVERED, Judgement
+from workers.agent.graph.component import InterceptorBuilder, SelectorBuilder
+from workers.agent.spark import jvm
+from workers.agent.spark import session as sessions
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, SparkSession
+
+_CORES = 1
+_HEAP = "512m"
+_FRAME = f"key binary, body binary, headers {HEADERS_TYPE}, topic string, partition int, offset bigint"
+
+
+class Sample(BaseModel):
+    """An event: `headers`, and the body as text or in base64."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    headers: dict[str, str] = {}
+    body: str | None = None
+    body_base64: str | None = None
+
+    @model_validator(mode="after")
+    def _one_body(self) -> Sample:
+        if (self.body is None) == (self.body_base64 is None):
+            raise ValueError("an event has either body or body_base64")
+        self.content()
+        return self
+
+    def content(self) -> bytes:
+        """The body's bytes. Raises ValueError where it is no base64."""
+        if self.body_base64 is not None:
+            return base64.b64decode(self.body_base64, validate=True)
+        return (self.body or "").encode()
+
+
+class Request(BaseModel):
+    """What is to be rehearsed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    definition: dict[str, Any]
+    events: list[Sample]
+    source: str | None = None
+    spark: SparkSettings
+    interceptors: list[str] = []
+    seconds: float = Field(default=60, gt=0)
+
+
+def result(session: SparkSession, definition: Definition, source: str, request: Request, tmp: Path) -> dict[str, Any]:
+    """What becomes of the events. Raises Refused, or whatever a batch fails with."""
+    graph = compiler.build(definition, lineage=1, state=tmp, classes=frozenset(request.interceptors))
+    interceptors, selector = graph.interceptors[source], graph.selectors.get(source)
+    _initialise(session, interceptors, selector)
+    topic = _topic(definition, source)
+    rows = [
+        (None, sample.content(), [(name, value.encode()) for name, value in sample.headers.items()], topic, 0, number)
+        for number, sample in enumerate(request.events)
+    ]
+    frame = session.createDataFrame(rows, _FRAME).coalesce(1)
+    event = Event(key=frame["key"], body=frame["body"], carried=frame["headers"])
+    made = compiler.intercept(frame, event, interceptors, selector)
+    judges = {name: graph.judge(source, name) for name in definition.targets(source)}
+    found = {name: judge.judgement(made, "", None) for name, judge in judges.items()}
+    verdicts = [_verdict(judgement).alias(f"in {name}") for name, judgement in found.items()]
+    reason = next(found[name].reason for name, judge in judges.items() if judge.keeps_bad)
+    shown = f.lit(None) if reason is None else reason
+    rows_out = made.select("headers", "body", shown.alias("reason"), *verdicts).collect()
+    return _sorted_out([row.asDict(recursive=True) for row in rows_out], list(judges))
+
+
+def _topic(definition: Definition, source: str) -> str:
+    """The origin of the samples: they stand at the beginning of the first topic that the source names, if it names any.
+    So what follows from the origin, as a UUID or a channel does, is what an agent makes of such a topic."""
+    topics: list[str] = getattr(definition.sources[source], "topics", [])
+    return topics[0] if topics else source
+
+
+def _verdict(judgement: Judgement) -> Column:
+    return f.lit(DELIVERED) if judgement.chosen is None else judgement.chosen
+
+
+def _initialise(
+    session: SparkSession, interceptors: list[InterceptorBuilder], selector: SelectorBuilder | None
+) -> None:
+    findings: list[AgentFinding] = []
+    for part in (*interceptors, *([selector] if selector else [])):
+        try:
+            part.probe()
+            part.initialise(session)
+        except Refused as refused:
+            findings += refused.findings
+    if findings:
+        raise Refused(*findings)
+
+
+def _sorted_out(rows: list[dict[str, Any]], channels: list[str]) -> dict[str, Any]:
+    delivered: dict[str, list[Any]] = {name: [] for name in channels}
+    unrouted, dead, filtered = [], [], 0
+    for row in rows:
+        verdicts = {name: row[f"in {name}"] for name in channels}
+        filtered += "filtered" in verdicts.values()
+        if "unrouted" in verdicts.values():
+            unrouted.append(_shown(row))
+        if "dead_lettered" in verdicts.values():
+            dead.append({"event": _shown(row), **row["reason"]})
+        for name in channels:
+            if verdicts[name] == DELIVERED:
+                delivered[name].append(_shown(row))
+    return {"channels": delivered, "filtered": filtered, "unrouted": unrouted, "dead_letters": dead}
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    headers: dict[str, str] = {}
+    for pair in row["headers"] or []:
+        headers.setdefault(pair["key"], bytes(pair["value"] or b"").decode(errors="replace"))
+    body = bytes(row["body"] or b"")
+    try:
+        return {"headers": headers, "body": body.decode()}
+    except UnicodeDecodeError:
+        return {"headers": headers, "body_base64": base64.b64encode(body).decode()}
+
+
+def answer(text: bytes) -> dict[str, Any]:
+    """The answer to a request. The process must end after it: what was started is left to that."""
+    try:
+        request = Request.model_validate_json(text)
+        definition = Definition.model_validate(request.definition)
+    except ValidationError as error:
+        return {"findings": list(_bad(error))}
+    signal.setitimer(signal.ITIMER_REAL, request.seconds)  # SIGALRM ends the process
+    source = request.source or (next(iter(definition.sources)) if len(definition.sources) == 1 else "")
+    if source not in definition.sources:
+        known = ", ".join(sorted(definition.sources))
+        message = f"Name one of the sources: {known}."
+        return _findings(AgentFinding(path="source", code="UNKNOWN_SOURCE", message=message))
+    tmp = Path(tempfile.mkdtemp(prefix="headgate-rehearse-"))
+    try:
+        return _rehearsed(definition, source, request, tmp)
+    finally:
+        shutil.rmtree(tmp, ignore_errors=True)
+
+
+def _rehearsed(definition: Definition, source: str, request: Request, tmp: Path) -> dict[str, Any]:
+    spark = request.spark
+    argv = jvm.command(spark.classpath, java_home=spark.java_home, heap=_HEAP, archive=spark.archive)
+    process = jvm.Jvm(argv, tmp)
+    try:
+        session = sessions.connect(process, name="rehearsal", cores=_CORES, tmp=tmp)
+        return {"result": result(session, definition, source, request, tmp)}
+    except Refused as refused:
+        return _findings(*refused.findings)
+    except Exception as error:
+        if blocked := blocked_by(str(error)):
+            return _findings(blocked.finding)
+        raise
+    finally:
+        process.stop(5)
+
+
+def _findings(*findings: AgentFinding) -> dict[str, Any]:
+    return {"findings": [finding.model_dump() for finding in findings]}
+
+
+def _bad(error: ValidationError) -> Iterator[dict[str, Any]]:
+    for each in error.errors(include_url=False, include_input=False):
+        path = ".".join(map(str, each["loc"]))
+        yield AgentFinding(path=path, code="BAD_REQUEST", message=each["msg"]).model_dump()
+
+
+def main(request: bytes) -> None:
+    """Answer a request on what was standard output; what interceptors and Spark print goes to standard error."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    json.dump(answer(request), out, ensure_ascii=False)
+    out.flush()
+    os._exit(0)  # threads that an interceptor has left behind must not keep the process

@@ -1,0 +1,1 @@
+"""What repeats beside the ticks, in threads of its own."""

@@ -1,0 +1,331 @@
+"""Sends dead letters back to their sources, in a thread of its own beside the ticks: they never wait for a broker.
+
+Every replay of the host gets its turn for a few letters, paced by the monotonic clock. Letters are marked before they
+are sent and settled when the broker has acknowledged them, so a worker that dies in between leaves them in doubt: its
+successor sends them again, and counts them as possible duplicates.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID
+
+import structlog
+from django.db import close_old_connections, connections
+
+from pipelines.domain.base.states import OperationState
+from pipelines.domain.definitions.document.references import substituted
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.reprocessing.dead_letters import (
+    FileLocation,
+    HttpTarget,
+    NotReplayable,
+    Target,
+    TopicTarget,
+    flume_event,
+    location,
+    replay_headers,
+    target,
+)
+from pipelines.foundation import clock
+from pipelines.models import DeadLetter, Operation
+from pipelines.selectors.reprocessing.dead_letters import next_letters, open_replays, replayed
+from pipelines.services.lifecycle import operations
+from pipelines.services.reprocessing import replays
+from workers.ports import Away, Closed, Clusters, Exclusive, Gone, Intakes, Outgoing, Outlet
+from workers.supervisor.launch.references import References
+
+IDLE_SECONDS = 1.0
+TURN_SECONDS = 0.5
+"""A turn sends what the rate allows in this time."""
+MOST_AT_ONCE = 100
+MOST_BYTES = 32 * 1024 * 1024
+AWAY_SECONDS = 2.0
+"""The wait before a cluster that is away is tried again."""
+_LARGEST_LINE = 256 * 1024 * 1024
+_REASONS_SHOWN = 10
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T", bound=TopicTarget | HttpTarget)
+
+
+@dataclass(frozen=True)
+class Way:
+    """What every replay of a host needs. `monotonic` is the clock that paces."""
+
+    host: str
+    clusters: Clusters
+    intakes: Intakes
+    references: References
+    monotonic: Callable[[], float] = time.monotonic
+
+
+class Failed(Exception):
+    """The replay cannot go on; letters that were not sent stay new."""
+
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.code, self.hint = code, hint
+
+
+class Replay:
+    """One replay under way."""
+
+    def __init__(self, operation: Operation, way: Way) -> None:
+        self._id: UUID = operation.id
+        self._by = operation.created_by
+        self._pipeline = operation.pipeline.name
+        self._revision = operation.pipeline.current_revision
+        self._rate = float(operation.parameters["rate"])
+        self._progress: dict[str, Any] = {"reasons": [], **operation.progress, "done": replayed(operation.id)}
+        self._way = way
+        self._outlets: dict[str, Outlet] = {}
+        self.due = way.monotonic()
+        left = (operation.deadline - clock.now()).total_seconds() if operation.deadline else 0.0
+        self._expires = self.due + left
+
+    def turn(self) -> None:
+        """Send the next few letters if they are due; ends the operation with the last one, or where it cannot go on."""
+        if self._way.monotonic() < self.due:
+            return
+        try:
+            if self._way.monotonic() >= self._expires:
+                hint = "The letters that were not sent are still new; ask for them again."
+                raise Failed("deadline_passed", "The time allowed for it is over.", hint)
+            self._send_some()
+        except Failed as failed:
+            self._finish(OperationState.FAILED, failed)
+        except Away as away:
+            self._say(f"The source is away and is tried again: {away}")
+            self.due = self._way.monotonic() + AWAY_SECONDS
+
+    def close(self) -> None:
+        """Let the producers go."""
+        for outlet in self._outlets.values():
+            outlet.close()
+        self._outlets.clear()
+
+    def _send_some(self) -> None:
+        most = min(MOST_AT_ONCE, max(1, round(self._rate * TURN_SECONDS)))
+        letters = _of_bounded_size(next_letters(self._id, most))
+        if not letters:
+            self._finish(OperationState.SUCCEEDED)
+            return
+        now = self._way.monotonic()
+        self.due = max(self.due, now - TURN_SECONDS) + len(letters) / self._rate
+        self._deliver(self._prepared(letters))
+        self._say("Sending.")
+
+    def _prepared(self, letters: Sequence[DeadLetter]) -> list[tuple[DeadLetter, Target, Outgoing]]:
+        """Letters with what is sent; those whose content is gone are put back."""
+        ready = []
+        for letter in letters:
+            try:
+                way = self._target(letter)
+                ready.append((letter, way, self._outgoing(letter, way)))
+            except (Gone, NotReplayable) as error:
+                self._refuse(letter, str(error), sent=letter.sending_since is not None)
+        return ready
+
+    def _deliver(self, ready: Sequence[tuple[DeadLetter, Target, Outgoing]]) -> None:
+        in_doubt = replays.mark_sending(letters=[letter for letter, *_ in ready], now=clock.now())
+        self._progress["possible_duplicates"] += in_doubt
+        by_place: dict[str, list[tuple[DeadLetter, Target, Outgoing]]] = {}
+        for each in ready:
+            by_place.setdefault(_place(each[1]), []).append(each)
+        for group in by_place.values():
+            try:
+                answers = self._ask(group)
+            except Away as away:
+                self._settle([group[number][0] for number in away.acknowledged])
+                raise
+            self._settle([letter for (letter, *_), answer in zip(group, answers, strict=True) if answer is None])
+            for (letter, *_), answer in zip(group, answers, strict=True):
+                if answer is not None:
+                    self._refuse(letter, answer, sent=letter.sending_since is not None)
+
+    def _settle(self, letters: Sequence[DeadLetter]) -> None:
+        ids = [letter.pk for letter in letters]
+        self._progress["done"] += replays.settle(ids=ids, by=self._by, now=clock.now())
+
+    def _ask(self, group: Sequence[tuple[DeadLetter, Target, Outgoing]]) -> list[str | None]:
+        to = group[0][1]
+        try:
+            outlet = self._outlets.get(_place(to))
+            if outlet is None:
+                outlet = self._outlets[_place(to)] = self._outlet(to)
+            return outlet.send([record for *_, record in group])
+        except Closed as closed:
+            raise Failed("source_closed", str(closed), closed.hint) from closed
+
+    def _outlet(self, to: Target) -> Outlet:
+        if isinstance(to, HttpTarget):
+            return self._way.intakes.outlet(to)
+        return self._way.clusters.outlet(to.servers, to.options, self._pipeline)
+
+    def _refuse(self, letter: DeadLetter, reason: str, *, sent: bool) -> None:
+        replays.put_back(ids=[letter.pk], operation_id=self._id, sent=sent)
+        self._progress["refused"] += 1
+        if len(self._progress["reasons"]) < _REASONS_SHOWN:
+            self._progress["reasons"] = [*self._progress["reasons"], {"id": letter.letter_id, "reason": reason}]
+
+    def _target(self, letter: DeadLetter) -> Target:
+        """Where the present definition reads, with its references resolved on this host."""
+        if self._revision is None:
+            raise Failed("no_revision", "The pipeline has no definition.", "Publish a revision.")
+        found = target(Definition.model_validate(self._revision.definition), letter.source, letter.topic)
+        return self._resolved(found)
+
+    def _resolved(self, found: T) -> T:
+        plain = asdict(found)
+        resolved = self._way.references.resolve(plain)
+        if resolved.findings:
+            first = resolved.findings[0]
+            raise Failed("unresolved_reference", first.message, first.suggestion or "")
+        return replace(found, **substituted(plain, resolved.values))
+
+    def _outgoing(self, letter: DeadLetter, way: Target) -> Outgoing:
+        repair = letter.repair or {}
+        own = [(name, base64.b64decode(value)) for name, value in repair.get("headers", letter.headers)]
+        headers = replay_headers(letter.letter_id, own)
+        body = base64.b64decode(repair["body"]) if "body" in repair else self._body(letter)
+        if isinstance(way, TopicTarget) and way.flume and (repair or not _undecoded(letter)):
+            headers, body = headers[-1:], flume_event(headers[:-1], body)
+        key = None if letter.key is None else bytes(letter.key)
+        return Outgoing(letter.topic, letter.partition, key, headers, body)
+
+    def _body(self, letter: DeadLetter) -> bytes:
+        """The whole body; of a truncated letter from where the whole event was put."""
+        if not letter.truncated:
+            return bytes(letter.body)
+        place = location(letter.location)
+        if isinstance(place, FileLocation):
+            return self._line(letter, place)
+        if place is None:
+            raise Gone(f"Nobody knows where its whole body lies: {letter.location!r}.")
+        spec: Any = Definition.model_validate(letter.run.revision.definition).dead_letter()
+        way = self._resolved(TopicTarget(str(getattr(spec, "bootstrap_servers", "")), getattr(spec, "options", {}), ""))
+        return self._whole(letter, self._way.clusters.record(way.servers, way.options, place))
+
+    def _line(self, letter: DeadLetter, place: FileLocation) -> bytes:
+        if letter.run.host_id != self._way.host:
+            raise Gone(f"Its whole body lies on the host {letter.run.host_id}, in {place.path}.")
+        try:
+            with Path(place.path).open("rb") as file:
+                file.seek(place.start)
+                line = file.readline(_LARGEST_LINE)
+            return self._whole(letter, base64.b64decode(json.loads(line)["body"] or ""))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise Gone(f"Its whole body cannot be read at {letter.location}: {error}") from error
+
+    def _whole(self, letter: DeadLetter, body: bytes) -> bytes:
+        if len(body) != letter.size or not body.startswith(bytes(letter.body)):
+            raise Gone(f"At {letter.location} lies another event.")
+        return body
+
+    def _say(self, message: str) -> None:
+        operations.advance(operation_id=self._id, step="sending", state="running", message=message, now=clock.now())
+        operations.report(operation_id=self._id, progress=self._progress)
+
+    def _finish(self, state: OperationState, failed: Failed | None = None) -> None:
+        told = self._told()
+        refused = self._progress["refused"]
+        if failed is None and refused:
+            state = OperationState.FAILED
+            hint = "The operation's progress has the reasons; those letters are still new."
+            failed = Failed("letters_refused", f"{refused} letters could not be sent.", hint)
+        error = {"code": failed.code, "message": f"{failed} {told}", "hint": failed.hint} if failed else None
+        operations.finish(
+            operation_id=self._id, state=state, now=clock.now(), message=told, error=error, result=self._progress
+        )
+        self.close()
+
+    def _told(self) -> str:
+        words = f"{self._progress['done']} of {self._progress['of']} dead letters were replayed."
+        doubt = self._progress["possible_duplicates"]
+        return f"{words} Up to {doubt} of them may be there twice." if doubt else words
+
+
+def _undecoded(letter: DeadLetter) -> bool:
+    """Whether its source could not read it, so that its body is the record as it was."""
+    return letter.component == f"sources.{letter.source}"
+
+
+def _of_bounded_size(letters: Sequence[DeadLetter]) -> Sequence[DeadLetter]:
+    """The first letters that fit into memory together; one at least."""
+    sizes = itertools.accumulate(letter.size for letter in letters)
+    return letters[: max(1, sum(size <= MOST_BYTES for size in sizes))]
+
+
+def _place(to: Target) -> str:
+    """The same for letters that one outlet can send."""
+    if isinstance(to, HttpTarget):
+        return to.url
+    return f"{to.servers} {json.dumps(dict(to.options), sort_keys=True, default=str)}"
+
+
+class Replayer(threading.Thread):
+    """Gives every open replay of the host its turn. `lock`: one replayer per host, however many workers it has."""
+
+    def __init__(self, way: Way, lock: Exclusive) -> None:
+        super().__init__(name="replays", daemon=True)
+        self._way = way
+        self._lock = lock
+        self._stopping = threading.Event()
+        self._under_way: dict[UUID, Replay] = {}
+
+    def run(self) -> None:
+        """The loop. No error ends it."""
+        while not self._stopping.wait(self._once()):
+            pass
+        self._forget(set())
+        self._lock.release()
+        connections.close_all()
+
+    def stop(self, timeout: float) -> None:
+        """End after the letters in hand; waits for that at most `timeout` seconds."""
+        self._stopping.set()
+        self.join(timeout)
+
+    def _once(self) -> float:
+        close_old_connections()
+        try:
+            return self.turn() if self._lock.acquire() else IDLE_SECONDS
+        except Exception:
+            log.exception("replays_failed")
+            return IDLE_SECONDS
+        finally:
+            close_old_connections()
+
+    def turn(self) -> float:
+        """One turn of each open replay; returns the seconds until the next one is due."""
+        found = {operation.id: operation for operation in open_replays(self._way.host)}
+        self._forget(set(found))
+        for operation in found.values():
+            if self._stopping.is_set():
+                break
+            self._attend(operation)
+        waits = [replay.due - self._way.monotonic() for replay in self._under_way.values()]
+        return max(0.0, min([IDLE_SECONDS, *waits]))
+
+    def _attend(self, operation: Operation) -> None:
+        replay = self._under_way.get(operation.id)
+        if replay is None:
+            replay = self._under_way[operation.id] = Replay(operation, self._way)
+        try:
+            replay.turn()
+        except Exception:
+            log.exception("replay_failed", operation=str(operation.id))
+            self._under_way.pop(operation.id).close()
+
+    def _forget(self, still_open: set[UUID]) -> None:
+        for done in self._under_way.keys() - still_open:
+            self._under_way.pop(done).close()

@@ -1,0 +1,294 @@
+"""The lag of a host's pipelines, look by look: from what their agents report, and for those at rest from the brokers.
+
+The age of the oldest record that waits comes from where the log ended at earlier looks. Only where that does not reach
+back far enough is the log asked for offsets by time, for all partitions of a cluster together.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from pipelines.domain.definitions.document.references import substituted
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.monitoring.alert_rules import Facts
+from pipelines.domain.monitoring.lag import QUIET_SECONDS, STEPS, Appended, PartitionLag, most, total
+from pipelines.models import LagPoint
+from pipelines.selectors.monitoring import lag as reading
+from pipelines.selectors.monitoring.lag import Watched
+from pipelines.services.monitoring import lag as writing
+from workers.ports import Away
+from workers.supervisor.background.brokers import Brokers, Cluster, Key
+from workers.supervisor.launch.references import References
+
+OLDEST_SECONDS = 7 * 86_400.0
+"""How far back the log is asked; what is older is at least so old."""
+QUESTIONS = 15
+"""Requests to one cluster in one look, at most."""
+AT_REST_SECONDS = 60.0
+"""How often the brokers are asked about pipelines that do not run."""
+AWAY_SECONDS = 60.0
+"""How long a cluster that did not answer is left alone."""
+
+Log = tuple[UUID, str, str, int]
+"""(pipeline, source, topic, partition)"""
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass
+class _Errand:
+    """What one cluster is asked: the ends of `ends`, and the age of the positions of `ages` (log, position)."""
+
+    cluster: Cluster
+    ends: dict[Log, Key] = field(default_factory=dict)
+    ages: dict[Log, tuple[Key, int, Appended]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What came of an errand: ends of logs, and (time, offset) pairs."""
+
+    at: float
+    ends: Mapping[Log, int]
+    learned: Sequence[tuple[Log, float, int]]
+
+
+@dataclass
+class LagWatch:
+    """Looks at all pipelines of a host. Everything that it remembers can be lost: it is then known less exactly for a
+    while."""
+
+    host: str
+    brokers: Brokers
+    references: References
+    executor: Executor
+    _logs: dict[Log, Appended] = field(default_factory=dict)
+    _definitions: dict[int, Definition | None] = field(default_factory=dict)
+    _resting: dict[UUID, list[PartitionLag]] = field(default_factory=dict)
+    _rested_at: float = -AT_REST_SECONDS
+    _under_way: dict[str, Future[_Answers]] = field(default_factory=dict)
+    _away_until: dict[str, float] = field(default_factory=dict)
+    _written: dict[UUID, tuple[float, list[PartitionLag]]] = field(default_factory=dict)
+
+    def look(self, wall: float) -> dict[UUID, Facts]:
+        """One look at every pipeline; `wall`: seconds. Returns what their rules are judged by."""
+        watched = reading.watched(self.host)
+        self._collect(wall)
+        at_rest = [each for each in watched if not each.observed]
+        if due := not 0 <= wall - self._rested_at < AT_REST_SECONDS:
+            self._rested_at = wall
+            self._resting = self._ledger(at_rest)
+        found = {each.id: self._of_status(each) for each in watched if each.observed}
+        found |= {each.id: self._of_ledger(each.id, wall) for each in at_rest if each.id in self._resting}
+        self._forget({each.id for each in watched})
+        self._send(watched, found, wall, ends=due)
+        self._write(found, wall)
+        return {each.id: _with_lag(each.facts, found.get(each.id, [])) for each in watched}
+
+    def _of_status(self, each: Watched) -> list[PartitionLag]:
+        """What an agent says of itself, with the ages."""
+        observed = each.observed or {}
+        at = float(observed.get("at", 0.0))
+        found = []
+        for query in observed.get("queries", []):
+            for cursor in query["cursor"]:
+                known = (each.id, query["source"], cursor["topic"], cursor["partition"])
+                end = cursor.get("end_offset")
+                if end is not None:
+                    self._log(known).saw(at, end)
+                found.append(self._lag(known, query["channel"], cursor["next_offset"], end, at))
+        return found
+
+    def _of_ledger(self, pipeline: UUID, wall: float) -> list[PartitionLag]:
+        """What the ledger says of a pipeline that does not run, and how far its logs have gone on."""
+        found = []
+        for each in self._resting[pipeline]:
+            known = (pipeline, each.source, each.topic, each.partition)
+            points = self._log(known).points
+            end = points[-1][2] if points and each.position is not None else None
+            found.append(self._lag(known, each.channel, each.position or 0, end, wall))
+        return found
+
+    def _lag(self, known: Log, channel: str, position: int, end: int | None, at: float) -> PartitionLag:
+        _, source, topic, partition = known
+        records = None if end is None else max(0, end - position)
+        seconds = None if end is None else _age(self._log(known), position, at)
+        return PartitionLag(source, channel, topic, partition, position, end, records, _rounded(seconds))
+
+    def _log(self, known: Log) -> Appended:
+        return self._logs.setdefault(known, Appended())
+
+    def _ledger(self, at_rest: Sequence[Watched]) -> dict[UUID, list[PartitionLag]]:
+        found: dict[UUID, list[PartitionLag]] = defaultdict(list)
+        ids = [each.id for each in at_rest]
+        for pipeline, source, channel, topic, number, at in reading.ledger_positions(ids) if ids else ():
+            found[pipeline].append(PartitionLag(source, channel, topic, number, at, None, None, None))
+        return dict(found)
+
+    def _forget(self, pipelines: set[UUID]) -> None:
+        """Drop what is remembered of pipelines that are not of this host any more."""
+        self._logs = {known: each for known, each in self._logs.items() if known[0] in pipelines}
+        self._written = {pipeline: each for pipeline, each in self._written.items() if pipeline in pipelines}
+
+    def _send(
+        self, watched: Sequence[Watched], found: Mapping[UUID, Sequence[PartitionLag]], wall: float, *, ends: bool
+    ) -> None:
+        """Ask every cluster at most once at a time, beside the look; the next look hears what it said."""
+        errands: dict[str, _Errand] = {}
+        wanted = [each for each in watched if self._has_questions(each, found.get(each.id, ()), wall, ends=ends)]
+        for each, definition in self._defined(wanted):
+            self._add(errands, each, definition, found.get(each.id, ()), wall, ends=ends)
+        for name, errand in errands.items():
+            if name not in self._under_way and wall >= self._away_until.get(name, wall):
+                self._under_way[name] = self.executor.submit(_asked, self.brokers, errand, wall)
+
+    def _has_questions(self, each: Watched, found: Iterable[PartitionLag], wall: float, *, ends: bool) -> bool:
+        if ends and each.id in self._resting:
+            return True
+        return any(self._question(each.id, part, wall) for part in found)
+
+    def _question(self, pipeline: UUID, part: PartitionLag, wall: float) -> bool:
+        if not part.records or part.position is None:
+            return False
+        known = self._log((pipeline, part.source, part.topic, part.partition))
+        return known.question(part.position, wall, OLDEST_SECONDS) is not None
+
+    def _defined(self, wanted: Sequence[Watched]) -> list[tuple[Watched, Definition]]:
+        revisions = {each.revision for each in wanted if each.revision is not None}
+        self._definitions = {key: each for key, each in self._definitions.items() if key in revisions}
+        missing = [revision for revision in revisions if revision not in self._definitions]
+        for revision, data in (reading.definitions(missing) if missing else {}).items():
+            self._definitions[revision] = _definition(data)
+        known = [(each, self._definitions.get(each.revision or 0)) for each in wanted]
+        return [(each, definition) for each, definition in known if definition is not None]
+
+    def _add(
+        self,
+        errands: dict[str, _Errand],
+        each: Watched,
+        definition: Definition,
+        found: Iterable[PartitionLag],
+        wall: float,
+        *,
+        ends: bool,
+    ) -> None:
+        for part in found:
+            cluster = self._cluster(definition, part.source)
+            if cluster is None:
+                continue
+            errand = errands.setdefault(f"{cluster.servers} {sorted(cluster.options.items())}", _Errand(cluster))
+            known, key = (each.id, part.source, part.topic, part.partition), (part.topic, part.partition)
+            if ends and each.id in self._resting:
+                errand.ends[known] = key
+            if self._question(each.id, part, wall) and part.position is not None:
+                errand.ages[known] = (key, part.position, deepcopy(self._log(known)))
+
+    def _cluster(self, definition: Definition, source: str) -> Cluster | None:
+        """How the cluster of a source is reached; None where it has none, or a reference cannot be resolved here."""
+        spec: Any = definition.sources.get(source)
+        if spec is None or spec.type != "kafka":
+            return None
+        plain = {"servers": spec.bootstrap_servers, "options": dict(spec.options)}
+        resolved = self.references.resolve(plain)
+        if resolved.findings:
+            return None
+        values = substituted(plain, resolved.values)
+        return Cluster(values["servers"], values["options"])
+
+    def _collect(self, wall: float) -> None:
+        """Hear what the clusters said that were asked before."""
+        for name, future in list(self._under_way.items()):
+            if not future.done():
+                continue
+            del self._under_way[name]
+            try:
+                answers = future.result()
+            except Away as away:
+                self._away_until[name] = wall + AWAY_SECONDS
+                log.info("lag_unknown", cause=str(away))
+            else:
+                self._learn(answers)
+
+    def _learn(self, answers: _Answers) -> None:
+        for known, end in answers.ends.items():
+            self._log(known).saw(answers.at, end)
+        for known, at, offset in answers.learned:
+            self._log(known).learn(at, offset)
+
+    def _write(self, found: Mapping[UUID, list[PartitionLag]], wall: float) -> None:
+        """One point a minute; where nothing waits and nothing moves, the one before it holds for a while."""
+        due = {pipeline: parts for pipeline, parts in found.items() if parts and self._due(pipeline, parts, wall)}
+        at = datetime.fromtimestamp(wall, UTC)
+        writing.record([
+            LagPoint(pipeline_id=pipeline, at=at, step=STEPS[0], **writing.measures(parts))
+            for pipeline, parts in due.items()
+        ])  # fmt: skip
+        self._written |= {pipeline: (wall, parts) for pipeline, parts in due.items()}
+
+    def _due(self, pipeline: UUID, parts: list[PartitionLag], wall: float) -> bool:
+        at, before = self._written.get(pipeline, (0.0, []))
+        quiet = before == parts and not total(part.records for part in parts)
+        return not 0 <= wall - at < (QUIET_SECONDS if quiet else STEPS[0])
+
+
+def _asked(brokers: Brokers, errand: _Errand, at: float) -> _Answers:
+    """Carry an errand out: one request for ends, and a bounded number for times. Raises Away."""
+    ranges = brokers.ranges(errand.cluster, set(errand.ends.values())) if errand.ends else {}
+    learned: list[tuple[Log, float, int]] = []
+    for _ in range(QUESTIONS):
+        asked = {
+            known: (key, time)
+            for known, (key, position, history) in errand.ages.items()
+            if (time := history.question(position, at, OLDEST_SECONDS)) is not None
+        }
+        if not asked:
+            break
+        learned += _heard(brokers, errand, asked)
+    return _Answers(at, {known: ranges[key][1] for known, key in errand.ends.items() if key in ranges}, learned)
+
+
+def _heard(brokers: Brokers, errand: _Errand, asked: Mapping[Log, tuple[Key, float]]) -> list[tuple[Log, float, int]]:
+    """One request. Two pipelines that read the same partition are answered by one time; the other one asks again."""
+    times = dict(asked.values())
+    offsets = brokers.offsets_at(errand.cluster, times)
+    found = [(known, times[key], offsets[key]) for known, (key, _) in asked.items() if key in offsets]
+    for known, (key, _) in asked.items():
+        if key not in offsets:  # every record is older
+            end = errand.ages[known][2].points[-1][2]
+            found.append((known, times[key], end))
+    for known, time, offset in found:
+        errand.ages[known][2].learn(time, offset)
+    return found
+
+
+def _definition(data: Any) -> Definition | None:
+    try:
+        return Definition.model_validate(data)
+    except ValueError:
+        return None
+
+
+def _with_lag(facts: Facts, parts: Sequence[PartitionLag]) -> Facts:
+    records = total(part.records for part in parts)
+    return replace(facts, lag_records=records, lag_seconds=most(part.seconds for part in parts))
+
+
+def _age(log: Appended, position: int, at: float) -> float | None:
+    """The age of the record at a position; of one that is older than can be found out, the least that it is."""
+    age = log.age(position, at)
+    if age is None and log.question(position, at, OLDEST_SECONDS) is None:
+        return log.at_least(position, at)
+    return age
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)

@@ -1,0 +1,234 @@
+"""How a run ended, in whose name, and what follows. Called when no process carries its token any more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pipelines.domain.base.states import DesiredState, Phase, RunOutcome, StopReason
+from pipelines.domain.runs.crashes import CRASH_LOOP, SAME_CRASHES, recognised
+from pipelines.domain.runs.protocol import Exit, ExitRecord
+from workers.ports import Now
+from workers.supervisor.decisions.actions import EndRun, Restart
+from workers.supervisor.decisions.command import INIT_TIMEOUT
+from workers.supervisor.decisions.view import PipelineView, RunView
+
+_FAILED_CODES = {
+    Exit.CLEAN: "The agent ended without being asked to.",
+    Exit.PREFLIGHT_BLOCKED: "Positions, ledger and checkpoint do not agree.",
+    Exit.INIT_FAILED: "A component could not be initialised.",
+    Exit.QUERY_FAILED: "A streaming query ended with an error.",
+    Exit.JVM_LOST: "The agent's JVM ended.",
+    Exit.KEEPER_LOST: "The agent's keeper ended, so the driver stopped at its gate.",
+    Exit.BAD_LAUNCH: "The agent could not read its launch file or its definition.",
+    Exit.FENCED: "No supervisor renewed the run's lease, so it stopped at its gate.",
+}
+_CRASHES = frozenset({RunOutcome.CRASHED, RunOutcome.FAILED})
+MOST_NAMED = 5
+_OUTCOMES = {
+    Exit.CLEAN: RunOutcome.FAILED,
+    Exit.PREFLIGHT_BLOCKED: RunOutcome.BLOCKED,
+    Exit.INIT_FAILED: RunOutcome.BLOCKED,
+    Exit.QUERY_FAILED: RunOutcome.FAILED,
+    Exit.FENCED: RunOutcome.FAILED,
+    Exit.BAD_LAUNCH: RunOutcome.BLOCKED,
+}
+
+_LADDER = {"sigterm", "sigkill"}
+"""Rungs of dumps that a stop has taken."""
+
+Findings = tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How the process ended, whatever was wanted."""
+
+    outcome: RunOutcome
+    code: int | None
+    reason: str
+    rung: str = ""
+
+
+def ending(view: PipelineView, run: RunView, now: Now) -> EndRun:
+    """Judge a run that is proven over: asked for, in need of a person, or to be started again."""
+    ended = how_it_ended(run, now)
+    left = run.crashes[0] if run.crashes else ()
+    whole = run.journal_drained and run.journal_fault is None
+    return replace(_judged(view, run, ended, now), in_hand=left, journal_whole=whole)
+
+
+def _judged(view: PipelineView, run: RunView, ended: Ended, now: Now) -> EndRun:
+    faults = (journal_finding(run.journal_fault),) if run.journal_fault is not None else ()
+    if view.desired is DesiredState.STOPPED:
+        return replace(_stopped(view, run, ended), findings=faults)
+    if faults:
+        return _blocked(ended, faults)
+    if view.restart_wanted or (run.stopping and not _gave_up_initialising(run)):
+        return _stopped(view, run, ended)
+    findings = _findings(run, ended)
+    if findings and not (view.restart_count > 0 and all(finding.get("retryable") for finding in findings)):
+        return _blocked(ended, findings)
+    if looping := _looping(run, ended):
+        return _blocked(ended, looping)
+    return _restarted(view, ended, findings, now)
+
+
+def never_started(run: RunView, reason: str) -> EndRun:
+    """A run whose intent was recorded and that is no longer wanted before any process existed."""
+    end = _end(Ended(RunOutcome.CLEAN, None, reason), Phase.STOPPED, "stopped", reason, StopReason.USER)
+    return replace(end, journal_whole=True)
+
+
+def how_it_ended(run: RunView, now: Now) -> Ended:
+    """From the keeper's exit record; without one from the driver's own last word; without that it is lost."""
+    record = run.exit
+    if record is None:
+        return _without_record(run, now)
+    rung = record.rung or ""
+    if record.killed_by is not None:
+        return Ended(RunOutcome.KILLED, None, _killed(run, record), rung)
+    if record.signal is not None:
+        words = record.reason or f"The driver was ended by signal {record.signal}."
+        return Ended(RunOutcome.CRASHED, None, words, rung)
+    code = record.exit_code if record.exit_code is not None else -1
+    said = run.last_word[1] if run.last_word and run.last_word[0] == code else ""
+    return _by_code(run, code, record.reason or said, rung)
+
+
+def _killed(run: RunView, record: ExitRecord) -> str:
+    """Why a run was killed, how long after it was told to stop, and what was at work."""
+    if run.control is None or not run.stopping:
+        return record.reason or f"ended by the {record.killed_by}"
+    seconds = record.boottime - run.control.issued_at
+    stuck = sorted({path for dump in run.dumps if dump.rung in _LADDER for path in dump.stuck})
+    at_work = f"; at work: {', '.join(stuck)}" if stuck else ""
+    return f"it had not ended {seconds:.1f} s after the order ({run.control.reason}){at_work}"
+
+
+def _without_record(run: RunView, now: Now) -> Ended:
+    if run.last_word is not None:
+        return _by_code(run, *run.last_word, rung="")
+    control = run.control
+    kill_at = control.kill_at if run.stopping and control and control.boot_id == now.boot_id else None
+    if kill_at is not None and now.boottime >= kill_at:
+        return Ended(RunOutcome.KILLED, None, "it had not ended at the stop's deadline", "sigkill")
+    if run.identity is not None and run.identity.keeper.boot_id != now.boot_id:
+        return Ended(RunOutcome.LOST, None, "The host was started anew.")
+    if run.spawned_here and run.identity is None:
+        return Ended(RunOutcome.FAILED, None, "The keeper ended at once; keeper.log in the run directory says why.")
+    return Ended(RunOutcome.LOST, None, "The run ended without an exit record.")
+
+
+def _by_code(run: RunView, code: int, reason: str, rung: str) -> Ended:
+    if code == Exit.CLEAN and run.stopping:
+        return Ended(RunOutcome.CLEAN, code, reason or "Stopped as asked.", rung)
+    known = Exit(code) if code in set(Exit) else None
+    words = _FAILED_CODES[known] if known is not None else f"The agent crashed with exit code {code}."
+    outcome = _OUTCOMES.get(known, RunOutcome.CRASHED) if known is not None else RunOutcome.CRASHED
+    return Ended(outcome, code, reason or words, rung)
+
+
+def _gave_up_initialising(run: RunView) -> bool:
+    return run.control is not None and run.control.reason == INIT_TIMEOUT
+
+
+def _findings(run: RunView, ended: Ended) -> Findings:
+    """Why a person is needed; empty where a restart may help."""
+    if _gave_up_initialising(run):
+        return (_init_finding(run),)
+    if ended.outcome is not RunOutcome.BLOCKED:
+        return ()
+    reported = tuple(finding.model_dump() for finding in run.status.findings) if run.status else ()
+    return reported or (_finding("", "AGENT_REFUSED", ended.reason),)
+
+
+def _init_finding(run: RunView) -> Mapping[str, Any]:
+    components = run.status.components if run.status else []
+    hanging = next((component for component in components if component.state == "initialising"), None)
+    what = f"{hanging.kind} {hanging.name} ({hanging.type})" if hanging else "The agent"
+    finding = _finding(
+        hanging.name if hanging else "",
+        "INIT_TIMEOUT",
+        f"{what} did not finish initialising within init_timeout.",
+        "Look at the run's log; raise lifecycle.init_timeout if it only needs longer.",
+    )
+    return {**finding, "retryable": True}
+
+
+def _looping(run: RunView, ended: Ended) -> Findings:
+    """The records that runs in a row have crashed at, where there are any: another restart would only repeat it."""
+    suspects = recognised(run.crashes) if ended.outcome in _CRASHES and not run.stopping else []
+    if not suspects:
+        return ()
+    words = "; ".join(str(suspect) for suspect in suspects[:MOST_NAMED])
+    more = f" and {len(suspects) - MOST_NAMED} more" if len(suspects) > MOST_NAMED else ""
+    finding = _finding(
+        f"sources.{suspects[0].source}",
+        CRASH_LOOP,
+        f"{SAME_CRASHES} runs in a row crashed at the same position: {words}{more}. The last one: {ended.reason}",
+        "Put the records in quarantine (headgate quarantine): they go to the dead letters, and the pipeline goes on "
+        "behind them. Or repair the component that crashes, and start it again.",
+    )
+    return (finding,)
+
+
+def journal_finding(fault: str) -> Mapping[str, Any]:
+    return _finding(
+        "journal.jsonl",
+        "JOURNAL_CORRUPT",
+        f"The run's journal cannot be read: {fault}",
+        "Nothing is started before its batches are accounted for; look at the run directory.",
+    )
+
+
+def _finding(path: str, code: str, message: str, suggestion: str = "") -> Mapping[str, Any]:
+    return {"path": path, "code": code, "message": message, "suggestion": suggestion, "retryable": False}
+
+
+def _stopped(view: PipelineView, run: RunView, ended: Ended) -> EndRun:
+    killed = ended.outcome is RunOutcome.KILLED
+    reason = StopReason.WATCHDOG if killed and not view.force_stop else StopReason.USER
+    if view.desired is not DesiredState.STOPPED:
+        return _end(ended, Phase.STOPPED, "restarting", "The run has ended; the next one follows.", reason)
+    words = f"Killed: {ended.reason}." if killed else "Stopped as asked." if run.stopping else f"Ended: {ended.reason}"
+    return _end(ended, Phase.STOPPED, "killed" if killed else "stopped", words, reason)
+
+
+def _blocked(ended: Ended, findings: Findings) -> EndRun:
+    first = findings[0]
+    where = f"{first['path']}: " if first.get("path") else ""
+    outcome = ended if ended.outcome is not RunOutcome.CLEAN else replace(ended, outcome=RunOutcome.BLOCKED)
+    end = _end(outcome, Phase.BLOCKED, str(first["code"]).lower(), f"{where}{first['message']}", StopReason.SYSTEM)
+    return replace(end, findings=findings)
+
+
+def _restarted(view: PipelineView, ended: Ended, findings: Findings, now: Now) -> EndRun:
+    """BACKOFF with a delay that doubles, or FAILED when the budget of restarts in a row is spent."""
+    if view.restart_count >= view.lifecycle.max_restarts:
+        words = f"{ended.reason} {view.restart_count} restarts in a row did not help."
+        return replace(_end(ended, Phase.FAILED, "restarts_spent", words, StopReason.SYSTEM), findings=findings)
+    delay = backoff(view.lifecycle.restart_backoff, view.lifecycle.restart_backoff_max, view.restart_count)
+    words = f"{ended.reason} It is started again in {delay:g} s."
+    restart = Restart(now.boot_id, now.boottime + delay, delay)
+    end = _end(ended, Phase.BACKOFF, ended.outcome.lower(), words, StopReason.SYSTEM)
+    return replace(end, restart=restart, findings=findings)
+
+
+def backoff(first: float, longest: float, restarts: int) -> float:
+    """Seconds before the next restart: doubles with each one and saturates."""
+    return float(min(longest, first * 2 ** min(restarts, 40)))
+
+
+def _end(ended: Ended, phase: Phase, reason: str, message: str, stop_reason: StopReason) -> EndRun:
+    return EndRun(
+        outcome=ended.outcome,
+        exit_code=ended.code,
+        exit_reason=ended.reason,
+        rung=ended.rung,
+        phase=phase,
+        reason=reason,
+        message=message,
+        stop_reason=stop_reason,
+    )

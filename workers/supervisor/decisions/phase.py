@@ -1,0 +1,164 @@
+"""The phase of a pipeline whose run has living processes, in a word, a reason and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pipelines.domain.base.states import AgentPhase, Command, Phase, can
+from pipelines.domain.runs.protocol import QueryStatus, Status
+from workers.ports import Now
+from workers.supervisor.decisions.actions import Action, SetPhase
+from workers.supervisor.decisions.command import DRAIN, INIT_TIMEOUT, pause_proven
+from workers.supervisor.decisions.view import PipelineView, RunView
+
+HALF_DEAD_SHOWN_AFTER = 2.0
+"""Seconds that a keeper and its driver may take to end one after the other before it is called unusual."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A phase with the reason for it."""
+
+    phase: Phase
+    reason: str = ""
+    message: str = ""
+
+
+def phase_actions(view: PipelineView, run: RunView, now: Now) -> list[Action]:
+    """At most one change; where the table has no direct way, the first step of the way round."""
+    seen = observed(view, run, now)
+    if seen is None or seen.phase is view.phase:
+        return []
+    step = _next_step(view.phase, seen.phase)
+    if step is None:
+        return []
+    return [SetPhase(step, seen.reason, seen.message)]
+
+
+def _next_step(old: Phase, new: Phase) -> Phase | None:
+    if can(old, new):
+        return new
+    return next((via for via in (Phase.STARTING, Phase.PAUSING) if can(old, via) and can(via, new)), None)
+
+
+def observed(view: PipelineView, run: RunView, now: Now) -> Seen | None:
+    """What the processes, the command and the agent's own words amount to; None: it stays as it is."""
+    if run.stopping and run.control is not None:
+        if run.control.reason == INIT_TIMEOUT:
+            return Seen(Phase.PREFLIGHT, INIT_TIMEOUT, "It did not finish initialising in time and is being ended.")
+        return Seen(Phase.STOPPING, run.control.reason, "Waiting for the process to end.")
+    if run.half_dead_since is not None and now.boottime - run.half_dead_since >= HALF_DEAD_SHOWN_AFTER:
+        lost = "keeper" if not run.keeper_alive else "driver"
+        return Seen(Phase.UNKNOWN, f"{lost}_lost", f"The agent's {lost} has ended; waiting for the rest of it to end.")
+    status = run.status
+    if status is None or status.token != run.token:
+        return Seen(Phase.PREFLIGHT, "starting", "The agent's process is starting.")
+    if now.boottime - status.beat > view.lifecycle.heartbeat_timeout:
+        silent = now.boottime - status.beat
+        return Seen(Phase.UNKNOWN, "heartbeat_stale", f"The agent lives and has not reported for {silent:.0f} s.")
+    return _REPORTED[status.phase](view, run, status, now)
+
+
+def _promoted(_view: PipelineView, _run: RunView, _status: Status, _now: Now) -> Seen:
+    return Seen(Phase.PREFLIGHT, "promoted", "It was a standby; its positions are being compared.")
+
+
+_Reported = Callable[[PipelineView, RunView, Status, Now], Seen | None]
+
+
+def _preflight(_view: PipelineView, _run: RunView, status: Status, _now: Now) -> Seen:
+    waiting = [c.name for c in status.components if c.state == "initialising"]
+    words = f"Initialising {', '.join(waiting)}." if waiting else "Initialising and probing every component."
+    return Seen(Phase.PREFLIGHT, "initialising", words)
+
+
+def _moving(view: PipelineView, run: RunView, status: Status, now: Now) -> Seen | None:
+    """STARTING, RUNNING or DEGRADED, unless a pause was asked for or nothing moves although there is lag."""
+    if _command(run) is Command.PAUSE:
+        return _pausing(view, run, status, now)
+    stalled = _stalled(view, status, now)
+    if stalled is not None and status.phase is not AgentPhase.DEGRADED:
+        return stalled
+    if status.phase is AgentPhase.STARTING:
+        return Seen(Phase.STARTING, "initialised", "Every component is ready; waiting for the first batch.")
+    held = next((query for query in status.queries if query.holding), None)
+    if status.phase is AgentPhase.DEGRADED:
+        return Seen(Phase.DEGRADED, "holding", _held(held) if held else status.detail or "A component is failing.")
+    if failing := _failing_member(status):
+        return Seen(Phase.DEGRADED, "group_member", failing)
+    return Seen(Phase.RUNNING, "moving", "Records move, or the source is idle and reachable.")
+
+
+def _held(query: QueryStatus) -> str:
+    holding = query.holding
+    if holding is None:
+        return ""
+    times = f"{holding.attempts} attempts" if holding.attempts != 1 else "1 attempt"
+    return f"{holding.component} holds {query.source}.{query.channel} up ({times}); nothing is lost: {holding.cause}"
+
+
+def _failing_member(status: Status) -> str:
+    """A member of a sink group that has failed while others take the batches; empty where there is none."""
+    for group in (query.group for query in status.queries if query.group):
+        for out in group.failed:
+            others = " and ".join(group.live) or "nobody else"
+            return f"Sink {out.sink} of the group {group.name} is failing, {others} can take the batches: {out.cause}"
+    return ""
+
+
+def _pausing(_view: PipelineView, run: RunView, _status: Status, _now: Now) -> Seen | None:
+    if _command(run) is not Command.PAUSE:
+        return None
+    drains = run.control is not None and run.control.reason == DRAIN
+    words = "The batch in hand is being finished; then it stops." if drains else "The batch in hand is being finished."
+    return Seen(Phase.PAUSING, DRAIN if drains else "pause", words)
+
+
+def _paused(view: PipelineView, run: RunView, status: Status, now: Now) -> Seen | None:
+    if pause_proven(run):
+        if view.end_wanted:
+            return None
+        return Seen(Phase.PAUSED, "proven", "Consumption has stopped: gate closed, nothing in flight, cursor still.")
+    return _pausing(view, run, status, now)
+
+
+def _ending(_view: PipelineView, _run: RunView, _status: Status, _now: Now) -> None:
+    """The agent is about to exit by itself; its exit says more than the phase could."""
+
+
+_REPORTED: dict[AgentPhase, _Reported] = {
+    AgentPhase.PREFLIGHT: _preflight,
+    AgentPhase.STANDBY: _promoted,
+    AgentPhase.STARTING: _moving,
+    AgentPhase.RUNNING: _moving,
+    AgentPhase.DEGRADED: _moving,
+    AgentPhase.PAUSING: _pausing,
+    AgentPhase.PAUSED: _paused,
+    AgentPhase.STOPPING: _ending,
+    AgentPhase.STOPPED: _ending,
+    AgentPhase.FAILED: _ending,
+}
+
+
+def _command(run: RunView) -> Command | None:
+    return run.control.command if run.control else None
+
+
+def _stalled(view: PipelineView, status: Status, now: Now) -> Seen | None:
+    """The query that has stood still for longest, if that is too long and something waits to be read. That its
+    neighbours move, or that the agent's heart beats, is no progress of its own."""
+    behind = [query for query in status.queries if query.lag]
+    slowest = min(behind, key=lambda query: _beat(query, status), default=None)
+    if slowest is None or _beat(slowest, status) <= 0:
+        return None
+    still = now.boottime - _beat(slowest, status)
+    if still <= view.lifecycle.stall_timeout:
+        return None
+    at_work = f" At work: {', '.join(status.stuck)}." if status.stuck else ""
+    what = f"{slowest.source}.{slowest.channel} has a lag of {slowest.lag} records"
+    return Seen(Phase.STALLED, "no_progress", f"{what}, and no batch of it has finished for {still:.0f} s.{at_work}")
+
+
+def _beat(query: QueryStatus, status: Status) -> float:
+    return query.progress_beat or status.progress_beat

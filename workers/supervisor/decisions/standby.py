@@ -1,0 +1,46 @@
+"""What to do about a standby: start it, keep it, end it. Pure, and without consequence for its pipeline.
+
+It is never started again: whoever asked for it decides what its end means. Its command is `standby` until it is
+promoted; then it is the pipeline's run like any other, and no longer looked at here.
+"""
+
+from __future__ import annotations
+
+from pipelines.domain.base.states import AgentPhase, RunOutcome
+from workers.ports import Now
+from workers.supervisor.decisions.actions import Action, EndStandby, Revoke, Spawn
+from workers.supervisor.decisions.command import command_actions, kill_actions
+from workers.supervisor.decisions.ending import how_it_ended
+from workers.supervisor.decisions.leading import led
+from workers.supervisor.decisions.processes import dumped, never_spawned, record
+from workers.supervisor.decisions.view import PipelineView, RunView
+
+_DISCARDED = "It was discarded before its process was started."
+
+
+def standby_actions(view: PipelineView, now: Now) -> list[Action]:
+    """Everything that is to be done now."""
+    run = view.run
+    if run is None:
+        return []
+    if not run.holders:
+        return _without_process(view, run, now)
+    commands = command_actions(view, run, now)
+    return [*record(run), *dumped(run), *led(view, run, commands, now), *kill_actions(run, now)]
+
+
+def is_changing(view: PipelineView) -> bool:
+    """Whether something is expected to change within a second."""
+    status = view.run.status if view.run else None
+    return view.end_wanted or status is None or status.phase is not AgentPhase.STANDBY
+
+
+def _without_process(view: PipelineView, run: RunView, now: Now) -> list[Action]:
+    if not run.journal_drained:
+        return []
+    if not never_spawned(run):
+        ended = how_it_ended(run, now)
+        return [*dumped(run), EndStandby(ended.outcome, ended.code, ended.reason, ended.rung)]
+    if not view.end_wanted:
+        return [Spawn()]
+    return [Revoke(_DISCARDED)] if run.exit is None else [EndStandby(RunOutcome.CLEAN, None, _DISCARDED, "")]

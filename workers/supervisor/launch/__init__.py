@@ -1,0 +1,1 @@
+"""From a pipeline to the files that an agent starts from."""

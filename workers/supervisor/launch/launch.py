@@ -1,0 +1,173 @@
+"""From a pipeline to a launch: definition, references, lineage, ledger heads. Findings instead of a launch block it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from pipelines.domain.access.interceptors import interceptors_not_allowed
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.base.states import RunRole
+from pipelines.domain.definitions.checks.validate import validate_data
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.runs.lineage import Lineage, continue_from
+from pipelines.domain.runs.protocol import Handover, Launch, Promotion, QueryHead, SparkSettings, checkpoint_root
+from pipelines.models import Pipeline, Run
+from pipelines.selectors.lifecycle import supervision
+from pipelines.selectors.positions import positions
+from pipelines.selectors.runs import crashes
+from workers.supervisor.launch.references import References, Unresolved
+
+
+class NotProvisioned(Exception):
+    """The host lacks what an agent needs; the text says what, `hint` the command that helps."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """What launches of this host share. `spark` raises NotProvisioned. `interceptors`: allowed, as module:Class."""
+
+    host: str
+    state_dir: Path
+    references: References
+    spark: Callable[[], SparkSettings]
+    interceptors: frozenset[str] = frozenset()
+
+    def check(self, pipeline: Pipeline) -> Lineage | list[Finding]:
+        """Which lineage the next run continues, or every reason against a start."""
+        revision = pipeline.current_revision
+        if revision is None:
+            return [_finding("", "NO_REVISION", "The pipeline has no definition.", "Publish a revision.")]
+        validation = validate_data(revision.definition)
+        findings = self.against(revision.definition)
+        if validation.definition is None:
+            return findings
+        lineage = continue_from(supervision.before(pipeline), validation.definition, self.host)
+        if isinstance(lineage, list):
+            return [*findings, *lineage]
+        return findings or lineage
+
+    def against(self, data: dict[str, Any]) -> list[Finding]:
+        """Everything that keeps an agent with this definition from being started on this host."""
+        validation = validate_data(data)
+        if validation.definition is None:
+            return [finding for finding in validation.findings if finding.is_error]
+        return [
+            *self.references.resolve(data).findings,
+            *interceptors_not_allowed(validation.definition, self.interceptors),
+            *self._provision(),
+        ]
+
+    def _storage(self, definition: Definition) -> Path:
+        """Where checkpoints and stores lie: on this host's disk, or where a cluster's executors see them, too."""
+        shared = getattr(definition.placement.launcher, "storage", None)
+        return Path(shared) if shared else self.state_dir
+
+    def _provision(self) -> list[Finding]:
+        try:
+            self.spark()
+        except NotProvisioned as error:
+            return [_finding("", "NOT_PROVISIONED", str(error), error.hint)]
+        return []
+
+    def to_look(self, pipeline: Pipeline) -> tuple[Launch, Handover]:
+        """What the next run of a pipeline would be told, for a look at its positions; nothing is recorded.
+
+        Raises Unresolved, or LookupError where it has no valid definition.
+        """
+        revision = pipeline.current_revision
+        validation = validate_data(revision.definition) if revision else None
+        if revision is None or validation is None or validation.definition is None:
+            raise LookupError(f"{pipeline.name} has no valid definition")
+        resolved = self.references.resolve(revision.definition)
+        if resolved.findings:
+            raise Unresolved(resolved.findings[0].message)
+        before = supervision.last_run(pipeline.id)
+        number = before.number if before else 0
+        found = continue_from(supervision.before(pipeline), validation.definition, self.host)
+        lineage = found.number if isinstance(found, Lineage) else before.lineage if before else None
+        lineage = lineage or number + 1
+        launch = Launch(
+            pipeline=pipeline.name,
+            pipeline_id=str(pipeline.id),
+            run=number + 1,
+            epoch=number + 1,
+            token="look",  # noqa: S106 - of no process
+            host=self.host,
+            revision=revision.number,
+            revision_digest=revision.digest,
+            definition=revision.definition,
+            lineage=lineage,
+            checkpoint_root=str(checkpoint_root(self._storage(validation.definition), pipeline.name, lineage)),
+            heads=_heads(pipeline.id, lineage, validation.definition),
+            identities=positions.identities(pipeline.id),
+            spark=SparkSettings(classpath=[]),
+        )
+        return launch, resolved.handover()
+
+    def launch(self, run: Run) -> tuple[Launch, Handover]:
+        """launch.json of a run whose intent is recorded, and the values of its references, which no file may hold. A
+        standby is told where the ledger stands now, only to look at it.
+
+        Raises Unresolved or NotProvisioned.
+        """
+        data: dict[str, Any] = run.revision.definition
+        resolved = self.references.resolve(data)
+        if resolved.findings:
+            raise Unresolved(resolved.findings[0].message)
+        launch = Launch(
+            pipeline=run.pipeline_name,
+            pipeline_id=str(run.pipeline_id),
+            run=run.number,
+            role=RunRole(run.role),
+            token=run.token,
+            host=self.host,
+            revision=run.revision.number,
+            revision_digest=run.revision.digest,
+            definition=data,
+            spark=self.spark(),
+            handover=bool(resolved.values),
+            interceptors=sorted(self.interceptors),
+            **self._granted(run),
+        )
+        return launch, resolved.handover()
+
+    def promotion(self, run: Run) -> Promotion:
+        """promote.json of a run that was a standby and is ACTIVE now."""
+        return Promotion(token=run.token, **self._granted(run))
+
+    def _granted(self, run: Run) -> dict[str, Any]:
+        """What only a run that consumes has; of a standby, epoch and lineage are 0."""
+        definition = Definition.model_validate(run.revision.definition)
+        return {
+            "epoch": run.epoch or 0,
+            "lineage": run.lineage,
+            "checkpoint_root": str(checkpoint_root(self._storage(definition), run.pipeline_name, run.lineage)),
+            "heads": _heads(run.pipeline_id, run.lineage, definition),
+            "identities": positions.identities(run.pipeline_id),
+            "quarantined": crashes.quarantined(run.pipeline_id),
+            "trace": crashes.crashed_in_hand(run.pipeline_id),
+        }
+
+
+def _heads(pipeline_id: UUID, lineage: int, definition: Definition) -> list[QueryHead]:
+    heads = supervision.ledger_heads(pipeline_id, lineage, definition.queries())
+    return [_of_present_topics(head, definition) for head in heads]
+
+
+def _of_present_topics(head: QueryHead, definition: Definition) -> QueryHead:
+    """The ledger keeps positions of topics that are not read any more; an agent is told of those that it reads."""
+    topics = getattr(definition.source_spec(head.source), "topics", None)
+    known = [position for position in head.positions if topics is None or position.topic in topics]
+    return head.model_copy(update={"positions": known})
+
+
+def _finding(path: str, code: str, message: str, suggestion: str) -> Finding:
+    return Finding(path=path, code=code, message=message, suggestion=suggestion)

@@ -1,0 +1,1 @@
+"""Observe, record, decide, act: once a second for every pipeline of the host."""

@@ -1,0 +1,270 @@
+"""Carry out what `decide` chose. Every write to the database is compare-and-swap, so doing an action twice is harmless.
+
+Starting is: intent and token in the database, run directory, keeper. Whatever is missing of that after a crash is found
+missing by the next tick and done then; the token says whether a process exists already.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from functools import singledispatchmethod
+from pathlib import Path
+
+import structlog
+
+from pipelines.domain.base.states import STOP_COMMANDS, Phase
+from pipelines.domain.ledger.journal import JournalCorrupt
+from pipelines.domain.lifecycle.reconciling import Ahead
+from pipelines.domain.runs.protocol import DumpOrder, ExitRecord
+from pipelines.models import Pipeline, Run
+from pipelines.selectors.lifecycle.supervision import Row
+from pipelines.services.base import events, fencing
+from pipelines.services.base.fencing import fenced
+from pipelines.services.lifecycle import operations, reconciling
+from pipelines.services.lifecycle.transitions import set_phase
+from pipelines.services.runs import runs, standby
+from pipelines.services.runs.runs import Aftermath, NextRun, Overtaken, RunEnd
+from workers import crash_points
+from workers.ports import Now, Processes, RunDirs
+from workers.supervisor.decisions import actions
+from workers.supervisor.decisions.command import first_control
+from workers.supervisor.decisions.ending import journal_finding
+from workers.supervisor.decisions.leading import leased
+from workers.supervisor.decisions.view import PipelineView
+from workers.supervisor.launch.launch import Launcher, NotProvisioned
+from workers.supervisor.launch.references import Unresolved
+from workers.supervisor.tick.memory import Memory
+from workers.supervisor.tick.reconciling import Reconciler
+
+log = structlog.get_logger(__name__)
+tell = fenced(events.record)
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Acts on the pipelines of one host."""
+
+    processes: Processes
+    rundirs: RunDirs
+    launcher: Launcher
+    memory: Memory
+
+    def perform(self, row: Row, view: PipelineView, chosen: list[actions.Action], now: Now) -> None:
+        """Do the actions in order; the rest is left to the next tick where somebody else was faster."""
+        deed = _Deed(self, row.pipeline, row.run, view, now)
+        try:
+            for action in chosen:
+                deed.do(action)
+        except Overtaken:
+            log.info("overtaken", pipeline=row.pipeline.name)
+
+
+@dataclass
+class _Deed:
+    """The actions of one tick on one pipeline."""
+
+    actor: Actor
+    pipeline: Pipeline
+    run: Run | None
+    view: PipelineView
+    now: Now
+
+    @property
+    def living_run(self) -> Run:
+        """The run that the action is about."""
+        if self.run is None:
+            raise LookupError(f"{self.pipeline.name} has no run")
+        return self.run
+
+    @singledispatchmethod
+    def do(self, action: actions.Action) -> None:
+        """Carry out one action."""
+        raise NotImplementedError(type(action))
+
+    @do.register
+    def _(self, _action: actions.Reconcile) -> None:
+        reconciler = Reconciler(self.actor.rundirs, self.actor.processes)
+        try:
+            self._ask_about(reconciler.carry_out(self.pipeline, self.now))
+        except JournalCorrupt as error:
+            reconciling.give_up(pipeline=self.pipeline)
+            runs.add_findings(pipeline=self.pipeline, findings=[journal_finding(str(error))])
+        self.actor.memory.books.pop(self.pipeline.id, None)
+
+    def _ask_about(self, ahead: Ahead) -> bool:
+        """Ask a person where the host knows more than the database; False where it does not."""
+        if not ahead:
+            return False
+        finding = ahead.finding(self.actor.launcher.host, self.pipeline.generation)
+        runs.refuse_start(pipeline=self.pipeline, findings=[finding.model_dump(mode="json", exclude_none=True)])
+        return True
+
+    @do.register
+    def _(self, action: actions.CreateRun) -> None:
+        if self._ask_about(Reconciler(self.actor.rundirs, self.actor.processes).ahead(self.pipeline)):
+            return
+        launcher = self.actor.launcher
+        lineage = launcher.check(self.pipeline)
+        if isinstance(lineage, list):
+            found = [finding.model_dump(mode="json", exclude_none=True) for finding in lineage]
+            runs.refuse_start(pipeline=self.pipeline, findings=found)
+            return
+        wanted = NextRun(
+            token=secrets.token_hex(16),
+            host=launcher.host,
+            state_dir=launcher.state_dir,
+            lineage=lineage.number,
+            floor=self.actor.rundirs.last_number(self.pipeline.name),
+            fresh=action.fresh,
+        )
+        self.run = runs.create_run(pipeline=self.pipeline, wanted=wanted, now=self.now.wall)
+        crash_points.reach("worker.intended")
+        self._spawn(self.run)
+
+    @do.register
+    def _(self, _action: actions.Spawn) -> None:
+        if self.view.standby and (found := self.actor.launcher.against(self.living_run.revision.definition)):
+            standby.refuse(run=self.living_run, findings=found, now=self.now.wall)
+        else:
+            self._spawn(self.living_run)
+
+    def _spawn(self, run: Run) -> None:
+        """A keeper that cannot be started counts as one that ended at once, so the restart budget bounds it."""
+        run_dir = Path(run.run_dir)
+        control = leased(first_control(self.view, self.now), self.view, self.now)
+        memory = self.actor.memory.run(run)
+        try:
+            launch, handover = self.actor.launcher.launch(run)
+            fencing.require_time()
+            self.actor.rundirs.prepare(run_dir, launch, control)
+            memory.control = control
+            crash_points.reach("worker.prepared")
+            fencing.require_time()
+            self.actor.processes.spawn_keeper(run_dir, run.token, handover)
+            crash_points.reach("worker.spawned")
+        except (OSError, Unresolved, NotProvisioned) as error:
+            message = f"The keeper of run {run.number} could not be started: {error}"
+            tell(kind="run.spawn_failed", message=message, pipeline=self.pipeline, run=run)
+        memory.spawned = True
+
+    @do.register
+    def _(self, action: actions.Revoke) -> None:
+        fencing.require_time()
+        record = ExitRecord(
+            token=self.living_run.token, reason=action.reason, revoked=True,
+            boottime=self.now.boottime, at=self.now.wall.timestamp(),
+        )  # fmt: skip
+        self.actor.rundirs.revoke(Path(self.living_run.run_dir), record)
+
+    @do.register
+    def _(self, action: actions.RecordProcesses) -> None:
+        runs.record_processes(run=self.living_run, identity=action.identity)
+        crash_points.reach("worker.recorded")
+
+    @do.register
+    def _(self, action: actions.RecordDumps) -> None:
+        runs.record_dumps(pipeline=self.pipeline, run=self.living_run, dumps=action.dumps)
+
+    @do.register
+    def _(self, action: actions.WriteControl) -> None:
+        run = self.living_run
+        if action.control.command in STOP_COMMANDS:
+            runs.record_stop_request(run=run, now=self.now.wall)
+            crash_points.reach("worker.commanding")
+        fencing.require_time()
+        self.actor.rundirs.write_control(Path(run.run_dir), action.control)
+        self.actor.memory.run(run).control = action.control
+        crash_points.reach("worker.commanded")
+
+    @do.register
+    def _(self, action: actions.SetPhase) -> None:
+        changed = set_phase(
+            pipeline_id=self.pipeline.id,
+            expected=Phase(self.pipeline.phase),
+            new=action.new,
+            reason=action.reason,
+            message=action.message,
+            run=self.run,
+            stop_reason=action.stop_reason,
+        )
+        if not changed:
+            raise Overtaken(self.pipeline.name)
+        if action.new is Phase.STALLED:
+            self._dump_stacks()
+
+    def _dump_stacks(self) -> None:
+        """A run that stands still is asked what it is doing; the dump names the component that is at work."""
+        order = DumpOrder(id=secrets.token_hex(8), rung="stalled")
+        self.actor.rundirs.ask_for_dump(Path(self.living_run.run_dir), order)
+
+    @do.register
+    def _(self, action: actions.EndRun) -> None:
+        restart = action.restart
+        runs.end_run(
+            pipeline=self.pipeline,
+            run=self.living_run,
+            end=RunEnd(
+                action.outcome, action.exit_code, action.exit_reason, action.rung, action.in_hand, action.journal_whole
+            ),
+            after=Aftermath(
+                phase=action.phase,
+                reason=action.reason,
+                message=action.message,
+                stop_reason=action.stop_reason,
+                findings=action.findings,
+                restart=(restart.boot_id, restart.boottime, restart.delay) if restart else None,
+            ),
+            now=self.now.wall,
+        )
+        crash_points.reach("worker.ended")
+
+    @do.register
+    def _(self, action: actions.EndStandby) -> None:
+        how = RunEnd(action.outcome, action.exit_code, action.exit_reason, action.rung, journal_whole=True)
+        standby.end(run=self.living_run, how=how, now=self.now.wall)
+        crash_points.reach("worker.ended")
+
+    @do.register
+    def _(self, _action: actions.WritePromotion) -> None:
+        promotion = self.actor.launcher.promotion(self.living_run)
+        fencing.require_time()
+        self.actor.rundirs.promote(Path(self.living_run.run_dir), promotion)
+
+    @do.register
+    def _(self, action: actions.GiveUpDrain) -> None:
+        runs.give_up_drain(pipeline=self.pipeline, wanted=action.wanted, message=action.message, now=self.now.wall)
+
+    @do.register
+    def _(self, action: actions.KillProcesses) -> None:
+        run = self.living_run
+        fencing.require_time()
+        killed = [p.pid for p in action.processes if self.actor.processes.kill(p, run.token)]
+        if killed:
+            message = f"{action.reason} Killed: {', '.join(map(str, killed))}."
+            tell(kind="run.killed", message=message, pipeline=self.pipeline, run=run, data={"pids": killed})
+
+    @do.register
+    def _(self, action: actions.SetConditions) -> None:
+        runs.set_conditions(pipeline_id=self.pipeline.id, conditions=action.conditions)
+
+    @do.register
+    def _(self, _action: actions.ResetRestarts) -> None:
+        runs.reset_restarts(pipeline_id=self.pipeline.id)
+
+    @do.register
+    def _(self, action: actions.ObserveGeneration) -> None:
+        runs.observe_generation(pipeline_id=self.pipeline.id, generation=action.generation)
+
+    @do.register
+    def _(self, action: actions.FinishOperation) -> None:
+        error = dict(action.error) if action.error else None
+        operations.finish(
+            operation_id=action.id, state=action.state, now=self.now.wall, message=action.message, error=error
+        )
+
+    @do.register
+    def _(self, action: actions.AdvanceOperation) -> None:
+        operations.advance(
+            operation_id=action.id, step=action.step, state="running", message=action.message, now=self.now.wall
+        )

@@ -1,0 +1,205 @@
+"""Observe and record: from rows, files and processes to one view per pipeline.
+
+Processes are looked at before files, so that what a vanished process wrote last is read after it is known to be gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.domain.base.states import DesiredState, OperationKind, Phase, RunState
+from pipelines.domain.definitions.document.spec import Lifecycle
+from pipelines.domain.definitions.parts.leases import fence_of
+from pipelines.domain.ledger.ledger import Books
+from pipelines.domain.runs.crashes import Crash
+from pipelines.domain.runs.protocol import Control, Dump, Identity, ProcessIdentity
+from pipelines.models import Operation, Pipeline, Run
+from pipelines.selectors.lifecycle import supervision
+from pipelines.selectors.lifecycle.supervision import Row
+from pipelines.selectors.runs import crashes
+from pipelines.services.base import fencing
+from pipelines.services.lifecycle import reconciling
+from workers.ports import Now, Processes, RunDirs, TokenHolders
+from workers.supervisor.decisions.decide import HEALTHY_PHASES
+from workers.supervisor.decisions.view import OperationView, PipelineView, RunView, lives
+from workers.supervisor.tick.journals import Intake
+from workers.supervisor.tick.memory import Memory, RunMemory
+
+
+def living(processes: Processes, rows: Sequence[Row]) -> TokenHolders:
+    """Token holders. A token that nobody seems to carry is looked for again: a process in exec shows no environment."""
+    first = processes.holders()
+    if all(row.run is None or row.run.token in first for row in rows):
+        return first
+    second = processes.holders()
+    return {**first, **second}
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """`reached`: so many rows were read; `errors`: what was wrong with what a run has written, by its token."""
+
+    reached: int
+    errors: Mapping[str, Exception]
+
+
+@dataclass(frozen=True)
+class Observer:
+    """Looks at the pipelines of one host."""
+
+    processes: Processes
+    rundirs: RunDirs
+    memory: Memory
+
+    def record(self, rows: Sequence[Row], now: Now, late: Callable[[], bool]) -> Recorded:
+        """Read and store what the runs have written since the last look, until it is too late to go on."""
+        intake, reached = Intake(self.rundirs, self.memory, now), 0
+        self.rundirs.keep({row.run.run_dir for row in rows if row.run})
+        for row in rows:
+            intake.read(row)
+            reached += 1
+            if late():
+                break
+        intake.store()
+        return Recorded(reached, intake.errors)
+
+    def look(self, row: Row, holders: TokenHolders, now: Now) -> PipelineView:
+        """See the pipeline as it is, after `record` has read what its run has written."""
+        run = self._run(row.pipeline, row.run, holders.get(row.run.token, ()), now) if row.run else None
+        pipeline = row.pipeline
+        return PipelineView(
+            id=pipeline.id,
+            name=pipeline.name,
+            owner=fencing.epoch(),
+            desired=_wanted_of_standby(row) if row.is_standby else DesiredState(pipeline.desired_state),
+            generation=pipeline.generation,
+            observed_generation=pipeline.observed_generation,
+            phase=Phase(pipeline.phase),
+            phase_reason=pipeline.phase_reason,
+            phase_message=pipeline.phase_message,
+            lifecycle=self._lifecycle(row),
+            fence=None if row.is_standby else self.memory.fences.get(_revision(row) or 0),
+            drain_on_stop=pipeline.drain_on_stop and not row.is_standby,
+            after_timeout=None
+            if row.is_standby or not pipeline.after_timeout
+            else DesiredState(pipeline.after_timeout),
+            force_stop=pipeline.force_stop and not row.is_standby,
+            restart_run=None if row.is_standby else pipeline.restart_run,
+            restart_count=pipeline.restart_count,
+            restart_deadline=_restart_deadline(pipeline),
+            findings=tuple(pipeline.findings),
+            reconcile=reconciling.in_question(pipeline) and supervision.reconciliation(pipeline.id),
+            conditions=tuple(pipeline.conditions),
+            books=self.memory.books.get(pipeline.id, Books()),
+            operation=self._operation(row.operation, now) if row.operation else None,
+            run=run,
+            standby=row.is_standby,
+        )
+
+    def _control(self, run_dir: Path, memory: RunMemory) -> Control | None:
+        """The standing order. Where the file is not ours any more, since a stale supervisor has replaced it or somebody
+        has removed it, ours still stands, and seems to be of nobody, so that it is written again."""
+        found, given = self.rundirs.control(run_dir), memory.control
+        if given is not None and (found is None or found.owner < given.owner):
+            return given.model_copy(update={"owner": 0})
+        return found
+
+    def _lifecycle(self, row: Row) -> Lifecycle:
+        """Deadlines of the revision that runs, or of the one that would."""
+        return self.memory.lifecycles.get(_revision(row) or 0, Lifecycle())
+
+    def _operation(self, operation: Operation, now: Now) -> OperationView:
+        seen = self.memory.operations.setdefault(operation.id, now.boottime)
+        allowed = (operation.deadline - operation.created_at).total_seconds() if operation.deadline else None
+        return OperationView(
+            id=operation.id,
+            kind=OperationKind(operation.kind),
+            generation=operation.generation,
+            expires=seen + allowed if allowed is not None else None,
+        )
+
+    def _run(self, pipeline: Pipeline, run: Run, holders: tuple[ProcessIdentity, ...], now: Now) -> RunView:
+        memory = self.memory.run(run)
+        run_dir = memory.directory
+        identity, control = self.rundirs.identity(run_dir), self._control(run_dir, memory)
+        well = bool(run.epoch and holders) and pipeline.phase in HEALTHY_PHASES
+        _note_health(memory, well, identity, holders, now)
+        return RunView(
+            number=run.number,
+            generation=run.generation,
+            state=RunState(run.state),
+            token=run.token,
+            epoch=run.epoch or 0,
+            promoted=run.promoted_at is not None,
+            told=self._told(run, run_dir),
+            holders=holders,
+            known_driver=run.driver_pid,
+            identity=identity,
+            control=control,
+            status=memory.reported,
+            exit=self.rundirs.exit_record(run_dir),
+            journal_drained=memory.drained,
+            journal_fault=memory.journal_fault,
+            last_word=(run.exit_code, run.exit_reason) if run.exit_code is not None else None,
+            spawned_here=memory.spawned,
+            half_dead_since=memory.half_dead_since,
+            healthy_since=memory.healthy_since,
+            crashes=self._crashes(run, run_dir) if run.epoch and memory.drained and not holders else (),
+            dumps=self._dumps(run, run_dir),
+            dumped_at=run.dumped_at,
+        )
+
+    def _dumps(self, run: Run, run_dir: Path) -> tuple[Dump, ...]:
+        found = self.rundirs.dumps(run_dir)
+        return tuple(found.taken) if found is not None and found.token == run.token else ()
+
+    def _told(self, run: Run, run_dir: Path) -> int | None:
+        """The epoch that its keeper was told, where it was a standby."""
+        promotion = self.rundirs.promotion(run_dir) if run.promoted_at is not None else None
+        return promotion.epoch if promotion and promotion.token == run.token else None
+
+    def _crashes(self, run: Run, run_dir: Path) -> tuple[Crash, ...]:
+        """Asked once, when a run is about to be judged."""
+        return crashes.left_in_hand(run, self.rundirs.traced(run_dir)), *crashes.crashes_before(run)
+
+
+def _wanted_of_standby(row: Row) -> DesiredState:
+    discarded = row.run is not None and row.run.discarded_at is not None
+    return DesiredState.STOPPED if discarded or row.pipeline.archived_at else DesiredState.RUNNING
+
+
+def _revision(row: Row) -> int | None:
+    """The revision that runs, or the one that would."""
+    return row.run.revision_id if row.run else row.pipeline.current_revision_id
+
+
+def _restart_deadline(pipeline: Pipeline) -> tuple[str, float] | None:
+    if pipeline.restart_boottime is None:
+        return None
+    return pipeline.restart_boot_id, pipeline.restart_boottime
+
+
+def _note_health(
+    memory: RunMemory, well: bool, identity: Identity | None, holders: Collection[ProcessIdentity], now: Now
+) -> None:
+    """Since when the run has been half dead (keeper or driver has ended while other processes live on), or well."""
+    whole = identity is None or (lives(identity.keeper, holders) and lives(identity.driver, holders))
+    half_dead = bool(holders) and not whole
+    memory.half_dead_since = (memory.half_dead_since or now.boottime) if half_dead else None
+    memory.healthy_since = (memory.healthy_since or now.boottime) if well else None
+
+
+def learn(memory: Memory, rows: Sequence[Row]) -> None:
+    """Read the books of pipelines and the deadlines of revisions that were not seen before, in a query each."""
+    new = [row.pipeline.id for row in rows if row.pipeline.id not in memory.books]
+    if new:
+        memory.books |= {pipeline_id: Books() for pipeline_id in new} | supervision.books(new)
+    wanted = {_revision(row) for row in rows}
+    unknown = [revision for revision in wanted if revision is not None and revision not in memory.lifecycles]
+    if not unknown:
+        return
+    for revision, definition in supervision.definitions(unknown).items():
+        memory.lifecycles[revision] = Lifecycle.model_validate(definition.get("lifecycle", {}))
+        memory.fences[revision] = fence_of(definition)

@@ -1,0 +1,245 @@
+"""The tick: hold the lease, then observe, record, decide and act for every pipeline of the host.
+
+One thread ticks, so ticks neither overlap nor pile up. An error of one pipeline is told and leaves the others alone; a
+database that is away ends the tick, and the next one begins with the pipelines that were not reached.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import structlog
+from django.db import close_old_connections, connections
+
+from pipelines.domain.definitions.document.spec import ANY_HOST
+from pipelines.foundation.collector import spare_what_stays
+from pipelines.models import Pipeline
+from pipelines.selectors.hosts.capacity import wanted_host
+from pipelines.selectors.lifecycle import supervision
+from pipelines.selectors.lifecycle.supervision import Row
+from pipelines.services.base import events, fencing
+from pipelines.services.base.fencing import Fenced
+from pipelines.services.lifecycle import placement
+from workers.ports import Clock, Now, Processes, TokenHolders, Workflows
+from workers.supervisor.decisions.decide import decide, hurried
+from workers.supervisor.tick.act import Actor
+from workers.supervisor.tick.journals import ENDS_THE_TICK
+from workers.supervisor.tick.lease import HostLease
+from workers.supervisor.tick.memory import Memory
+from workers.supervisor.tick.observe import Observer, learn, living
+from workers.supervisor.tick.peers import Peers
+from workers.supervisor.tick.strays import Strays
+
+INTERVAL = 1.0
+HURRIED_INTERVAL = 0.2
+QUICK_INTERVAL = 0.02
+"""While data waits for a migration."""
+BUDGET = 10.0
+"""Seconds after which a tick leaves the remaining pipelines to the next one, which begins with them."""
+COMPLAINT_INTERVAL = 60.0
+
+log = structlog.get_logger(__name__)
+tell = fencing.fenced(events.record)
+
+
+@dataclass(frozen=True)
+class Ticked:
+    """`supervising`: the lease is held. `hurry`: something is expected to change in a second. `quick`: data waits."""
+
+    supervising: bool
+    hurry: bool = False
+    quick: bool = False
+
+
+class Supervisor:
+    """Everything a tick needs, and what it remembers."""
+
+    def __init__(
+        self,
+        *,
+        host: str,
+        clock: Clock,
+        processes: Processes,
+        lease: HostLease,
+        observer: Observer,
+        actor: Actor,
+        workflows: Workflows,
+    ) -> None:
+        self._host = host
+        self._clock = clock
+        self._processes = processes
+        self._lease = lease
+        self._observer = observer
+        self._actor = actor
+        self._workflows = workflows
+        self._peers = Peers(host)
+        self._strays = Strays(host, processes)
+        self._epoch = 0
+        self._first: str | None = None
+        self._tick_ms: float | None = None
+
+    @property
+    def _memory(self) -> Memory:
+        return self._observer.memory
+
+    def tick(self) -> Ticked:
+        """Look after every pipeline once, unless the host is another's. Raises OperationalError or InterfaceError where
+        the database is away."""
+        now = self._clock.now()
+        lease = self._lease.hold(self._clock, self._tick_ms)
+        if lease is None:
+            return Ticked(supervising=False)
+        if lease.epoch != self._epoch:
+            self._memory.forget()
+            self._epoch = lease.epoch
+        try:
+            with fencing.holding(lease, lambda: self._clock.now().boottime):
+                return self._look_after(now)
+        except Fenced as fenced:
+            log.warning("fenced", host=self._host, cause=str(fenced))
+            return Ticked(supervising=False)
+
+    def _look_after(self, now: Now) -> Ticked:
+        self._claim_homeless()
+        self._look_around()
+        rows = [*supervision.roster(self._host, self._memory.busy), *supervision.standbys(self._host)]
+        self._memory.keep({r.run.token for r in rows if r.run}, {r.operation.id for r in rows if r.operation})
+        learn(self._memory, rows)
+        holders = living(self._processes, rows)
+        self._strays.end(rows, holders)
+        hurry = self._attend_all(self._in_turn(rows), holders, now)
+        quick = self._go_on_with_workflows()
+        self._tick_ms = (self._clock.now().boottime - now.boottime) * 1000
+        return Ticked(supervising=True, hurry=hurry, quick=quick)
+
+    def release(self) -> None:
+        """Let another supervisor begin at once."""
+        self._lease.release()
+
+    def _claim_homeless(self) -> None:
+        for pipeline in supervision.homeless():
+            if wanted_host(pipeline) in (ANY_HOST, self._host):
+                placement.claim(pipeline=pipeline, host=self._host)
+
+    def _look_around(self) -> None:
+        """A defect in what concerns other hosts must not keep this one from its own."""
+        try:
+            self._peers.look(self._clock)
+        except ENDS_THE_TICK:
+            raise
+        except Exception:
+            log.exception("peers_failed")
+
+    def _go_on_with_workflows(self) -> bool:
+        """After the pipelines, so that a step sees what this tick has recorded. A defect leaves their agents alone."""
+        now = self._clock.now()
+        try:
+            return self._workflows.turn(now, self._peers.silent(now))
+        except (*ENDS_THE_TICK, Fenced):
+            raise
+        except Exception:
+            log.exception("workflows_failed")
+            return False
+
+    def _in_turn(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Begin where the last tick ran out of time."""
+        names = [row.pipeline.name for row in rows]
+        start = names.index(self._first) if self._first in names else 0
+        return [*rows[start:], *rows[:start]]
+
+    def _attend_all(self, rows: Sequence[Row], holders: TokenHolders, now: Now) -> bool:
+        hurry, busy, self._memory.busy = False, set[UUID](), None
+        recorded = self._observer.record(rows, now, lambda: self._spent(now) > BUDGET / 2)
+        for row, following in zip(rows[: recorded.reached], [*rows[1:], None], strict=False):
+            self._first = following.pipeline.name if following else None
+            failure = recorded.errors.get(row.run.token) if row.run else None
+            hurry |= self._attend(row, failure, holders, now, busy)
+            if self._first is not None and self._spent(now) > BUDGET:
+                return True
+        if recorded.reached < len(rows):
+            return True
+        self._memory.busy = busy
+        return hurry
+
+    def _spent(self, now: Now) -> float:
+        return self._clock.now().boottime - now.boottime
+
+    def _attend(self, row: Row, failure: Exception | None, holders: TokenHolders, now: Now, busy: set[UUID]) -> bool:
+        try:
+            if failure is not None:
+                raise failure
+            view = self._observer.look(row, holders, now)
+            chosen = decide(view, now)
+            if chosen:
+                busy.add(view.id)
+            self._actor.perform(row, view, chosen, now)
+        except ENDS_THE_TICK:
+            raise
+        except Exception as error:
+            self._complain(row.pipeline, error, now)
+            return False
+        return hurried(view)
+
+    def _complain(self, pipeline: Pipeline, error: Exception, now: Now) -> None:
+        """One event a minute for the same error of the same pipeline."""
+        key = (pipeline.id, type(error).__name__)
+        if now.boottime - self._memory.complaints.get(key, -COMPLAINT_INTERVAL) < COMPLAINT_INTERVAL:
+            return
+        self._memory.complaints[key] = now.boottime
+        log.error("pipeline_failed", pipeline=pipeline.name, exc_info=error)
+        message = f"The supervisor could not look after it: {type(error).__name__}: {error}"
+        tell(kind="supervisor.error", message=message, pipeline=pipeline)
+
+
+class Ticker(threading.Thread):
+    """Ticks until told to stop: every second, sooner where something is expected to change or a wake-up arrives."""
+
+    def __init__(self, supervisor: Supervisor, wake: threading.Event) -> None:
+        super().__init__(name="supervisor", daemon=True)
+        self._supervisor = supervisor
+        self._wake = wake
+        self._stopping = threading.Event()
+        self._supervising: bool | None = None
+
+    def run(self) -> None:
+        """The loop. No error ends it."""
+        spare_what_stays()
+        while not self._stopping.is_set():
+            self._wake.clear()
+            self._wake.wait(self._once())
+        self._release()
+
+    def stop(self, timeout: float) -> None:
+        """End after the present tick; waits for that at most `timeout` seconds."""
+        self._stopping.set()
+        self._wake.set()
+        self.join(timeout)
+
+    def _once(self) -> float:
+        """Tick, and say how long to wait. Connections that broke or are too old are replaced before and after."""
+        close_old_connections()
+        try:
+            ticked = self._supervisor.tick()
+            self._tell(ticked.supervising)
+            return QUICK_INTERVAL if ticked.quick else HURRIED_INTERVAL if ticked.hurry else INTERVAL
+        except Exception:
+            log.exception("tick_failed")
+            return INTERVAL
+        finally:
+            close_old_connections()
+
+    def _tell(self, supervising: bool) -> None:
+        if supervising != self._supervising:
+            log.info("supervising" if supervising else "another_supervisor_has_this_host")
+            self._supervising = supervising
+
+    def _release(self) -> None:
+        try:
+            self._supervisor.release()
+        except Exception:
+            log.exception("release_failed")
+        finally:
+            connections.close_all()

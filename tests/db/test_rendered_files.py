@@ -22,6 +22,7 @@ COMMANDS = [
     "render_migrations",
     "render_migration_examples",
     "render_vocabulary",
+    "render_architecture",
 ]
 
 

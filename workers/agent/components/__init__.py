@@ -1,1 +1,1 @@
-"""One builder per component: `<kind>_<type>.py` exports `Builder`."""
+"""One builder per component: `<kind>/<type>.py` exports `Builder`."""

@@ -40,10 +40,16 @@ def result(case: str, system: str, metric: str, values: Sequence[float]) -> Resu
 def unit_of(metric: str) -> str:
     """The unit that a metric's name ends in."""
     endings = {
-        "records_per_second": "records/s", "seconds_per_million": "s per million records", "_seconds": "s",
-        "_ms": "ms", "_mb": "MB", "_percent": "%", "queries_per_tick": "queries", "mb_per_day": "MB/day",
+        "records_per_second": "records/s",
+        "seconds_per_million": "s per million records",
+        "_seconds": "s",
+        "_ms": "ms",
+        "_mb": "MB",
+        "_percent": "%",
+        "queries_per_tick": "queries",
+        "mb_per_day": "MB/day",
         "frames_per_second": "frames/s",
-    }  # fmt: skip
+    }
     return next(unit for ending, unit in endings.items() if metric.endswith(ending))
 
 

@@ -33,10 +33,14 @@ def versions() -> dict[str, str]:
     """Of everything that takes part."""
     broker = read_lock()[KAFKA_BROKER]["roots"][0].rpartition(":")[2]
     return {
-        "headgate": version("headgate"), "spark": version("pyspark"), "python": platform.python_version(),
-        "java": find_java().banner.splitlines()[0], "kafka_broker": broker, "flume": FLUME_VERSION,
+        "headgate": version("headgate"),
+        "spark": version("pyspark"),
+        "python": platform.python_version(),
+        "java": find_java().banner.splitlines()[0],
+        "kafka_broker": broker,
+        "flume": FLUME_VERSION,
         "kafka_connect": CONNECT_VERSION,
-    }  # fmt: skip
+    }
 
 
 def cool_down(longest: float) -> float:

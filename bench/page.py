@@ -14,9 +14,12 @@ Report = Mapping[str, Any]
 
 
 def store(
-    directory: Path, name: str, new: Report, merge: Callable[[Report | None, Report], Report],
+    directory: Path,
+    name: str,
+    new: Report,
+    merge: Callable[[Report | None, Report], Report],
     markdown: Callable[[Report], str],
-) -> None:  # fmt: skip
+) -> None:
     """Merge a run into the report `name` in `directory` and write its JSON and its page."""
     directory.mkdir(parents=True, exist_ok=True)
     file = directory / f"{name}.json"

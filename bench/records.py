@@ -30,9 +30,12 @@ def shop(number: int) -> str:
 def body(number: int, sent_ns: int = 0) -> bytes:
     """Record `number`, sent at `sent_ns` nanoseconds since 1970, in exactly 200 bytes."""
     head = b'{"n":"%010d","sent":"%019d","shop":"%s","amount":%d,"ref":"%08x","note":"' % (
-        number, sent_ns, shop(number).encode(), 1_000_000 + number * 7919 % 9_000_000,
+        number,
+        sent_ns,
+        shop(number).encode(),
+        1_000_000 + number * 7919 % 9_000_000,
         number * 2_654_435_761 & 0xFFFFFFFF,
-    )  # fmt: skip
+    )
     return head + _NOTE[: SIZE - len(head) - 2].ljust(SIZE - len(head) - 2) + b'"}'
 
 

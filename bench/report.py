@@ -12,9 +12,11 @@ from bench.targets import TARGETS
 
 NAME = "data-plane"
 SYSTEMS = {
-    "headgate_micro_batch": "Headgate micro-batch", "headgate_real_time": "Headgate real-time",
-    "flume": "Flume", "connect": "Kafka Connect",
-}  # fmt: skip
+    "headgate_micro_batch": "Headgate micro-batch",
+    "headgate_real_time": "Headgate real-time",
+    "flume": "Flume",
+    "connect": "Kafka Connect",
+}
 TITLES = {
     "kafka_to_kafka": "Kafka to Kafka, and latency at 100 records/s",
     "kafka_to_kafka_2m": "Kafka to Kafka, a short run",

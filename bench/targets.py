@@ -87,7 +87,8 @@ TARGETS = [
     Target("CPU seconds per million, against Connect", _CPU, _of(_MAIN, CONNECT, "cpu_seconds_per_million")),
     Target(
         "CPU seconds per million, against 1.2 times Flume",
-        _CPU, _times(1.2, _of(_MAIN, FLUME, "cpu_seconds_per_million")),
+        _CPU,
+        _times(1.2, _of(_MAIN, FLUME, "cpu_seconds_per_million")),
     ),
     limit("p50 at 100 records/s, micro-batch, ms", _MAIN, MICRO, "latency_p50_ms", 100),
     limit("the same, aim", _MAIN, MICRO, "latency_p50_ms", 60),
@@ -97,18 +98,24 @@ TARGETS = [
     limit("p99 at 100 records/s, real-time, ms", _MAIN, REAL_TIME, "latency_p99_ms", 10),
     Target(
         "p50, real-time, against Connect, ms",
-        _of(_MAIN, REAL_TIME, "latency_p50_ms"), _of(_MAIN, CONNECT, "latency_p50_ms"),
+        _of(_MAIN, REAL_TIME, "latency_p50_ms"),
+        _of(_MAIN, CONNECT, "latency_p50_ms"),
     ),
     Target(
         "p99, real-time, against Connect, ms",
-        _of(_MAIN, REAL_TIME, "latency_p99_ms"), _of(_MAIN, CONNECT, "latency_p99_ms"),
+        _of(_MAIN, REAL_TIME, "latency_p99_ms"),
+        _of(_MAIN, CONNECT, "latency_p99_ms"),
     ),
     limit(
         "Python interceptor, records/s once warm",
-        "python_interceptor", MICRO, "steady_records_per_second", 110_000, at_least=True,
+        "python_interceptor",
+        MICRO,
+        "steady_records_per_second",
+        110_000,
+        at_least=True,
     ),
     limit("price of the ledger, %", "ledger", MICRO, "ledger_cost_percent", 3),
     limit("idle agent, % of a core", "idle", MICRO, "idle_cpu_percent", 2),
     limit("idle agent, MB (PSS)", "idle", MICRO, "idle_pss_mb", 500),
     limit("process start to first record, s", "start", MICRO, "start_to_first_record_seconds", 5),
-]  # fmt: skip
+]

@@ -49,10 +49,17 @@ class Topics:
 
     def fill(self, name: str, count: int, *, with_shop: bool = False) -> None:
         """Append `count` numbered records, spread over the partitions, compressed with lz4."""
-        producer = Producer({
-            **_client(self.servers), "linger.ms": 50, "batch.size": 1_000_000, "compression.type": "lz4",
-            "queue.buffering.max.messages": 500_000, "queue.buffering.max.kbytes": 262_144, "acks": "all",
-        })  # fmt: skip
+        producer = Producer(
+            {
+                **_client(self.servers),
+                "linger.ms": 50,
+                "batch.size": 1_000_000,
+                "compression.type": "lz4",
+                "queue.buffering.max.messages": 500_000,
+                "queue.buffering.max.kbytes": 262_144,
+                "acks": "all",
+            }
+        )
         for number in range(count):
             headers: dict[str, str | bytes | None] = {SHOP_HEADER: shop(number)} if with_shop else {}
             _append(producer, name, number, body(number), headers)
@@ -67,10 +74,15 @@ class Topics:
         delivered = Delivered(count)
         ends = self._ends(names)
         left = sum(ends.values())
-        consumer = Consumer({
-            **_client(self.servers), "group.id": "bench-read", "enable.auto.commit": False,
-            "fetch.message.max.bytes": 8_000_000, "queued.max.messages.kbytes": 131_072,
-        })  # fmt: skip
+        consumer = Consumer(
+            {
+                **_client(self.servers),
+                "group.id": "bench-read",
+                "enable.auto.commit": False,
+                "fetch.message.max.bytes": 8_000_000,
+                "queued.max.messages.kbytes": 131_072,
+            }
+        )
         try:
             consumer.assign([TopicPartition(name, number, 0) for name, number in ends])
             heard = time.monotonic()

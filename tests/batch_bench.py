@@ -198,9 +198,16 @@ class Bench:
     """One run of a pipeline with one source, and the channel `lake` with its sinks."""
 
     def __init__(
-        self, journal: Journal, directory: Path, sinks: Sequence[Store], letters: Letters,
-        processor: Processor | None = None, judge: Any = JUDGE, gate: Gate | None = None, **kind: bool,
-    ) -> None:  # fmt: skip
+        self,
+        journal: Journal,
+        directory: Path,
+        sinks: Sequence[Store],
+        letters: Letters,
+        processor: Processor | None = None,
+        judge: Any = JUDGE,
+        gate: Gate | None = None,
+        **kind: bool,
+    ) -> None:
         self.gate = gate or Gate(1)
         self.checkpoint = Checkpoint(directory)
         named = {sink.place.name: sink for sink in sinks}

@@ -28,9 +28,12 @@ def issue() -> Issued:
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     ca_name = _name("Headgate tests")
     ca = _builder(ca_name, ca_name, ca_key).add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-    address = x509.SubjectAlternativeName([
-        x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost"),
-    ])  # fmt: skip
+    address = x509.SubjectAlternativeName(
+        [
+            x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+            x509.DNSName("localhost"),
+        ]
+    )
     server = _builder(_name("server"), ca_name, key).add_extension(address, critical=False)
     return Issued(
         ca=_pem(ca.sign(ca_key, hashes.SHA256())),

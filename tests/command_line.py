@@ -13,6 +13,10 @@ def headgate(url: str, token: str, *arguments: str) -> tuple[int, str]:
     code = "from controlplane.cli.app import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
-        env=environment, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     return done.returncode, done.stdout + done.stderr

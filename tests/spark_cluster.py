@@ -76,9 +76,14 @@ class SparkCluster:
     def launcher(self, **more: Any) -> dict[str, Any]:
         """`placement.launcher` of a pipeline on this cluster."""
         return {
-            "type": "spark", "master": self.master, "master_ui": self.page, "driver_host": LOOPBACK,
-            "executors": {"count": 2, "cores": 1, "memory": "512m"}, "cluster_secret": self.secret, **more,
-        }  # fmt: skip
+            "type": "spark",
+            "master": self.master,
+            "master_ui": self.page,
+            "driver_host": LOOPBACK,
+            "executors": {"count": 2, "cores": 1, "memory": "512m"},
+            "cluster_secret": self.secret,
+            **more,
+        }
 
 
 @contextmanager
@@ -129,10 +134,14 @@ def _daemon(argv: list[str], directory: Path) -> subprocess.Popen[bytes]:
     kind, *rest = argv
     command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind.lower()}.{kind}", *rest]
     environment = {
-        **os.environ, "SPARK_HOME": str(home), "SPARK_DAEMON_JAVA_OPTS": _SMALL, "SPARK_DAEMON_MEMORY": "256m",
-        "JAVA_HOME": str(find_java().executable.resolve().parents[1]), "SPARK_LOCAL_IP": LOOPBACK,
+        **os.environ,
+        "SPARK_HOME": str(home),
+        "SPARK_DAEMON_JAVA_OPTS": _SMALL,
+        "SPARK_DAEMON_MEMORY": "256m",
+        "JAVA_HOME": str(find_java().executable.resolve().parents[1]),
+        "SPARK_LOCAL_IP": LOOPBACK,
         "SPARK_LOCAL_DIRS": str(directory / "local"),
-    }  # fmt: skip
+    }
     with (directory / "cluster.log").open("ab") as log:
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
 

@@ -41,8 +41,10 @@ def _pause_resume(bench: Bench, system: Headgate) -> Values:
                 agent.order(Command.RUN)
                 agent.await_(
                     lambda before=before: bench.topics.size(work.sink) > before,  # type: ignore[misc]
-                    "a record after the pause", _TIMEOUT, 0.005,
-                )  # fmt: skip
+                    "a record after the pause",
+                    _TIMEOUT,
+                    0.005,
+                )
                 resumes.append(time.monotonic() - began)
                 time.sleep(1)
         finally:

@@ -23,10 +23,11 @@ ReadBack = Callable[[Work, Delivered], None]
 def parquet_sink(bench: Bench) -> list[Result]:
     """Kafka to Parquet files in a local directory."""
     return _compare(
-        bench, "parquet_sink",
+        bench,
+        "parquet_sink",
         lambda work: {"type": "file", "channel": "out", "path": str(work.directory / "out"), "format": "parquet"},
         _read_parquet,
-    )  # fmt: skip
+    )
 
 
 def postgres_sink(bench: Bench) -> list[Result]:
@@ -36,16 +37,21 @@ def postgres_sink(bench: Bench) -> list[Result]:
         return []
     with postgres.running(bench.directory) as server:
         return _compare(
-            bench, "postgres_sink",
+            bench,
+            "postgres_sink",
             lambda work: {"type": "postgres", "channel": "out", "dsn": server.dsn, "table": postgres.TABLE},
-            lambda work, delivered: server.read(delivered), server.empty,
-        )  # fmt: skip
+            lambda work, delivered: server.read(delivered),
+            server.empty,
+        )
 
 
 def _compare(
-    bench: Bench, case: str, sink: Callable[[Work], Mapping[str, Any]], read: ReadBack,
+    bench: Bench,
+    case: str,
+    sink: Callable[[Work], Mapping[str, Any]],
+    read: ReadBack,
     prepare: Callable[[], None] = lambda: None,
-) -> list[Result]:  # fmt: skip
+) -> list[Result]:
     (count,) = bench.options.sizes(SMALL)
     bench.records[case] = count
 

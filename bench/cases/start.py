@@ -18,9 +18,12 @@ _WITH_ARCHIVE, _COLD = "start_to_first_record_seconds", "start_without_archive_s
 def start(bench: Bench) -> list[Result]:
     """Headgate with and without its class-data archive, and its peers, by turns; the first turn warms the caches."""
     systems: list[tuple[System, str]] = [
-        (Headgate(), _WITH_ARCHIVE), (Headgate(archive=False), _COLD),
-        (Headgate("real_time"), _WITH_ARCHIVE), (Flume(), _WITH_ARCHIVE), (Connect(), _WITH_ARCHIVE),
-    ]  # fmt: skip
+        (Headgate(), _WITH_ARCHIVE),
+        (Headgate(archive=False), _COLD),
+        (Headgate("real_time"), _WITH_ARCHIVE),
+        (Flume(), _WITH_ARCHIVE),
+        (Connect(), _WITH_ARCHIVE),
+    ]
     if archive_path() is None:
         bench.skip("start", "headgate with its archive: there is none; run `make setup`")
         systems = [(system, metric) for system, metric in systems if metric is _COLD or system.name in _PEERS]

@@ -34,28 +34,42 @@ def kafka_to_kafka(bench: Bench) -> list[Result]:
 def failover_group(bench: Bench) -> list[Result]:
     """A sink group of two topics of which the first is always there: what the processor costs."""
     group = {"sinks": ["out", "spare"], "processor": {"type": "failover", "priorities": {"out": 10, "spare": 5}}}
-    return _headgate(bench, "failover_group", lambda work: {
-        "sinks": {"out": kafka_sink(work, work.sink), "spare": kafka_sink(work, work.more("spare"))},
-        "sink_groups": {"pair": group},
-    }, more=["spare"])  # fmt: skip
+    return _headgate(
+        bench,
+        "failover_group",
+        lambda work: {
+            "sinks": {"out": kafka_sink(work, work.sink), "spare": kafka_sink(work, work.more("spare"))},
+            "sink_groups": {"pair": group},
+        },
+        more=["spare"],
+    )
 
 
 def multiplexing_3(bench: Bench) -> list[Result]:
     """Three channels with a topic each, chosen by a header."""
     selector = {"type": "multiplexing", "header": SHOP_HEADER, "mapping": {shop: [shop] for shop in SHOPS}}
-    return _headgate(bench, "multiplexing_3", lambda work: {
-        "selector": selector,
-        "channels": {shop: {"type": "direct"} for shop in SHOPS},
-        "sinks": {shop: kafka_sink(work, work.more(shop), shop) for shop in SHOPS},
-    }, more=SHOPS)  # fmt: skip
+    return _headgate(
+        bench,
+        "multiplexing_3",
+        lambda work: {
+            "selector": selector,
+            "channels": {shop: {"type": "direct"} for shop in SHOPS},
+            "sinks": {shop: kafka_sink(work, work.more(shop), shop) for shop in SHOPS},
+        },
+        more=SHOPS,
+    )
 
 
 def python_interceptor(bench: Bench) -> list[Result]:
     """Parse JSON, add a field, dump, for every record, in Python."""
     python = {"type": "python", "class": INTERCEPTOR, "on_error": "fail"}
-    return _headgate(bench, "python_interceptor", lambda work: {
-        "interceptors": [{"type": "timestamp"}, {"type": "regex_filter", "regex": PATTERN}, python],
-    })  # fmt: skip
+    return _headgate(
+        bench,
+        "python_interceptor",
+        lambda work: {
+            "interceptors": [{"type": "timestamp"}, {"type": "regex_filter", "regex": PATTERN}, python],
+        },
+    )
 
 
 def _headgate(

@@ -57,10 +57,16 @@ def _run(system: str, case: str, options: argparse.Namespace) -> list[Result] | 
         out, state = Path(work) / "figures.json", Path(work) / "state"
         state.mkdir()
         environment = {
-            **os.environ, **database, "HEADGATE_STATE": str(state), "HEADGATE_HOST": "bench",
-            "HEADGATE_REDIS_URL": redis_url, "HEADGATE_LOG_LEVEL": "WARNING", "HEADGATE_SECRET_KEY": "bench" * 10,
-            TICKS: str(options.ticks), RUNS: str(options.runs),
-        }  # fmt: skip
+            **os.environ,
+            **database,
+            "HEADGATE_STATE": str(state),
+            "HEADGATE_HOST": "bench",
+            "HEADGATE_REDIS_URL": redis_url,
+            "HEADGATE_LOG_LEVEL": "WARNING",
+            "HEADGATE_SECRET_KEY": "bench" * 10,
+            TICKS: str(options.ticks),
+            RUNS: str(options.runs),
+        }
         command = [sys.executable, "-m", "bench.control.child", case, str(out)]
         try:
             subprocess.run(command, env=environment, check=True, timeout=TIMEOUT)

@@ -100,16 +100,29 @@ class Agent:
             for partition, offset in enumerate(self.offsets)
         ]
         query = QueryStatus(
-            source="shop", channel="main", batch=self.batch, read=self.batch * RECORDS, delivered=self.batch * RECORDS,
-            records_per_second=float(RECORDS * BATCHES_PER_SECOND) if self.busy else 0.0, cursor=cursor,
-            first_delivered_at=1.0, last_batch_at=wall if self.busy else 1.0,
-        )  # fmt: skip
+            source="shop",
+            channel="main",
+            batch=self.batch,
+            read=self.batch * RECORDS,
+            delivered=self.batch * RECORDS,
+            records_per_second=float(RECORDS * BATCHES_PER_SECOND) if self.busy else 0.0,
+            cursor=cursor,
+            first_delivered_at=1.0,
+            last_batch_at=wall if self.busy else 1.0,
+        )
         components = [ComponentStatus(name=n, kind=k, type=t, state="ready") for n, k, t in _COMPONENTS]
         status = Status(
-            token=self.token, boot_id=now.boot_id, beat=now.boottime, at=wall, phase=AgentPhase.RUNNING,
-            progress=int(now.boottime), progress_beat=now.boottime, command_seq=1, queries=[query],
+            token=self.token,
+            boot_id=now.boot_id,
+            beat=now.boottime,
+            at=wall,
+            phase=AgentPhase.RUNNING,
+            progress=int(now.boottime),
+            progress_beat=now.boottime,
+            command_seq=1,
+            queries=[query],
             components=components,
-        )  # fmt: skip
+        )
         replace(self.directory / protocol.STATUS, status.model_dump_json(indent=1).encode())
 
 
@@ -171,19 +184,29 @@ def _enlist(host: Host, agents: Sequence[Agent], processes: Sequence[ProcessIden
     definition = json.dumps(_definition(_ANY))
     pipelines = [
         Pipeline(
-            name=agent.name, host=host, labels={"team": "payments"}, desired_state=DesiredState.RUNNING, generation=2,
-            observed_generation=2, phase=Phase.RUNNING, phase_since=now.wall, phase_message="Records are moving.",
+            name=agent.name,
+            host=host,
+            labels={"team": "payments"},
+            desired_state=DesiredState.RUNNING,
+            generation=2,
+            observed_generation=2,
+            phase=Phase.RUNNING,
+            phase_since=now.wall,
+            phase_message="Records are moving.",
         )
         for agent in agents
-    ]  # fmt: skip
+    ]
     Pipeline.objects.bulk_create(pipelines)
     revisions = [
         Revision(
-            pipeline=pipeline, number=1, digest="0" * 64, created_by="bench",
+            pipeline=pipeline,
+            number=1,
+            digest="0" * 64,
+            created_by="bench",
             definition=json.loads(definition.replace(_ANY, pipeline.name)),
         )
         for pipeline in pipelines
-    ]  # fmt: skip
+    ]
     Revision.objects.bulk_create(revisions)
     for pipeline, revision in zip(pipelines, revisions, strict=True):
         pipeline.current_revision = revision
@@ -202,11 +225,23 @@ def _run(agent: Agent, pipeline: Pipeline, keeper: ProcessIdentity, driver: Proc
     replace(agent.directory / protocol.CONTROL, control.model_dump_json(indent=1).encode())
     agent.report(now)
     return Run(
-        pipeline=pipeline, pipeline_name=agent.name, number=1, epoch=1, revision=pipeline.current_revision,
-        host=pipeline.host, lineage=1, token=agent.token, run_dir=str(agent.directory), generation=2,
-        state=RunState.LIVE, identity=identity.model_dump(mode="json"), keeper_pid=keeper.pid, driver_pid=driver.pid,
-        start_requested_at=now.wall, first_record_at=now.wall,
-    )  # fmt: skip
+        pipeline=pipeline,
+        pipeline_name=agent.name,
+        number=1,
+        epoch=1,
+        revision=pipeline.current_revision,
+        host=pipeline.host,
+        lineage=1,
+        token=agent.token,
+        run_dir=str(agent.directory),
+        generation=2,
+        state=RunState.LIVE,
+        identity=identity.model_dump(mode="json"),
+        keeper_pid=keeper.pid,
+        driver_pid=driver.pid,
+        start_requested_at=now.wall,
+        first_record_at=now.wall,
+    )
 
 
 def _definition(name: str) -> dict[str, Any]:
@@ -216,13 +251,16 @@ def _definition(name: str) -> dict[str, Any]:
         "name": name,
         "sources": {
             "shop": {
-                "type": "kafka", "bootstrap_servers": servers, "topics": [f"{name}-in"],
-                "group_id": f"headgate.{name}", "start_from": "earliest",
+                "type": "kafka",
+                "bootstrap_servers": servers,
+                "topics": [f"{name}-in"],
+                "group_id": f"headgate.{name}",
+                "start_from": "earliest",
             }
         },
         "channels": {"main": {"type": "direct"}},
         "sinks": {"out": {"type": "kafka", "channel": "main", "bootstrap_servers": servers, "topic": f"{name}-out"}},
-    }  # fmt: skip
+    }
     definition = validate_data(wanted).definition
     if definition is None:
         raise ValueError("the definition of the simulated pipelines is not valid")

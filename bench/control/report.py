@@ -67,9 +67,12 @@ def versions() -> dict[str, str]:
         [programs() / "postgres", "--version"], capture_output=True, text=True, timeout=30, check=True
     )
     return {
-        "headgate": version("headgate"), "python": platform.python_version(), "django": version("django"),
-        "sqlite": sqlite3.sqlite_version, "postgresql": told.stdout.split(") ", 1)[-1].split(" ")[0].strip(),
-    }  # fmt: skip
+        "headgate": version("headgate"),
+        "python": platform.python_version(),
+        "django": version("django"),
+        "sqlite": sqlite3.sqlite_version,
+        "postgresql": told.stdout.split(") ", 1)[-1].split(" ")[0].strip(),
+    }
 
 
 def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, Any]:

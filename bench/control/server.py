@@ -23,9 +23,20 @@ def web(log: Path) -> Iterator[tuple[str, psutil.Process]]:
     port = free_port()
     address = f"http://{LOOPBACK}:{port}"
     command = [
-        sys.executable, "-m", "uvicorn", "controlplane.asgi:application", "--host", LOOPBACK, "--port", str(port),
-        "--lifespan", "off", "--no-access-log", "--log-level", "warning",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "controlplane.asgi:application",
+        "--host",
+        LOOPBACK,
+        "--port",
+        str(port),
+        "--lifespan",
+        "off",
+        "--no-access-log",
+        "--log-level",
+        "warning",
+    ]
     with running(Service("web", command, is_ready=lambda: _answers(address)), log) as child:
         yield address, psutil.Process(_pid(child.process))
 

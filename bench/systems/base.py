@@ -133,9 +133,14 @@ def start_java(work: Work, flags: Sequence[str], class_path: str, arguments: Seq
     with log.open("wb") as output:
         running = Running(token, log)
         running.process = subprocess.Popen(
-            [*argv, *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-            env={**os.environ, TOKEN_VARIABLE: token}, cwd=work.directory, start_new_session=True,
-        )  # fmt: skip
+            [*argv, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, TOKEN_VARIABLE: token},
+            cwd=work.directory,
+            start_new_session=True,
+        )
     return running
 
 

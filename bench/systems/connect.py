@@ -17,9 +17,15 @@ from controlplane.install.services.ports import LOOPBACK, free_port
 
 # Those of Kafka's own start script.
 FLAGS = [
-    "-Xms256m", "-Xmx2g", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20",
-    "-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent", "-Djava.awt.headless=true",
-]  # fmt: skip
+    "-Xms256m",
+    "-Xmx2g",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+]
 _TASKS = 2
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _INSERT = "org.apache.kafka.connect.transforms.InsertHeader"

@@ -109,10 +109,13 @@ class Headgate(System):
         """The pipeline that does the work."""
         graph = dict(self.graph(work))
         source = {
-            "type": "kafka", "bootstrap_servers": work.servers, "topics": [work.source],
-            "group_id": f"headgate.{work.run}", "start_from": "earliest",
+            "type": "kafka",
+            "bootstrap_servers": work.servers,
+            "topics": [work.source],
+            "group_id": f"headgate.{work.run}",
+            "start_from": "earliest",
             "interceptors": [{"type": "timestamp"}, {"type": "regex_filter", "regex": PATTERN}],
-        }  # fmt: skip
+        }
         source |= {key: graph.pop(key) for key in ("interceptors", "selector") if key in graph}
         plain = {
             "api_version": "headgate/v1",
@@ -146,9 +149,10 @@ class Headgate(System):
         run_dir.mkdir(parents=True)
         archive = archive_path() if self.archive else None
         spark = SparkSettings(
-            classpath=[str(path) for path in jar_paths(SPARK_KAFKA)], archive=archive and str(archive),
+            classpath=[str(path) for path in jar_paths(SPARK_KAFKA)],
+            archive=archive and str(archive),
             java_home=str(find_java().executable.parent.parent),
-        )  # fmt: skip
+        )
         definition = Definition.model_validate(self.definition(work))
         token = uuid.uuid4().hex
         launch = launch_of(definition, spark, str(state)).model_copy(
@@ -175,7 +179,11 @@ class Headgate(System):
 def kafka_sink(work: Work, topic: str, channel: str = "out") -> dict[str, Any]:
     """A Kafka sink with the producer settings that all systems share."""
     return {
-        "type": "kafka", "channel": channel, "bootstrap_servers": work.servers, "topic": topic,
-        "compression": COMPRESSION, "linger_ms": work.linger_ms,
+        "type": "kafka",
+        "channel": channel,
+        "bootstrap_servers": work.servers,
+        "topic": topic,
+        "compression": COMPRESSION,
+        "linger_ms": work.linger_ms,
         "options": {"batch.size": BATCH_BYTES, "buffer.memory": BUFFER_BYTES},
-    }  # fmt: skip
+    }

@@ -63,10 +63,15 @@ def end_offsets(servers: str, topic: str) -> dict[int, int]:
 def read_all(servers: str, topic: str) -> Iterator[bytes]:
     """The value of every record from the beginning to the present end. Raises SetupError after READ_TIMEOUT."""
     ends = {partition: end for partition, end in end_offsets(servers, topic).items() if end > 0}
-    consumer = Consumer({
-        "bootstrap.servers": servers, "group.id": "headgate.readback", "enable.auto.commit": False, "log_level": 3,
-        "auto.offset.reset": "error",
-    })  # fmt: skip
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "headgate.readback",
+            "enable.auto.commit": False,
+            "log_level": 3,
+            "auto.offset.reset": "error",
+        }
+    )
     consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
     deadline = time.monotonic() + READ_TIMEOUT
     try:

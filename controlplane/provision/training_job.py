@@ -64,32 +64,38 @@ def main(archive: str, jars: str, servers: str, source: str, sink: str, records:
 
 def definition_of(servers: str, source: str, sink: str, directory: str) -> Definition:
     """Everything that most pipelines use, so that its classes are in the archive."""
-    return Definition.model_validate({
-        "api_version": "headgate/v1",
-        "name": "training",
-        "sources": {
-            "in": {
-                "type": "kafka",
-                "bootstrap_servers": servers,
-                "topics": [source],
-                "group_id": "headgate.training",
-                "start_from": "earliest",
-                "interceptors": [
-                    {"type": "timestamp"},
-                    {"type": "static", "key": "datacenter", "value": "here"},
-                    {"type": "regex_filter", "regex": "^record"},
-                ],
-            }
-        },
-        "channels": {"topic": {"type": "direct"}, "files": {"type": "direct"}},
-        "sinks": {
-            "topic": {
-                "type": "kafka", "channel": "topic", "bootstrap_servers": servers, "topic": sink, "compression": "lz4"
+    return Definition.model_validate(
+        {
+            "api_version": "headgate/v1",
+            "name": "training",
+            "sources": {
+                "in": {
+                    "type": "kafka",
+                    "bootstrap_servers": servers,
+                    "topics": [source],
+                    "group_id": "headgate.training",
+                    "start_from": "earliest",
+                    "interceptors": [
+                        {"type": "timestamp"},
+                        {"type": "static", "key": "datacenter", "value": "here"},
+                        {"type": "regex_filter", "regex": "^record"},
+                    ],
+                }
             },
-            "files": {"type": "file", "channel": "files", "path": f"{directory}/files", "format": "json"},
-        },
-        "delivery": {"max_events_per_batch": 500},
-    })  # fmt: skip
+            "channels": {"topic": {"type": "direct"}, "files": {"type": "direct"}},
+            "sinks": {
+                "topic": {
+                    "type": "kafka",
+                    "channel": "topic",
+                    "bootstrap_servers": servers,
+                    "topic": sink,
+                    "compression": "lz4",
+                },
+                "files": {"type": "file", "channel": "files", "path": f"{directory}/files", "format": "json"},
+            },
+            "delivery": {"max_events_per_batch": 500},
+        }
+    )
 
 
 def launch_of(definition: Definition, spark: SparkSettings, directory: str) -> Launch:

@@ -42,9 +42,12 @@ def rehearse(
     """What each channel would get. Raises RehearsalFailed."""
     _check_size(events)
     request = {
-        "definition": definition, "events": events, "source": source, "interceptors": sorted(interceptors),
+        "definition": definition,
+        "events": events,
+        "source": source,
+        "interceptors": sorted(interceptors),
         "seconds": seconds,
-    }  # fmt: skip
+    }
     answer = _ask(json.dumps(request).encode(), seconds)
     if "missing" in answer:
         raise RehearsalFailed("not_provisioned", **answer["missing"])
@@ -64,9 +67,13 @@ def _check_size(events: list[Any]) -> None:
 
 def _ask(request: bytes, seconds: float) -> dict[str, Any]:
     child = subprocess.Popen(
-        [sys.executable, "-m", "controlplane.rehearse"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, start_new_session=True, env=_environment(),
-    )  # fmt: skip
+        [sys.executable, "-m", "controlplane.rehearse"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env=_environment(),
+    )
     try:
         answer, log = child.communicate(request, seconds)
     except subprocess.TimeoutExpired:

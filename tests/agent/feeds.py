@@ -158,9 +158,12 @@ class Spool(Feed):
 
     def source(self) -> dict[str, Any]:
         return {
-            "type": "spooldir", "directory": str(self.directory), "basename_header": True, "scan_interval": "100ms",
+            "type": "spooldir",
+            "directory": str(self.directory),
+            "basename_header": True,
+            "scan_interval": "100ms",
             "max_line_bytes": 1000,
-        }  # fmt: skip
+        }
 
     def drop(self, name: str, numbers: range) -> None:
         """Put a finished file there, as one should: under another name first."""
@@ -200,9 +203,13 @@ class Command(Feed):
 
     def source(self) -> dict[str, Any]:
         return {
-            "type": "exec", "shell": ["/bin/bash", "-c"], "command": f"tail -n +1 -F {self.file} & wait",
-            "batch_timeout_ms": 100, "restart": True, "restart_throttle_ms": 100,
-        }  # fmt: skip
+            "type": "exec",
+            "shell": ["/bin/bash", "-c"],
+            "command": f"tail -n +1 -F {self.file} & wait",
+            "batch_timeout_ms": 100,
+            "restart": True,
+            "restart_throttle_ms": 100,
+        }
 
     def begin(self) -> None:
         self.file.write_text("".join(f"old {n}\n" for n in range(10)))

@@ -56,10 +56,13 @@ class Books:
     def head(self, source: str, channel: str) -> QueryHead:
         """The ledger's head for launch.json."""
         return QueryHead(
-            source=source, channel=channel, done_batch=self.done[-1].batch if self.done else None,
-            positions=_in_order(self.positions), decided=_in_order(self.decided),
+            source=source,
+            channel=channel,
+            done_batch=self.done[-1].batch if self.done else None,
+            positions=_in_order(self.positions),
+            decided=_in_order(self.decided),
             planned=self.planned.model_dump(mode="json") if self.planned else None,
-        )  # fmt: skip
+        )
 
 
 def _in_order(offsets: dict[tuple[str, int], int]) -> list[PartitionPosition]:
@@ -88,9 +91,13 @@ class Run:
         now = protocol.boottime()
         self._seq += 1
         Control(
-            seq=self._seq, command=command, boot_id=protocol.boot_id(), issued_at=now,
-            term_at=None if term_in is None else now + term_in, kill_at=None if kill_in is None else now + kill_in,
-        ).store(self.dir / protocol.CONTROL)  # fmt: skip
+            seq=self._seq,
+            command=command,
+            boot_id=protocol.boot_id(),
+            issued_at=now,
+            term_at=None if term_in is None else now + term_in,
+            kill_at=None if kill_in is None else now + kill_in,
+        ).store(self.dir / protocol.CONTROL)
         return self._seq
 
     def obey(self, command: Command, timeout: float = PATIENCE) -> Status:
@@ -257,13 +264,23 @@ class Pipeline:
         directory.mkdir(parents=True)
         token = uuid.uuid4().hex
         Launch(
-            pipeline=self.name, pipeline_id="1", run=self.run_number, epoch=self.run_number, token=token, host="here",
-            revision=1, revision_digest=definition.digest(), definition=definition.plain(), lineage=self.lineage,
+            pipeline=self.name,
+            pipeline_id="1",
+            run=self.run_number,
+            epoch=self.run_number,
+            token=token,
+            host="here",
+            revision=1,
+            revision_digest=definition.digest(),
+            definition=definition.plain(),
+            lineage=self.lineage,
             checkpoint_root=str(protocol.checkpoint_root(self.state_dir, self.name, self.lineage)),
-            heads=[self.books[query].head(*query) for query in definition.queries()], spark=spark or self.spark,
+            heads=[self.books[query].head(*query) for query in definition.queries()],
+            spark=spark or self.spark,
             identities=list(self.identities.values()),
-            interceptors=self.interceptors, handover=handover is not None,
-        ).store(directory / protocol.LAUNCH)  # fmt: skip
+            interceptors=self.interceptors,
+            handover=handover is not None,
+        ).store(directory / protocol.LAUNCH)
         self.current = Run(directory, token, handover)
         return self.current
 
@@ -275,12 +292,22 @@ class Pipeline:
         run = Run(directory, uuid.uuid4().hex)
         definition = Definition.model_validate(self.definition)
         Launch(
-            pipeline=self.name, pipeline_id="1", run=self.run_number, epoch=0, role=RunRole.STANDBY, token=run.token,
-            host="here", revision=2, revision_digest=definition.digest(), definition=definition.plain(), lineage=0,
+            pipeline=self.name,
+            pipeline_id="1",
+            run=self.run_number,
+            epoch=0,
+            role=RunRole.STANDBY,
+            token=run.token,
+            host="here",
+            revision=2,
+            revision_digest=definition.digest(),
+            definition=definition.plain(),
+            lineage=0,
             checkpoint_root=str(protocol.checkpoint_root(self.state_dir, self.name, 0)),
-            heads=[self.books[query].head(*query) for query in definition.queries()], spark=self.spark,
+            heads=[self.books[query].head(*query) for query in definition.queries()],
+            spark=self.spark,
             interceptors=self.interceptors,
-        ).store(directory / protocol.LAUNCH)  # fmt: skip
+        ).store(directory / protocol.LAUNCH)
         self.standbys.append(run)
         return run
 
@@ -295,11 +322,13 @@ class Pipeline:
         definition = Definition.model_validate(self.definition)
         standby.order(Command.RUN)
         Promotion(
-            token=standby.token, epoch=self.run_number, lineage=self.lineage,
+            token=standby.token,
+            epoch=self.run_number,
+            lineage=self.lineage,
             checkpoint_root=str(protocol.checkpoint_root(self.state_dir, self.name, self.lineage)),
             heads=[self.books[query].head(*query) for query in definition.queries()],
             identities=list(self.identities.values()),
-        ).store(standby.dir / protocol.PROMOTE)  # fmt: skip
+        ).store(standby.dir / protocol.PROMOTE)
         self.current = standby
 
     def start(self, crash_at: str | None = None) -> Run:

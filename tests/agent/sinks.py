@@ -42,11 +42,16 @@ def frame(session: SparkSession, events: list[Given]) -> DataFrame:
     """As the interceptors leave them, in two tasks."""
     rows = [
         (
-            event.key, event.body, [(name, value.encode()) for name, value in (event.headers or {}).items()],
-            "in", (offset - event.copy) % 2, offset - event.copy, event.copy,
+            event.key,
+            event.body,
+            [(name, value.encode()) for name, value in (event.headers or {}).items()],
+            "in",
+            (offset - event.copy) % 2,
+            offset - event.copy,
+            event.copy,
         )
         for offset, event in enumerate(events)
-    ]  # fmt: skip
+    ]
     made = session.createDataFrame(rows, SCHEMA)
     made = made if any(event.copy for event in events) else made.drop("copy")
     return made.repartitionByRange(2, "partition").sortWithinPartitions("offset")

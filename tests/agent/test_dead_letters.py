@@ -75,11 +75,13 @@ def definition(topics: Topics, make_pipeline: MakePipeline, **errors: Any) -> An
             "parse_as_flume_event": True,
             "selector": {"type": "multiplexing", "header": "way", "mapping": {"lake": ["lake"]}},
         },
-        sink=topics.as_sink() | {
-            "topic_header": "to", "allowed_topics": [f"{topics.name}-other"],
+        sink=topics.as_sink()
+        | {
+            "topic_header": "to",
+            "allowed_topics": [f"{topics.name}-other"],
             "options": {"max.request.size": "100000"},
         },
-    )  # fmt: skip
+    )
     if errors:
         pipeline.definition["errors"] = errors
     return pipeline

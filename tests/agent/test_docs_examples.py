@@ -46,19 +46,28 @@ def test_the_python_interceptor_of_the_documentation_does_what_it_says(
     (tmp_path / "acme" / "orders.py").write_text(block("python", "import json"))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     source: dict[str, Any] = {
-        "type": "kafka", "bootstrap_servers": "broker:9092", "topics": ["orders"], "group_id": "g",
-        "start_from": "earliest", **yaml.safe_load(block("yaml", "interceptors")),
-    }  # fmt: skip
+        "type": "kafka",
+        "bootstrap_servers": "broker:9092",
+        "topics": ["orders"],
+        "group_id": "g",
+        "start_from": "earliest",
+        **yaml.safe_load(block("yaml", "interceptors")),
+    }
     definition = {
-        "api_version": "headgate/v1", "name": "orders", "sources": {"shop": source},
-        "channels": {"lake": {"type": "memory"}}, "sinks": {"log": {"type": "logger", "channel": "lake"}},
-    }  # fmt: skip
+        "api_version": "headgate/v1",
+        "name": "orders",
+        "sources": {"shop": source},
+        "channels": {"lake": {"type": "memory"}},
+        "sinks": {"log": {"type": "logger", "channel": "lake"}},
+    }
     bodies = [{"n": 1}, {"n": 2, "test": True}, {"n": 3, "items": ["a", "b"]}]
     events = [{"body": json.dumps(body)} for body in bodies] + [{"body": "no order"}]
     found = rehearse(definition, events, source=None, interceptors=frozenset({"acme.orders:Enrich"}), seconds=120)
     assert [json.loads(event["body"]) for event in found["channels"]["lake"]] == [
-        {"n": 1, "country": "CZ"}, {"n": 3, "country": "CZ", "item": "a"}, {"n": 3, "country": "CZ", "item": "b"},
-    ]  # fmt: skip
+        {"n": 1, "country": "CZ"},
+        {"n": 3, "country": "CZ", "item": "a"},
+        {"n": 3, "country": "CZ", "item": "b"},
+    ]
     assert {event["headers"]["country"] for event in found["channels"]["lake"]} == {"CZ"}
     assert found["filtered"] == 1
     (letter,) = found["dead_letters"]

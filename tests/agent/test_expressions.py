@@ -24,9 +24,10 @@ def one(session: SparkSession, body: bytes | None, *specs: dict[str, Any], **hea
 
 def test_groups_become_headers_and_an_event_without_a_match_stays_as_it_is(session: SparkSession) -> None:
     extractor = {
-        "type": "regex_extractor", "regex": r"id=(\d*)(?:;to=(\w+))?",
+        "type": "regex_extractor",
+        "regex": r"id=(\d*)(?:;to=(\w+))?",
         "serializers": [{"name": "id"}, {"name": "to"}, {"name": "unused"}],
-    }  # fmt: skip
+    }
     assert one(session, b"x id=7;to=a", extractor, id="old").headers == {"id": "7", "to": "a"}
     assert one(session, b"x id=", extractor, id="old").headers == {"id": "", "to": ""}
     assert one(session, b"nothing", extractor, id="old").headers == {"id": "old"}
@@ -70,7 +71,7 @@ def test_times_are_read_in_their_zone_and_what_is_no_time_is_a_dead_letter(
         ({"search_pattern": "^", "replace_string": "x"}, None, None),
         ({"search_pattern": "a", "replace_string": "$10"}, b"bab", b"b"),
     ],
-)  # fmt: skip
+)
 def test_bodies_are_replaced_as_java_does_and_otherwise_left_byte_for_byte(
     session: SparkSession, spec: dict[str, Any], body: bytes | None, expected: bytes | None
 ) -> None:
@@ -140,10 +141,10 @@ WITHOUT_T = (
             '{"price":"1.50","none":null,"o":"{ \\"k\\" : [1, 2.0, {\\"}\\": \\"]\\"}] }","t":"true"}',
         ),
         ({"select": ["id", "e"], "cast": {"id": "number", "e": "number"}}, '{"id":12345678901234567890123,"e":1E+2}'),
-        ({"select": ["t"], "rename": {"t": "é\"{"}, "cast": {"é\"{": "boolean"}}, '{"é\\"{":true}'),
+        ({"select": ["t"], "rename": {"t": 'é"{'}, "cast": {'é"{': "boolean"}}, '{"é\\"{":true}'),
         ({"select": ["none"], "cast": {"none": "integer"}, "drop": ["x"]}, '{"none":null}'),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_mentioned_keeps_every_character(
     session: SparkSession, spec: dict[str, Any], expected: str
 ) -> None:
@@ -155,9 +156,24 @@ def test_what_is_not_mentioned_keeps_every_character(
 
 
 NO_OBJECTS = [
-    b"", b"null", b"[1]", b'"a"', b"{", b'{"a":1}x', b'{"a":1}{}', b"{'a':1}", b'{"a":01}', b'{"a":NaN}', b'{"a":1,}',
-    b'{"a":"\xff"}', b'{"a":"\n"}', b'{"a" 1}', b"\xef\xbb\xbf{}", b'{"a":[}', b"{" * 5000,
-]  # fmt: skip
+    b"",
+    b"null",
+    b"[1]",
+    b'"a"',
+    b"{",
+    b'{"a":1}x',
+    b'{"a":1}{}',
+    b"{'a':1}",
+    b'{"a":01}',
+    b'{"a":NaN}',
+    b'{"a":1,}',
+    b'{"a":"\xff"}',
+    b'{"a":"\n"}',
+    b'{"a" 1}',
+    b"\xef\xbb\xbf{}",
+    b'{"a":[}',
+    b"{" * 5000,
+]
 
 
 def test_what_is_no_json_object_follows_on_error(session: SparkSession) -> None:

@@ -16,14 +16,46 @@ from tests.unit.flume.agents import intercepted, selected
 from tests.vectors import Vector, drives, vector
 
 EVENTS = (
-    "IF-003", "IF-004", "IF-006", "IF-008", "IE-007", "IE-008", "IE-010", "IE-011", "IE-015", "IS-001", "IS-003",
-    "IS-004", "IS-005", "IT-003", "IT-004", "IH-004", "IH-005", "IH-007", "IA-002", "IU-001", "IU-002", "IU-003",
-    "IR-002", "IR-007",
-)  # fmt: skip
+    "IF-003",
+    "IF-004",
+    "IF-006",
+    "IF-008",
+    "IE-007",
+    "IE-008",
+    "IE-010",
+    "IE-011",
+    "IE-015",
+    "IS-001",
+    "IS-003",
+    "IS-004",
+    "IS-005",
+    "IT-003",
+    "IT-004",
+    "IH-004",
+    "IH-005",
+    "IH-007",
+    "IA-002",
+    "IU-001",
+    "IU-002",
+    "IU-003",
+    "IR-002",
+    "IR-007",
+)
 MULTIPLEXED = (
-    "MX-002", "MX-003", "MX-005", "MX-006", "MX-007", "MX-009", "MX-010", "MX-011", "MX-015", "MX-017", "MX-018",
-    "MX-019", "MX-020",
-)  # fmt: skip
+    "MX-002",
+    "MX-003",
+    "MX-005",
+    "MX-006",
+    "MX-007",
+    "MX-009",
+    "MX-010",
+    "MX-011",
+    "MX-015",
+    "MX-017",
+    "MX-018",
+    "MX-019",
+    "MX-020",
+)
 REPLICATED = ("RP-001", "RP-002", "RP-004")
 CLASSES = {"millis": "org.apache.flume.interceptor.RegexExtractorInterceptorMillisSerializer"}
 """What the vectors call a class of Flume."""

@@ -243,8 +243,10 @@ def test_what_is_wrong_with_each_source_is_found_at_once_and_one_decision_leads_
 
     run, findings = refused(pipeline)
     assert {code: finding.path for code, finding in findings.items()} == {
-        "BEYOND_LOG_END": "sources.shop", "TOPIC_RECREATED": "sources.again", "LEDGER_LOST": "sources.lost",
-    }  # fmt: skip
+        "BEYOND_LOG_END": "sources.shop",
+        "TOPIC_RECREATED": "sources.again",
+        "LEDGER_LOST": "sources.lost",
+    }
     five, thirty = dict.fromkeys(range(4), 5), dict.fromkeys(range(4), 30)
     where = {again.source: five, lost.source: thirty}
     assert decide(pipeline, run, Goal.OFFSETS, offsets=where) == (4 * 5, 0)

@@ -56,8 +56,9 @@ class Stage:
     def finish_batch(self, ends: Mapping[int, int]) -> None:
         """Write the checkpoint's entries of batch 0 as Spark does."""
         texts = {
-            "sources/0/0": ("0v1", {"0": 0, "1": 0, "2": 0, "3": 0}), "offsets/0": ('v1\n{"batchTimestampMs":1}', ends),
-        }  # fmt: skip
+            "sources/0/0": ("0v1", {"0": 0, "1": 0, "2": 0, "3": 0}),
+            "offsets/0": ('v1\n{"batchTimestampMs":1}', ends),
+        }
         log = self.pipeline.checkpoint("shop", "lake")
         for file, (head, offsets) in texts.items():
             (log / file).parent.mkdir(parents=True, exist_ok=True)
@@ -134,7 +135,10 @@ def below_the_start(stage: Stage) -> None:
             "LEDGER_BEHIND",
             "130 was committed to the group by somebody else; the ledger continues at 100, 30 records before",
             {
-                Goal.LEDGER: (0, 120), Goal.CHECKPOINT: (0, 120), Goal.GROUP: (120, 0), Goal.EARLIEST: (0, 520),
+                Goal.LEDGER: (0, 120),
+                Goal.CHECKPOINT: (0, 120),
+                Goal.GROUP: (120, 0),
+                Goal.EARLIEST: (0, 520),
                 Goal.LATEST: (400, 0),
             },
         ),
@@ -143,7 +147,10 @@ def below_the_start(stage: Stage) -> None:
             "BEYOND_LOG_END",
             "160 is beyond the log's end 100 by 60 records",
             {
-                Goal.LEDGER: (0, 0), Goal.CHECKPOINT: (0, 0), Goal.GROUP: (0, 0), Goal.EARLIEST: (0, 400),
+                Goal.LEDGER: (0, 0),
+                Goal.CHECKPOINT: (0, 0),
+                Goal.GROUP: (0, 0),
+                Goal.EARLIEST: (0, 400),
                 Goal.LATEST: (0, 0),
             },
         ),
@@ -155,7 +162,7 @@ def below_the_start(stage: Stage) -> None:
         ),
     ],
     ids=lambda each: each.__name__ if callable(each) else "",
-)  # fmt: skip
+)
 def test_each_choice_says_what_it_skips_and_replays_and_is_agreed_with_once_it_is_made(
     stage: Stage, happens: Callable[[Stage], None], code: str, words: str, offered: dict[Goal, tuple[int, int]]
 ) -> None:

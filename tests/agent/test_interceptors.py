@@ -40,8 +40,10 @@ def through(session: SparkSession) -> Through:
             f.lit(None).cast("binary").alias("key"),
             f.lit(body).cast("binary").alias("body"),
             read.cast(HEADERS_TYPE).alias("headers"),
-            f.lit("t").alias("topic"), f.lit(0).alias("partition"), f.lit(0).alias("offset"),
-        )  # fmt: skip
+            f.lit("t").alias("topic"),
+            f.lit(0).alias("partition"),
+            f.lit(0).alias("offset"),
+        )
         event = Event(key=f.col("key"), body=f.col("body"), carried=f.col("headers"))
         (row,) = intercept(frame, event, [made(**s) for s in specs], None).collect()
         assert row["body"] == body

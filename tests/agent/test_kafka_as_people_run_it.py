@@ -28,10 +28,14 @@ from workers.agent.graph.component import Place, builder
 
 def records(topics: Topics, topic: str, partitions: int = 4) -> list[Message]:
     """All records of a topic."""
-    consumer = Consumer({
-        "bootstrap.servers": topics.servers, "group.id": "look", "enable.auto.commit": False,
-        "enable.partition.eof": True,
-    })  # fmt: skip
+    consumer = Consumer(
+        {
+            "bootstrap.servers": topics.servers,
+            "group.id": "look",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+    )
     consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
     found: list[Message] = []
     left = partitions
@@ -66,11 +70,19 @@ def test_the_header_chooses_among_allowed_topics_and_existing_partitions(
     made = to_kafka(
         topic_header="topic", allowed_topics=[other], key="header.key", partition=3, partition_header="part"
     )
-    counts = made.write([
-        Given(b"0", {"topic": other, "key": "k", "part": "1"}), Given(b"1"), Given(b"2", {"topic": "elsewhere"}),
-        Given(b"3", {"part": "x"}), Given(b"4", {"part": "4"}), Given(b"5", {"part": "-1"}), Given(b"x" * 2_000_000),
-        Given(b"7", {"h": "x" * 1_100_000}), Given(b"8", {"topic": ""}),
-    ])  # fmt: skip
+    counts = made.write(
+        [
+            Given(b"0", {"topic": other, "key": "k", "part": "1"}),
+            Given(b"1"),
+            Given(b"2", {"topic": "elsewhere"}),
+            Given(b"3", {"part": "x"}),
+            Given(b"4", {"part": "4"}),
+            Given(b"5", {"part": "-1"}),
+            Given(b"x" * 2_000_000),
+            Given(b"7", {"h": "x" * 1_100_000}),
+            Given(b"8", {"topic": ""}),
+        ]
+    )
     assert (counts.delivered, counts.dead_lettered, counts.balanced) == (3, 6, True)
     causes = made.refused()
     assert sorted(causes) == [2, 3, 4, 5, 6, 7]
@@ -81,8 +93,9 @@ def test_the_header_chooses_among_allowed_topics_and_existing_partitions(
     (chosen,) = records(topics, other)
     assert (chosen.value(), chosen.key(), chosen.partition()) == (b"0", b"k", 1)
     assert sorted((m.value(), m.key(), m.partition()) for m in records(topics, topics.sink)) == [
-        (b"1", None, 3), (b"8", None, 3)
-    ]  # fmt: skip
+        (b"1", None, 3),
+        (b"8", None, 3),
+    ]
 
 
 def test_flume_events_go_out_and_come_in_as_they_were(
@@ -142,9 +155,13 @@ def test_headers_of_a_record_are_set_when_they_are_named(topics: Topics, session
     names = {f"{name}_header": name for name in ("topic", "partition", "offset", "key", "timestamp")}
     (row,) = read(session, kafka_source(topics, **names))
     assert headers_of(row) == {
-        "own": b"1", "topic": topics.source.encode(), "partition": b"0", "offset": b"0", "key": b"k",
+        "own": b"1",
+        "topic": topics.source.encode(),
+        "partition": b"0",
+        "offset": b"0",
+        "key": b"k",
         "timestamp": b"1700000000123",
-    }  # fmt: skip
+    }
 
 
 def test_a_group_is_taken_over_and_a_missing_commit_is_never_guessed(topics: Topics) -> None:
@@ -171,8 +188,10 @@ def test_aborted_and_compacted_records_balance_in_the_books(
     """Offsets have gaps: markers, aborted records and compacted ones. Rows are counted, and a new topic is found."""
     compacted = f"{topics.name}-pattern-compacted"
     settings = {
-        "cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01",
-    }  # fmt: skip
+        "cleanup.policy": "compact",
+        "segment.ms": "100",
+        "min.cleanable.dirty.ratio": "0.01",
+    }
     topics.create(compacted, 1, settings)
     transactional = f"{topics.name}-pattern-tx"
     topics.create(transactional)

@@ -18,20 +18,27 @@ from tests.agent.topics import Topics
 from tests.vectors import Vector, drives, vector
 
 PRODUCED = {
-    "KS-005": ["record12", "record13", "record14"], "KS-007": ["hello, world", "foo, bar"],
-    "KS-012": ["once"], "KS-013": ["hello, world"], "KS-014": ["event 1", "event 2"],
-}  # fmt: skip
+    "KS-005": ["record12", "record13", "record14"],
+    "KS-007": ["hello, world", "foo, bar"],
+    "KS-012": ["once"],
+    "KS-013": ["hello, world"],
+    "KS-014": ["event 1", "event 2"],
+}
 STEPS = {
     "KS-001": ["process on empty topic"],
     "KS-005": [
-        "produce record12,13", "stop", "new source, same group, start", "produce record14", "process",
+        "produce record12,13",
+        "stop",
+        "new source, same group, start",
+        "produce record14",
+        "process",
     ],
     "KS-007": ["produce 'hello, world','foo, bar'", "process"],
     "KS-008": ["process"],
     "KS-012": ["produce 1", "process", "stop, start", "process"],
     "KS-013": ["produce 1", "process with a failing channel", "process with a good channel"],
     "KS-014": ["produce event 1, process", "produce event 2, process"],
-}  # fmt: skip
+}
 """What the story does for each vector, in the words of that one."""
 
 

@@ -167,8 +167,9 @@ def test_events_that_were_read_and_not_delivered_are_read_again(
     vector: Vector, session: SparkSession, channel: Restart
 ) -> None:
     assert vector.steps[0] in {
-        "as KC-002, roll back 10 takes then retry", "put 50, take with rollbacks, concurrent or after",
-    }  # fmt: skip
+        "as KC-002, roll back 10 takes then retry",
+        "put 50, take with rollbacks, concurrent or after",
+    }
     outlet: Any = channel().outlet()
     log = outlet.log_ranges()
     starts = {key: at.start for key, at in log.items()}

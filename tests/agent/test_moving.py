@@ -72,5 +72,9 @@ def test_every_record_arrives_once_in_each_channel_with_its_origin_and_balanced_
     assert read == {("channels.kept", "kept"): 1800, **dict.fromkeys(counted, 2000)}
     assert {change.new for entry in run.of_kind(Positions) for change in entry.changes} == {0}
     assert [phase.phase for phase in run.of_kind(PhaseChanged)] == [
-        "PREFLIGHT", "STARTING", "RUNNING", "STOPPING", "STOPPED",
-    ]  # fmt: skip
+        "PREFLIGHT",
+        "STARTING",
+        "RUNNING",
+        "STOPPING",
+        "STOPPED",
+    ]

@@ -29,13 +29,19 @@ def with_bad_ones(make_pipeline: MakePipeline, topics: Topics, where: str, *doin
     pipeline = with_interceptor(make_pipeline, MISBEHAVES)
     pipeline.definition["sources"] = {
         does: {
-            **topics.as_source(), "group_id": f"headgate.{topics.name}.{does}", "interceptors": [{
-                "type": "python", "class": MISBEHAVES, "config": {"does": does, "where": where},
-                "init_timeout": "4s" if does == "hang" else "60s",
-            }],
+            **topics.as_source(),
+            "group_id": f"headgate.{topics.name}.{does}",
+            "interceptors": [
+                {
+                    "type": "python",
+                    "class": MISBEHAVES,
+                    "config": {"does": does, "where": where},
+                    "init_timeout": "4s" if does == "hang" else "60s",
+                }
+            ],
         }
         for does in doing
-    }  # fmt: skip
+    }
     topics.produce(10)
     return pipeline
 

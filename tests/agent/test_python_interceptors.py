@@ -60,9 +60,12 @@ def test_a_second_interceptor_sees_what_the_first_made_and_numbers_stay_distinct
 
 def test_what_was_filtered_or_failed_before_is_not_shown_to_it(session: SparkSession) -> None:
     outs = sent(
-        session, events("raise", "{}", "a"), {"type": "morph_json", "drop": ["x"]},
-        {"type": "regex_filter", "regex": "a|raise"}, python("Various"),
-    )  # fmt: skip
+        session,
+        events("raise", "{}", "a"),
+        {"type": "morph_json", "drop": ["x"]},
+        {"type": "regex_filter", "regex": "a|raise"},
+        python("Various"),
+    )
     no_json = "The body is not a JSON object."
     assert [out.problem and out.problem[1] for out in outs] == [no_json, None, no_json]
     assert [out.kept for out in outs] == [True, False, True]
@@ -116,10 +119,13 @@ def test_an_instance_that_never_gets_an_event_through_is_at_fault_itself(session
 @pytest.mark.parametrize(
     ("does", "words"),
     [
-        ("raise", "not on the list"), ("exit", r"sys.exit\(3\)"), ("kill", "ended the process with 4"),
-        ("hang", "longer than 1 s"), ("system_exit", "failed to initialise"),
+        ("raise", "not on the list"),
+        ("exit", r"sys.exit\(3\)"),
+        ("kill", "ended the process with 4"),
+        ("hang", "longer than 1 s"),
+        ("system_exit", "failed to initialise"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_initialize_on_the_driver_is_a_finding_and_nothing_worse(does: str, words: str) -> None:
     with pytest.raises(Refused, match=words) as refused:
         build("Misbehaves", config={"does": does}, init_timeout=1 if does == "hang" else 60).probe()
@@ -129,10 +135,13 @@ def test_a_bad_initialize_on_the_driver_is_a_finding_and_nothing_worse(does: str
 @pytest.mark.parametrize(
     ("does", "words"),
     [
-        ("raise", "not on the list"), ("exit", r"sys.exit\(3\)"), ("kill", "crash"), ("hang", "longer"),
+        ("raise", "not on the list"),
+        ("exit", r"sys.exit\(3\)"),
+        ("kill", "crash"),
+        ("hang", "longer"),
         ("system_exit", "failed to initialise"),
     ],
-)  # fmt: skip
+)
 def test_one_that_fails_on_executors_only_is_found_before_the_first_record(
     session: SparkSession, does: str, words: str, tmp_path: Path
 ) -> None:

@@ -46,9 +46,14 @@ def test_the_record_that_kills_an_interceptor_is_found_and_becomes_a_dead_letter
     (record,) = set(traced(run.dir))
 
     poison = Quarantined(
-        source="src", channel="lake", topic=record.topic, partition=record.partition, start=record.offset,
-        end=record.offset + 1, cause="It kills the interceptor.",
-    )  # fmt: skip
+        source="src",
+        channel="lake",
+        topic=record.topic,
+        partition=record.partition,
+        start=record.offset,
+        end=record.offset + 1,
+        cause="It kills the interceptor.",
+    )
     run = started(pipeline, quarantined=[poison])
     wait_for(lambda: sum(done.counts.read for done in run.of_kind(Done)) >= RECORDS, "all records", 120)
     assert run.stop().exit_code == 0

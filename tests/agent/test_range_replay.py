@@ -22,9 +22,15 @@ def order(state: Path, topics: Topics, start: int, end: int) -> Path:
     directory = place(state / "data" / topics.name / "1", operation)
     directory.mkdir(parents=True)
     Order(
-        operation=operation, source="shop", channel="lake", topic=topics.source, partition=0, start=start, end=end,
+        operation=operation,
+        source="shop",
+        channel="lake",
+        topic=topics.source,
+        partition=0,
+        start=start,
+        end=end,
         size=10,
-    ).store(directory / ORDER)  # fmt: skip
+    ).store(directory / ORDER)
     return directory
 
 

@@ -28,8 +28,11 @@ def test_everything_that_is_wrong_is_found_at_once(topics: Topics, make_pipeline
     pipeline.definition["sinks"]["lake"] = {"type": "file", "channel": "lake", "path": "/proc/headgate"}
     pipeline.definition["channels"]["away"] = {"type": "direct"}
     pipeline.definition["sinks"]["away"] = {
-        "type": "kafka", "channel": "away", "bootstrap_servers": "127.0.0.1:1", "topic": "t",
-    }  # fmt: skip
+        "type": "kafka",
+        "channel": "away",
+        "bootstrap_servers": "127.0.0.1:1",
+        "topic": "t",
+    }
     topics.produce(10)
     findings = refused(pipeline, Exit.INIT_FAILED)
     assert findings.keys() == {"TOPIC_MISSING", "DIRECTORY_UNWRITABLE", "BROKER_UNREACHABLE"}

@@ -30,18 +30,21 @@ INTERCEPTORS = [
     {"type": "timestamp", "header_name": "at"},
     {"type": "regex_filter", "regex": "DEBUG", "exclude_events": True},
     {
-        "type": "regex_extractor", "regex": r'"day":"([^"]*)"',
+        "type": "regex_extractor",
+        "regex": r'"day":"([^"]*)"',
         "serializers": [{"name": "day", "type": "millis", "pattern": "yyyy-MM-dd"}],
     },
     {"type": "search_replace", "search_pattern": r"(\d{4})-(\d{4})", "replace_string": "****-$2"},
     {"type": "remove_header", "matching": "x-.*"},
     {"type": "morph_json", "rename": {"n": "number"}, "drop": ["secret"]},
     {"type": "python", "class": ENRICH, "config": {"country": "SK"}},
-]  # fmt: skip
+]
 SELECTOR = {
-    "type": "multiplexing", "header": "country", "mapping": {"CZ": ["lake"], "US": ["lake", "audit"]},
+    "type": "multiplexing",
+    "header": "country",
+    "mapping": {"CZ": ["lake"], "US": ["lake", "audit"]},
     "optional": {"DE": ["audit"]},
-}  # fmt: skip
+}
 EVENTS = [
     {"headers": {"country": "CZ", "x-a": "1"}, "body": '{"n":1.50,"card":"1234-5678","secret":1}'},
     {"headers": {"country": "US"}, "body": '{"n":2,"day":"2026-01-31"}'},
@@ -123,9 +126,12 @@ def delivered(topics: Topics, channel: str) -> list[str]:
 
 
 def test_a_rehearsal_and_the_agent_agree_on_every_event(
-    topics: Topics, make_pipeline: MakePipeline, tmp_path: Path,
-    session: SparkSession, spark_settings: SparkSettings,
-) -> None:  # fmt: skip
+    topics: Topics,
+    make_pipeline: MakePipeline,
+    tmp_path: Path,
+    session: SparkSession,
+    spark_settings: SparkSettings,
+) -> None:
     pipeline = make_pipeline()
     pipeline.definition = as_definition(topics, pipeline.definition)
     pipeline.interceptors = [ENRICH]
@@ -138,8 +144,10 @@ def test_a_rehearsal_and_the_agent_agree_on_every_event(
     assert result["filtered"] == 1
     assert [json.loads(event["body"])["number"] for event in result["unrouted"]] == [4, 5]
     assert [letter["component"] for letter in result["dead_letters"]] == [
-        "sources.shop.interceptors[9]", "sources.shop.interceptors[6]", "sources.shop.interceptors[9]",
-    ]  # fmt: skip
+        "sources.shop.interceptors[9]",
+        "sources.shop.interceptors[6]",
+        "sources.shop.interceptors[9]",
+    ]
 
     told_of = {"shop": result} | {
         name: alone(session, spark_settings, pipeline.definition, name, tmp_path) for name in SELECTORS
@@ -147,9 +155,11 @@ def test_a_rehearsal_and_the_agent_agree_on_every_event(
     numbers = {name: {channel: len(got) for channel, got in each["channels"].items()} for name, each in told_of.items()}
     assert sum(numbers.pop("spread").values()) == len(EVENTS)
     assert numbers == {
-        "shop": {"lake": 2, "audit": 2}, "turns": {"audit": 5, "lake": 4}, "all": {"lake": 9, "audit": 9},
+        "shop": {"lake": 2, "audit": 2},
+        "turns": {"audit": 5, "lake": 4},
+        "all": {"lake": 9, "audit": 9},
         "some": {"audit": 5, "lake": 4},
-    }  # fmt: skip
+    }
     run = pipeline.start()
     run.wait_status(lambda s: len(s.queries) == 10 and all(q.read == len(EVENTS) for q in s.queries), "all read", 300)
     assert run.stop(60).exit_code == 0
@@ -179,13 +189,20 @@ def alone(
 
 def rehearsed(topics: str, *events: dict[str, Any], **keys: Any) -> dict[str, Any]:
     source = {
-        "type": "kafka", "bootstrap_servers": "nowhere:9092", "topics": [topics], "group_id": "g",
-        "start_from": "earliest", **keys,
-    }  # fmt: skip
+        "type": "kafka",
+        "bootstrap_servers": "nowhere:9092",
+        "topics": [topics],
+        "group_id": "g",
+        "start_from": "earliest",
+        **keys,
+    }
     definition = {
-        "api_version": "headgate/v1", "name": "p", "sources": {"s": source}, "channels": {"c": {"type": "direct"}},
+        "api_version": "headgate/v1",
+        "name": "p",
+        "sources": {"s": source},
+        "channels": {"c": {"type": "direct"}},
         "sinks": {"k": {"type": "logger", "channel": "c"}},
-    }  # fmt: skip
+    }
     return rehearse(definition, list(events), source=None, interceptors=frozenset(), seconds=120)
 
 
@@ -193,8 +210,10 @@ def test_a_rehearsal_needs_neither_broker_nor_interceptors() -> None:
     result = rehearsed("t", {"body": "a"}, {"headers": {"h": "é"}, "body_base64": "/w=="})
     assert result == {
         "channels": {"c": [{"headers": {}, "body": "a"}, {"headers": {"h": "é"}, "body_base64": "/w=="}]},
-        "filtered": 0, "unrouted": [], "dead_letters": [],
-    }  # fmt: skip
+        "filtered": 0,
+        "unrouted": [],
+        "dead_letters": [],
+    }
 
 
 @pytest.mark.parametrize(

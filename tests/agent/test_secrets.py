@@ -65,9 +65,11 @@ class Broker:
     def encrypted(self) -> dict[str, str]:
         """Client options of the closed one."""
         return {
-            "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "headgate",
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.username": "headgate",
             "ssl.truststore.certificates": self.ca,
-        }  # fmt: skip
+        }
 
 
 @pytest.fixture(scope="module")
@@ -156,10 +158,14 @@ def test_an_agent_works_with_secrets_that_are_nowhere_to_be_read(
             "rows": {"type": "postgres", "dsn": "${secret:dsn}", "table": "events"},
             "web": {"type": "http", "url": web.url, "token": REFERENCE, "total_timeout": 5},
             "docs": {
-                "type": "opensearch", "hosts": [search.url], "index": "orders", "document": "event",
-                "username": "shop", "password": REFERENCE,
+                "type": "opensearch",
+                "hosts": [search.url],
+                "index": "orders",
+                "document": "event",
+                "username": "shop",
+                "password": REFERENCE,
             },
-        }  # fmt: skip
+        }
         encrypted = {"bootstrap_servers": guarded.closed, "options": guarded.encrypted | {"sasl.password": REFERENCE}}
         pipeline = make_pipeline(source=encrypted)
         plain = {"bootstrap_servers": guarded.sasl, "options": SASL | {"sasl.password": REFERENCE}}

@@ -48,8 +48,11 @@ def test_each_format_holds_every_event_once(session: SparkSession, tmp_path: Pat
     rows = [row for path in visible(tmp_path / "csv") for row in csv.DictReader(path.open(newline=""))]
     assert Counter(int(row["n"]) for row in rows) == Counter(range(21))
     assert next(row for row in rows if row["n"] == "20") == {
-        "n": "20", "name": 'a "b",\nc', "country": "CZ", "at": "20"
-    }  # fmt: skip
+        "n": "20",
+        "name": 'a "b",\nc',
+        "country": "CZ",
+        "at": "20",
+    }
 
     sink(session, "file", path=str(tmp_path / "parquet"), format="parquet").write(events)
     tables = [pyarrow.parquet.read_table(path) for path in visible(tmp_path / "parquet")]
@@ -60,14 +63,22 @@ def test_directories_by_time_and_header_take_missing_and_dangerous_values(
     session: SparkSession, tmp_path: Path
 ) -> None:
     made = sink(
-        session, "file", path=str(tmp_path), format="text",
+        session,
+        "file",
+        path=str(tmp_path),
+        format="text",
         partition_by=[{"time": "day", "zone": "Europe/Prague"}, {"header": "country", "missing": "none"}],
-    )  # fmt: skip
+    )
     at = {"timestamp": "1769900400000"}  # 2026-01-31T23:00:00Z
-    counts = made.write([
-        Given(b"0", {**at, "country": "CZ"}), Given(b"1", {"timestamp": "x"}), Given(b"2", {"country": "../../up"}),
-        Given(b"3", {"timestamp": "9223372036854775807", "country": ""}), Given(b"4", {"country": "x" * 81}),
-    ])  # fmt: skip
+    counts = made.write(
+        [
+            Given(b"0", {**at, "country": "CZ"}),
+            Given(b"1", {"timestamp": "x"}),
+            Given(b"2", {"country": "../../up"}),
+            Given(b"3", {"timestamp": "9223372036854775807", "country": ""}),
+            Given(b"4", {"country": "x" * 81}),
+        ]
+    )
     assert (counts.delivered, counts.dead_lettered) == (4, 1)
     assert list(made.refused()) == [4]
     found = {path.read_text().strip(): str(path.parent.relative_to(tmp_path)) for path in visible(tmp_path)}

@@ -48,8 +48,11 @@ def test_forms_headers_and_keys_of_a_request(session: SparkSession, server: Serv
     assert [item for item in items if "body" not in item] == [{"headers": {"h": "v"}, "body_base64": "/w=="}]
     headers = first[0].headers
     assert (headers["authorization"], headers["x-tenant"], headers["content-type"], headers["content-encoding"]) == (
-        "Bearer t0", "shop", "application/json", "gzip"
-    )  # fmt: skip
+        "Bearer t0",
+        "shop",
+        "application/json",
+        "gzip",
+    )
 
     server.seen.clear()
     made.write(events)
@@ -192,9 +195,16 @@ def test_a_server_that_answers_bulk_like_opensearch_holds_every_document_once(se
 
         index.documents.clear()
         chosen = sink(
-            session, "opensearch", hosts=hosts, index="orders", index_header="to", allowed_indices=["audit"],
-            id_header="id", action="create", document="event",
-        )  # fmt: skip
+            session,
+            "opensearch",
+            hosts=hosts,
+            index="orders",
+            index_header="to",
+            allowed_indices=["audit"],
+            id_header="id",
+            action="create",
+            document="event",
+        )
         events = [
             Given(b"a", {"id": "7"}),
             Given(b"b", {"id": "7"}),

@@ -51,10 +51,18 @@ CREATE TABLE shop.events (
 )
 """
 COLUMNS = {
-    "n": "body.n", "name": "body.name", "price": "body.price", "at": "body.at", "even": "body.even", "doc": "body.doc",
-    "country": "header.country", "raw": "body", "small": "header.small", "part": "origin.partition",
+    "n": "body.n",
+    "name": "body.name",
+    "price": "body.price",
+    "at": "body.at",
+    "even": "body.even",
+    "doc": "body.doc",
+    "country": "header.country",
+    "raw": "body",
+    "small": "header.small",
+    "part": "origin.partition",
     "tags": "header.tags",
-}  # fmt: skip
+}
 
 
 def test_values_arrive_in_the_types_of_the_table_and_bad_events_are_refused(
@@ -65,10 +73,16 @@ def test_values_arrive_in_the_types_of_the_table_and_bad_events_are_refused(
     events = [
         *numbered(20, **more),
         Given(b'{"n": 20}', {"country": "CZ", "small": "-7", "tags": "{a,b}"}),
-        Given(b"no JSON"), Given(b'{"n": "many"}'), Given(b'{"n": 23, "at": "gestern"}'), Given(b'{"n": 4}'),
-        Given(b'{"n": 25}', {"small": "13"}), Given(b'{"n": 26}', {"country": "CZE"}), Given(None),
-        Given(b'{"n": 28, "name": "a\\u0000b"}'), Given(b'{"name": "no n"}'),
-    ]  # fmt: skip
+        Given(b"no JSON"),
+        Given(b'{"n": "many"}'),
+        Given(b'{"n": 23, "at": "gestern"}'),
+        Given(b'{"n": 4}'),
+        Given(b'{"n": 25}', {"small": "13"}),
+        Given(b'{"n": 26}', {"country": "CZE"}),
+        Given(None),
+        Given(b'{"n": 28, "name": "a\\u0000b"}'),
+        Given(b'{"name": "no n"}'),
+    ]
     made = sink(session, "postgres", dsn=server, table="shop.events", columns=COLUMNS)
     counts = made.write(events)
     assert (counts.read, counts.delivered, counts.dead_lettered, counts.balanced) == (30, 21, 9, True)
@@ -103,8 +117,13 @@ def test_what_copy_reads_otherwise_arrives_as_it_was(
         for n, text in enumerate(texts)
     ]
     columns = {
-        "n": "body.n", "field": "body.field", "header": "header.h", "raw": "body", "body": "body", "doc": "body.doc"
-    }  # fmt: skip
+        "n": "body.n",
+        "field": "body.field",
+        "header": "header.h",
+        "raw": "body",
+        "body": "body",
+        "doc": "body.doc",
+    }
     made = sink(session, "postgres", dsn=server, table="shop.texts", columns=columns)
     assert made.write(events).delivered == len(texts)
     assert rows(database, "SELECT field, header, raw, body, doc FROM texts ORDER BY n") == [
@@ -120,8 +139,9 @@ def test_upsert_keeps_the_last_event_of_each_key_and_default_columns_follow_the_
     made = sink(session, "postgres", dsn=server, table="shop.latest", mode="upsert")
     made.write([Given(b"%d" % n, {"h": "v"}, key=b"ab"[n % 2 : n % 2 + 1]) for n in range(10)])
     assert rows(database, "SELECT key, body, headers FROM latest ORDER BY key") == [
-        ("a", "8", {"h": "v"}), ("b", "9", {"h": "v"})
-    ]  # fmt: skip
+        ("a", "8", {"h": "v"}),
+        ("b", "9", {"h": "v"}),
+    ]
     made.write([Given(b"new", key=b"b")], batch=1)
     assert rows(database, "SELECT body FROM latest ORDER BY key") == [("8",), ("new",)]
 

@@ -21,8 +21,14 @@ def test_a_full_log_behind_a_sink_that_fails_is_answered_with_503_and_names_the_
     make_source_pipeline: MakeSourcePipeline, tmp_path: Path
 ) -> None:
     port = free_port()
-    source = {"type": "http", "port": port, "intake": "file", "capacity": 200, "transaction_capacity": 50,
-              "keep_alive": "200ms"}  # fmt: skip
+    source = {
+        "type": "http",
+        "port": port,
+        "intake": "file",
+        "capacity": 200,
+        "transaction_capacity": 50,
+        "keep_alive": "200ms",
+    }
     (tmp_path / "out").mkdir()
     pipeline = make_source_pipeline(source)
     run = pipeline.start()
@@ -62,9 +68,13 @@ def test_an_optional_channel_whose_sink_fails_is_overrun_counted_and_holds_nobod
 ) -> None:
     port = free_port()
     source = {
-        "type": "http", "port": port, "intake": "file", "byte_capacity": "64MiB", "keep_alive": "200ms",
+        "type": "http",
+        "port": port,
+        "intake": "file",
+        "byte_capacity": "64MiB",
+        "keep_alive": "200ms",
         "selector": {"type": "replicating", "channels": ["lake", "audit"], "optional": ["audit"]},
-    }  # fmt: skip
+    }
     audit, away = tmp_path / "audit", tmp_path / "away"
     pipeline = make_source_pipeline(
         source,

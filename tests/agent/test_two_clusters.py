@@ -66,9 +66,13 @@ class Copied:
             self.offsets[place][offset] = int(copy.offset() or 0)
 
         producer.produce(
-            self.there, message.value(), message.key(), partition=place, timestamp=message.timestamp()[1],
+            self.there,
+            message.value(),
+            message.key(),
+            partition=place,
+            timestamp=message.timestamp()[1],
             on_delivery=copied,
-        )  # fmt: skip
+        )
 
     def sync(self, *upstream: int) -> None:
         """Write pairs as MirrorMaker 2 does."""
@@ -83,27 +87,46 @@ class Copied:
         """What becomes of a source that stands at the 95th record of each partition."""
         topics = self.topics
         to = {**topics.as_source(), "topics": [self.there], "group_id": f"headgate.{self.there}"}
-        move = ClusterMove(**{
-            "source": "shop", "to": to, "topics": {topics.source: self.there},
-            "positions": Translate.model_validate(how) if how else None, **more,
-        })  # fmt: skip
+        move = ClusterMove(
+            **{
+                "source": "shop",
+                "to": to,
+                "topics": {topics.source: self.there},
+                "positions": Translate.model_validate(how) if how else None,
+                **more,
+            }
+        )
         return translating.looked(Question(launch=self._launch(cluster_id).model_dump(mode="json"), move=move))
 
     def _launch(self, cluster_id: str | None) -> Launch:
         topics, cluster = self.topics, Cluster.of(self.topics.servers, {})
         at = [PartitionPosition(topic=topics.source, partition=number, offset=AT) for number in range(PARTITIONS)]
         definition = {
-            "api_version": "headgate/v1", "name": "orders", "sources": {"shop": topics.as_source()},
-            "channels": {"lake": {"type": "direct"}}, "sinks": {"lake": topics.as_sink()},
-        }  # fmt: skip
+            "api_version": "headgate/v1",
+            "name": "orders",
+            "sources": {"shop": topics.as_source()},
+            "channels": {"lake": {"type": "direct"}},
+            "sinks": {"lake": topics.as_sink()},
+        }
         known = SourceIdentity(
             source="shop", cluster_id=cluster_id or cluster.cluster_id(), topics=cluster.topic_ids([topics.source])
         )
         return Launch(
-            pipeline="orders", pipeline_id="1", run=1, epoch=1, token="look", host="alpha", revision=1, lineage=1,
-            revision_digest="d", definition=definition, checkpoint_root="/nowhere/a/b/c", identities=[known],
-            heads=[QueryHead(source="shop", channel="lake", positions=at)], spark=SparkSettings(classpath=[]),
-        )  # fmt: skip
+            pipeline="orders",
+            pipeline_id="1",
+            run=1,
+            epoch=1,
+            token="look",
+            host="alpha",
+            revision=1,
+            lineage=1,
+            revision_digest="d",
+            definition=definition,
+            checkpoint_root="/nowhere/a/b/c",
+            identities=[known],
+            heads=[QueryHead(source="shop", channel="lake", positions=at)],
+            spark=SparkSettings(classpath=[]),
+        )
 
     def rows(self, how: dict[str, Any] | None, **more: Any) -> list[PartitionTranslation]:
         """The same, where it can be asked."""

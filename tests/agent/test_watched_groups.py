@@ -54,9 +54,14 @@ def group(topics: Topics) -> Group:
 
 def test_a_group_with_members_is_seen_with_its_coordinator_members_and_commits(group: Group) -> None:
     consumer = Consumer(
-        {"bootstrap.servers": group.topics.servers, "group.id": group.name, "auto.offset.reset": "earliest",
-         "client.id": "billing-app", "enable.auto.commit": False}
-    )  # fmt: skip
+        {
+            "bootstrap.servers": group.topics.servers,
+            "group.id": group.name,
+            "auto.offset.reset": "earliest",
+            "client.id": "billing-app",
+            "enable.auto.commit": False,
+        }
+    )
     consumer.subscribe([group.topics.source])
     wait_for(lambda: (seen := consumer.poll(1)) is not None and not seen.error(), "the group has a member that reads")
     consumer.commit(offsets=[TopicPartition(*group.key, 40)], asynchronous=False)

@@ -129,9 +129,12 @@ class Topics:
     def as_source(self) -> dict[str, Any]:
         """The source of a definition."""
         return {
-            "type": "kafka", "bootstrap_servers": self.servers, "topics": [self.source],
-            "group_id": f"headgate.{self.name}", "start_from": "earliest",
-        }  # fmt: skip
+            "type": "kafka",
+            "bootstrap_servers": self.servers,
+            "topics": [self.source],
+            "group_id": f"headgate.{self.name}",
+            "start_from": "earliest",
+        }
 
     def as_sink(self) -> dict[str, Any]:
         """The sink of a definition."""
@@ -202,10 +205,15 @@ def _number_in(message: Message) -> int:
 
 
 def _producer(servers: str) -> Producer:
-    return Producer({
-        "bootstrap.servers": servers, "linger.ms": 20, "batch.size": 500_000, "compression.type": "lz4",
-        "queue.buffering.max.messages": 1_000_000,
-    })  # fmt: skip
+    return Producer(
+        {
+            "bootstrap.servers": servers,
+            "linger.ms": 20,
+            "batch.size": 500_000,
+            "compression.type": "lz4",
+            "queue.buffering.max.messages": 1_000_000,
+        }
+    )
 
 
 class Pacer(threading.Thread):

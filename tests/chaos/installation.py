@@ -75,21 +75,34 @@ def installed(directory: Path, **more: str) -> Iterator[Installation]:
     with log.open("wb") as output:
         stack = subprocess.Popen(
             [sys.executable, "manage.py", "up", "--stop-agents", *ports],
-            cwd=PROJECT, env=environment, stdout=output, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            cwd=PROJECT,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
     try:
         ready = b"Headgate is at"
         wait_for(lambda: ready in log.read_bytes() or stack.poll() is not None, STARTED_WITHIN, "the stack is ready")
         assert stack.poll() is None, log.read_text()[-4000:]
-        token = subprocess.run(
-            [sys.executable, "manage.py", "create_token", "admin"],
-            cwd=PROJECT, env=environment, check=True, capture_output=True, text=True,
-        ).stdout.strip().splitlines()[-1]  # fmt: skip
+        token = (
+            subprocess.run(
+                [sys.executable, "manage.py", "create_token", "admin"],
+                cwd=PROJECT,
+                env=environment,
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+            .stdout.strip()
+            .splitlines()[-1]
+        )
         shared = {
             "DJANGO_SETTINGS_MODULE": "controlplane.settings",
-            "HEADGATE_DATABASE_URL": f"sqlite:///{state / 'headgate.sqlite3'}", "HEADGATE_REDIS_URL": redis_url(redis),
-            "HEADGATE_SECRET_KEY_FILE": str(state / "secret_store.keys"), **more,
-        }  # fmt: skip
+            "HEADGATE_DATABASE_URL": f"sqlite:///{state / 'headgate.sqlite3'}",
+            "HEADGATE_REDIS_URL": redis_url(redis),
+            "HEADGATE_SECRET_KEY_FILE": str(state / "secret_store.keys"),
+            **more,
+        }
         api = Api(web_url(web), token, Interrupt())
         yield Installation(state, api, bootstrap_servers(kafka), log, web_url(web), token, shared)
     finally:

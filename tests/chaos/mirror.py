@@ -79,9 +79,13 @@ class Mirror(threading.Thread):
             self._sync(syncs, partition, upstream, int(copy.offset() or 0))
 
         copies.produce(
-            self.topic, message.value(), message.key(), partition=partition, timestamp=message.timestamp()[1],
+            self.topic,
+            message.value(),
+            message.key(),
+            partition=partition,
+            timestamp=message.timestamp()[1],
             on_delivery=copied,
-        )  # fmt: skip
+        )
 
     def _sync(self, syncs: Producer, partition: int, upstream: int, downstream: int) -> None:
         last = self._synced.get(partition)

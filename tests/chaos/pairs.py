@@ -85,9 +85,9 @@ class FromKafka(Feed):
         return self.topics.as_source()
 
     def begin(self) -> None:
-        producer = Producer({
-            "bootstrap.servers": self.topics.servers, "queue.buffering.max.messages": 1_000_000, "linger.ms": 20
-        })  # fmt: skip
+        producer = Producer(
+            {"bootstrap.servers": self.topics.servers, "queue.buffering.max.messages": 1_000_000, "linger.ms": 20}
+        )
         for number in range(self.count):
             producer.produce(self.topics.source, body(number), partition=number % _PARTITIONS)
         assert producer.flush(60) == 0
@@ -277,10 +277,18 @@ class ToOpensearch(Store):
 
 
 FEEDS: dict[str, type[Feed]] = {
-    "kafka": FromKafka, "taildir": FromTaildir, "spooldir": FromSpooldir, "http": FromHttp, "exec": FromExec,
+    "kafka": FromKafka,
+    "taildir": FromTaildir,
+    "spooldir": FromSpooldir,
+    "http": FromHttp,
+    "exec": FromExec,
     "sequence": FromSequence,
-}  # fmt: skip
+}
 STORES: dict[str, type[Store]] = {
-    "kafka": ToKafka, "json": ToJson, "parquet": ToParquet, "postgres": ToPostgres, "http": ToHttp,
+    "kafka": ToKafka,
+    "json": ToJson,
+    "parquet": ToParquet,
+    "postgres": ToPostgres,
+    "http": ToHttp,
     "opensearch": ToOpensearch,
-}  # fmt: skip
+}

@@ -98,8 +98,11 @@ class Site:
         with (self.root / f"{host}.log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "tests.chaos.small_worker", *words],
-                cwd=PROJECT, env=environment, stdout=log, stderr=log,
-            )  # fmt: skip
+                cwd=PROJECT,
+                env=environment,
+                stdout=log,
+                stderr=log,
+            )
 
     def start_workers(self) -> None:
         self.workers = [
@@ -162,8 +165,9 @@ def race(site: Site) -> None:
     site.start_workers()
     wait_for(
         lambda: all(epoch > epochs[name] for name, epoch in site.read("SELECT name, lease_epoch FROM pipelines_host")),
-        "new supervisors look after both hosts", PATIENCE,
-    )  # fmt: skip
+        "new supervisors look after both hosts",
+        PATIENCE,
+    )
     ticks = "SELECT count(*) FROM pipelines_host WHERE tick_ms IS NOT NULL"
     site.write("UPDATE pipelines_host SET tick_ms = NULL")
     wait_for(lambda: site.read(ticks)[0][0] == 2, "each of them has finished a tick", PATIENCE)

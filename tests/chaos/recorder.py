@@ -30,10 +30,15 @@ def pytest_runtest_logstart(nodeid: str) -> None:
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """A test has passed when it was called and passed; an error before or after it is a failure."""
     if report.when == "call" or not report.passed:
-        _write({
-            "finished": report.nodeid, "passed": report.passed, "seconds": round(report.duration, 1),
-            "figures": dict(report.user_properties), "why": _why(report),
-        })  # fmt: skip
+        _write(
+            {
+                "finished": report.nodeid,
+                "passed": report.passed,
+                "seconds": round(report.duration, 1),
+                "figures": dict(report.user_properties),
+                "why": _why(report),
+            }
+        )
 
 
 def _why(report: pytest.TestReport) -> str:

@@ -39,14 +39,18 @@ def result(fault: Fault, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     missed = [test for test in fault.tests if not any(belongs(each.node, test) for each in own)]
     failed = [f"{each.node}: {each.why}" for each in own if not each.passed]
     return {
-        "fault": fault.number, "name": fault.name, "tries": sum(int(each.figures.get("tries", 1)) for each in own),
-        "missing": _sum(own, "missing"), "duplicates": _sum(own, "duplicates"), "announced": _sum(own, "announced"),
+        "fault": fault.number,
+        "name": fault.name,
+        "tries": sum(int(each.figures.get("tries", 1)) for each in own),
+        "missing": _sum(own, "missing"),
+        "duplicates": _sum(own, "duplicates"),
+        "announced": _sum(own, "announced"),
         "recovery_seconds": _longest(own),
         "passed": None if fault.reason else not missed and not failed,
         "reason_if_not_tested": fault.reason,
         "tests": list(fault.tests),
         "failures": [*failed, *(f"{test}: not run" for test in missed)],
-    }  # fmt: skip
+    }
 
 
 def _told(outcomes: Sequence[Outcome], figure: str) -> list[float]:

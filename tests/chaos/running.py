@@ -71,9 +71,11 @@ def _session(tests: Sequence[str], seeds: Sequence[int]) -> list[Outcome]:
         record = directory / "record.jsonl"
         record.touch()
         environment = {
-            **os.environ, "TMPDIR": str(directory), recorder.VARIABLE: str(record),
+            **os.environ,
+            "TMPDIR": str(directory),
+            recorder.VARIABLE: str(record),
             extent.VARIABLE: ",".join(map(str, seeds)),
-        }  # fmt: skip
+        }
         options = ["-q", "--no-header", "-p", recorder.__name__, "-p", "no:cacheprovider"]
         session = subprocess.Popen(
             [sys.executable, "-m", "pytest", *options, *tests], cwd=PROJECT, env=environment, start_new_session=True

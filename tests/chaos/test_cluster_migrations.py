@@ -25,9 +25,11 @@ MAPPING = {"by": "mapping", "topic": SYNCS}
 def move(stream: Stream, servers: str, positions: dict[str, Any], rollback_at: str = "") -> dict[str, Any]:
     """Move the source; returns the evidence."""
     spec = {
-        "source": "orders", "to": {"bootstrap_servers": servers}, "positions": positions,
+        "source": "orders",
+        "to": {"bootstrap_servers": servers},
+        "positions": positions,
         "rules": {"window": 600 if rollback_at else 3, "band": 0.05},
-    }  # fmt: skip
+    }
     trial = asked(stream.installation.api, stream.demo.name, "cluster", spec).begin()
     if rollback_at:
         trial.reaches(rollback_at)

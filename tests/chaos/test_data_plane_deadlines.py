@@ -96,8 +96,9 @@ def test_a_hung_writer_is_killed_at_the_deadline_while_its_neighbour_keeps_its_r
             assert expected > RATE * DEADLINE / 2
             assert read > 0.9 * expected
         assert (failed[0].sink, failed[0].cause) == (
-            "first", f"the write did not end within {DEADLINE} s and was cancelled"
-        )  # fmt: skip
+            "first",
+            f"the write did not end within {DEADLINE} s and was cancelled",
+        )
 
         wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in hung), "the hung writers to be gone")
         taken = wait_for(lambda: [d for d in run.of_kind(Done) if d.sink == "second"], "the second sink")[0]

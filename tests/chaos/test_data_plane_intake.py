@@ -57,9 +57,13 @@ def test_a_required_sink_that_hangs_ends_in_503_which_names_it(make_defined: Mak
     port, hanging = free_port(), Hanging()
     with serving(hanging.reply) as server, httpx.Client(timeout=30) as client:
         source = {
-            "type": "http", "port": port, "intake": "memory", "capacity": 500, "transaction_capacity": 50,
+            "type": "http",
+            "port": port,
+            "intake": "memory",
+            "capacity": 500,
+            "transaction_capacity": 50,
             "keep_alive": "200ms",
-        }  # fmt: skip
+        }
         pipeline = make_defined(
             "intake",
             sources={"web": source},
@@ -97,9 +101,13 @@ def test_an_optional_sink_that_hangs_does_not_hold_the_others(
     port, hanging = free_port(), Hanging()
     with serving(hanging.reply) as server, httpx.Client(timeout=30) as client:
         source: dict[str, Any] = {
-            "type": "http", "port": port, "intake": "file", "capacity": 500, "transaction_capacity": 100,
+            "type": "http",
+            "port": port,
+            "intake": "file",
+            "capacity": 500,
+            "transaction_capacity": 100,
             "selector": {"type": "replicating", "optional": ["audit"]},
-        }  # fmt: skip
+        }
         pipeline = make_defined(
             "intake",
             sources={"web": source},

@@ -179,9 +179,7 @@ def test_a_broker_that_is_killed_again_and_again_costs_no_record(
     count = share * lives
     with mortal_broker(tmp_path / "own") as broker:
         topics = Topics(broker.servers)
-        producer = Producer({
-            "bootstrap.servers": broker.servers, "enable.idempotence": True, "linger.ms": 20
-        })  # fmt: skip
+        producer = Producer({"bootstrap.servers": broker.servers, "enable.idempotence": True, "linger.ms": 20})
         pipeline = to_kafka(topics, make_defined, batch=500)
         run = pipeline.start()
         for life in range(lives):

@@ -24,8 +24,12 @@ BATCH = 4000
 DEATHS = ["agent.delivered:2", *(["agent.writing:2+0.05"] if WHOLE else [])]
 """The sink has the second batch of a life, or some of it, and the books do not."""
 COVERING = [
-    ("taildir", "postgres"), ("spooldir", "parquet"), ("http", "http"), ("exec", "opensearch"), ("sequence", "json"),
-]  # fmt: skip
+    ("taildir", "postgres"),
+    ("spooldir", "parquet"),
+    ("http", "http"),
+    ("exec", "opensearch"),
+    ("sequence", "json"),
+]
 PAIRS = list(product(FEEDS, STORES)) if os.environ.get("HEADGATE_ALL_PAIRS") == "1" else COVERING
 
 

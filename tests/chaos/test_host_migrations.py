@@ -105,8 +105,9 @@ def test_an_interceptor_that_cannot_initialise_costs_the_old_agent_nothing(site:
         run, homeless = active(stream), stream.demo.definition()
         homeless["sources"]["orders"]["interceptors"] += [{**at_home(site), "config": {"home": "/nowhere"}}]
         asked_for: list[tuple[str, dict[str, Any], str]] = [
-            ("host", {"host": BETA}, BETA), ("revision", {"definition": homeless}, ALPHA),
-        ]  # fmt: skip
+            ("host", {"host": BETA}, BETA),
+            ("revision", {"definition": homeless}, ALPHA),
+        ]
         place = "sources.orders.interceptors[2]"
         for kind, spec, host in asked_for:
             read, produced = stream.read, stream.produced
@@ -136,11 +137,14 @@ def test_a_pause_that_a_hung_sink_holds_up_is_given_up_and_says_what_was_at_work
     with (
         serving(reply) as server,
         streaming(
-            site, name="hung", rate=200.0, lifecycle={"drain_timeout": "5s"},
+            site,
+            name="hung",
+            rate=200.0,
+            lifecycle={"drain_timeout": "5s"},
             sink={"type": "http", "url": server.url, "read_timeout": "5m"},
         ) as stream,
         another_host(site, tmp_path, BETA),
-    ):  # fmt: skip
+    ):
         run = active(stream)
         trial = move(stream, BETA, gates=["PAUSING"]).waits_before("PAUSING")
         hangs.set()

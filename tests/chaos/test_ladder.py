@@ -48,12 +48,14 @@ def sequence(*channels: str, **more: Any) -> dict[str, Any]:
 
 def definition(name: str, sources: dict[str, Any], sinks: dict[str, Any]) -> dict[str, Any]:
     return {
-        "api_version": "headgate/v1", "name": name, "sources": sources,
+        "api_version": "headgate/v1",
+        "name": name,
+        "sources": sources,
         "channels": {channel: {"type": "direct"} for channel in sinks},
         "sinks": {channel: {"channel": channel, **sink} for channel, sink in sinks.items()},
         "lifecycle": {"cancel_interval": INTERVAL, "cancel_timeout": TIMEOUT},
         "placement": {"launcher": {"cores": 1}},
-    }  # fmt: skip
+    }
 
 
 @dataclass
@@ -136,9 +138,15 @@ class Case:
         """As the supervisor orders it; returns how the run ended."""
         self.stopped_at = now = protocol.boottime()
         Control(
-            seq=99, command=Command.STOP, boot_id=protocol.boot_id(), issued_at=now, reason="stop",
-            term_at=now + INTERVAL, term_every=INTERVAL, kill_at=now + TIMEOUT,
-        ).store(run.dir / protocol.CONTROL)  # fmt: skip
+            seq=99,
+            command=Command.STOP,
+            boot_id=protocol.boot_id(),
+            issued_at=now,
+            reason="stop",
+            term_at=now + INTERVAL,
+            term_every=INTERVAL,
+            kill_at=now + TIMEOUT,
+        ).store(run.dir / protocol.CONTROL)
         return run.wait_exit(TIMEOUT + 60)
 
     def nothing_is_missing(self) -> None:

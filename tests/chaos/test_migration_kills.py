@@ -26,9 +26,16 @@ from tests.waiting import wait_for as wait_until
 from workers.adapters.processes import HostProcesses
 
 STAGES = (
-    "PREFLIGHT", "PAUSING", "PAUSE_PROVEN", "SNAPSHOT", "APPLYING", "READY_TO_CUT_OVER", "RESUMING", "VERIFYING",
+    "PREFLIGHT",
+    "PAUSING",
+    "PAUSE_PROVEN",
+    "SNAPSHOT",
+    "APPLYING",
+    "READY_TO_CUT_OVER",
+    "RESUMING",
+    "VERIFYING",
     "ROLLING_BACK",
-)  # fmt: skip
+)
 """In their order."""
 ALONE_WITHIN = 180.0
 LATER = 0.3

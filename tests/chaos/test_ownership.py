@@ -17,6 +17,9 @@ PATIENCE = 1800.0
 def test_of_many_pairs_of_starts_each_pipeline_gets_one_holder_whoever_is_stopped_or_killed(tmp_path: Path) -> None:
     done = subprocess.run(
         [*NAMESPACE, sys.executable, "-m", "tests.chaos.race", str(tmp_path), str(PAIRS)],
-        cwd=PROJECT, capture_output=True, text=True, timeout=PATIENCE,
-    )  # fmt: skip
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
     assert (done.returncode, done.stdout) == (0, "one holder at most, always\n"), done.stderr[-4000:]

@@ -33,9 +33,14 @@ def stored(stream: Stream) -> Installation:
     command = "from controlplane.cli.app import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", command, "secrets", "set", "canary"],
-        cwd=PROJECT, env={"HEADGATE_URL": url, "HEADGATE_TOKEN": token, "PATH": "/usr/bin:/bin"},
-        input=CANARY, capture_output=True, text=True, timeout=180, check=False,
-    )  # fmt: skip
+        cwd=PROJECT,
+        env={"HEADGATE_URL": url, "HEADGATE_TOKEN": token, "PATH": "/usr/bin:/bin"},
+        input=CANARY,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (0, "canary: version 1\n"), done.stderr
     return installation
 

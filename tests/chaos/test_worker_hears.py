@@ -107,9 +107,14 @@ class Bench:
 
     def run(self, *arguments: str) -> str:
         done = subprocess.run(
-            [sys.executable, "manage.py", *arguments], cwd=PROJECT, env=os.environ | self.env, timeout=300, check=True,
-            capture_output=True, text=True,
-        )  # fmt: skip
+            [sys.executable, "manage.py", *arguments],
+            cwd=PROJECT,
+            env=os.environ | self.env,
+            timeout=300,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
         return done.stdout
 
     def messages(self) -> dict[str, Any]:

@@ -13,6 +13,9 @@ NAMESPACE = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount
 def test_a_bystander_on_a_reused_pid_is_never_signalled() -> None:
     done = subprocess.run(
         [*NAMESPACE, sys.executable, "-m", "tests.contracts.reused_pid"],
-        cwd=PROJECT, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert (done.returncode, done.stdout) == (0, "every bystander lives\n"), done.stderr

@@ -38,10 +38,20 @@ def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Subject:
 
 def _launch(run: int = 1, **changes: str) -> Launch:
     launch = Launch(
-        pipeline="orders", pipeline_id="id", run=run, epoch=run, token="one", host="alpha", revision=1,
-        revision_digest="d", definition={}, lineage=1, checkpoint_root="/c", heads=[],
+        pipeline="orders",
+        pipeline_id="id",
+        run=run,
+        epoch=run,
+        token="one",
+        host="alpha",
+        revision=1,
+        revision_digest="d",
+        definition={},
+        lineage=1,
+        checkpoint_root="/c",
+        heads=[],
         spark=SparkSettings(classpath=[]),
-    )  # fmt: skip
+    )
     return launch.model_copy(update=changes)
 
 

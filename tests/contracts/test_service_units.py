@@ -94,14 +94,28 @@ def started(tmp_path: Path) -> Iterator[Started]:
     token, run_dir = uuid.uuid4().hex, tmp_path / "runs" / "orders" / "1"
     run_dir.mkdir(parents=True)
     launch = Launch(
-        pipeline="orders", pipeline_id="1", run=1, epoch=1, token=token, host="here", revision=1, revision_digest="d",
-        definition={}, lineage=1, checkpoint_root=str(tmp_path), heads=[], spark=SparkSettings(classpath=[]),
-    )  # fmt: skip
+        pipeline="orders",
+        pipeline_id="1",
+        run=1,
+        epoch=1,
+        token=token,
+        host="here",
+        revision=1,
+        revision_digest="d",
+        definition={},
+        lineage=1,
+        checkpoint_root=str(tmp_path),
+        heads=[],
+        spark=SparkSettings(classpath=[]),
+    )
     launch.store(run_dir / LAUNCH)
     worker = subprocess.Popen(
-        [sys.executable, "-c", WORKER, str(run_dir), token], cwd=ROOT, start_new_session=True, text=True,
+        [sys.executable, "-c", WORKER, str(run_dir), token],
+        cwd=ROOT,
+        start_new_session=True,
+        text=True,
         stdout=subprocess.PIPE,
-    )  # fmt: skip
+    )
     assert worker.stdout is not None
     assert worker.stdout.readline() == "spawned\n"
     made = Started(worker, token, run_dir)

@@ -120,10 +120,14 @@ def test_the_command_line_shows_alerts_lag_and_groups(run: Run) -> None:
     added = run("watch-group", "add", "billing", "--bootstrap-servers", "broker:9092", "--interval", "5")
     assert added.exit_code == 0, added.output
     for command, words in (
-        (["alerts"], "Decide."), (["alerts", "rules"], "for_seconds"), (["lag", "orders"], "orders-in/0"),
-        (["watch-group", "list"], "billing"), (["watch-group", "show", "billing"], "broker:9092"),
-        (["alerts", "ack", str(alert.pk)], "Decide."), (["alerts", "set", "lag", "--seconds", "5"], "everything"),
-    ):  # fmt: skip
+        (["alerts"], "Decide."),
+        (["alerts", "rules"], "for_seconds"),
+        (["lag", "orders"], "orders-in/0"),
+        (["watch-group", "list"], "billing"),
+        (["watch-group", "show", "billing"], "broker:9092"),
+        (["alerts", "ack", str(alert.pk)], "Decide."),
+        (["alerts", "set", "lag", "--seconds", "5"], "everything"),
+    ):
         plain, as_json = run(*command), run(*command, "--json")
         assert plain.exit_code == as_json.exit_code == 0, (command, plain.output, as_json.output)
         assert words in plain.stdout + as_json.stdout, command

@@ -17,9 +17,11 @@ pytestmark = pytest.mark.django_db
 UNNAMED = "/api/v1/pipelines/rehearse"
 EVENTS = [{"headers": {"a": "1"}, "body": "x"}, {"headers": {}, "body_base64": "/w=="}]
 RESULT = {
-    "channels": {"lake": [EVENTS[0]]}, "filtered": 1, "unrouted": [],
+    "channels": {"lake": [EVENTS[0]]},
+    "filtered": 1,
+    "unrouted": [],
     "dead_letters": [{"event": EVENTS[1], "component": "sources.shop.interceptors[0]", "cause": "bad"}],
-}  # fmt: skip
+}
 
 
 @pytest.fixture

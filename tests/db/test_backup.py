@@ -141,9 +141,13 @@ def test_a_backup_of_one_database_is_restored_into_the_other(full: None, tmp_pat
         env |= {"HEADGATE_STATE": str(tmp_path / "state"), "DJANGO_SETTINGS_MODULE": "controlplane.settings"}
         for command in (["restore", str(file)], ["backup", str(returned)]):
             subprocess.run(
-                [sys.executable, "manage.py", *command], cwd=PROJECT, env=env, check=True, timeout=120,
+                [sys.executable, "manage.py", *command],
+                cwd=PROJECT,
+                env=env,
+                check=True,
+                timeout=120,
                 stdout=subprocess.DEVNULL,
-            )  # fmt: skip
+            )
     assert _rows(returned) >= _rows(file)
     assert len(_rows(returned)) == made.total + 1  # the event that tells of the restore
 

@@ -40,10 +40,18 @@ def test_a_definition_is_created_then_unchanged_then_revised(run: Run) -> None:
 def test_every_look_works_on_a_new_pipeline(run: Run) -> None:
     run("apply", "-f", "-", text=ORDERS)
     for command in (
-        ["list"], ["list", "--phase", "stopped"], ["show", "orders"], ["status", "orders"], ["ledger", "orders"],
-        ["ledger", "orders", "--balance"], ["runs", "orders"], ["events"], ["components"], ["components", "kafka"],
+        ["list"],
+        ["list", "--phase", "stopped"],
+        ["show", "orders"],
+        ["status", "orders"],
+        ["ledger", "orders"],
+        ["ledger", "orders", "--balance"],
+        ["runs", "orders"],
+        ["events"],
+        ["components"],
+        ["components", "kafka"],
         ["dead-letters", "orders"],
-    ):  # fmt: skip
+    ):
         plain, as_json = run(*command), run(*command, "--json")
         assert plain.exit_code == as_json.exit_code == 0, (command, plain.output)
         assert plain.stdout.strip()

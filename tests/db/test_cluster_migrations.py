@@ -42,9 +42,14 @@ def read(orders: Pipeline) -> Pipeline:
     """It stands at 140 and 90 in two partitions of a known log."""
     for partition, offset in enumerate((140, 90)):
         Position.objects.create(
-            pipeline=orders, source="shop", channel="main", topic="orders-in", partition=partition, next_offset=offset,
+            pipeline=orders,
+            source="shop",
+            channel="main",
+            topic="orders-in",
+            partition=partition,
+            next_offset=offset,
             lineage=1,
-        )  # fmt: skip
+        )
     positions.identify(orders.pk, [SourceIdentity(source="shop", cluster_id="old", topics={"orders-in": "a"})])
     return orders
 
@@ -56,10 +61,20 @@ def source_spec(**more: Any) -> dict[str, Any]:
 def row(partition: int = 0, **more: Any) -> PartitionTranslation:
     stood = (140, 90)[partition]
     fields = {
-        "source": "shop", "channel": "main", "old_topic": "orders-in", "topic": "orders-in", "partition": partition,
-        "stopped_at": stood, "new": stood + 1000, "by": By.MAPPING, "exact": True, "cluster_id": "new", "topic_id": "b",
-        "evidence": {"same_as": stood}, **more,
-    }  # fmt: skip
+        "source": "shop",
+        "channel": "main",
+        "old_topic": "orders-in",
+        "topic": "orders-in",
+        "partition": partition,
+        "stopped_at": stood,
+        "new": stood + 1000,
+        "by": By.MAPPING,
+        "exact": True,
+        "cluster_id": "new",
+        "topic_id": "b",
+        "evidence": {"same_as": stood},
+        **more,
+    }
     return PartitionTranslation(**fields)
 
 
@@ -83,8 +98,10 @@ def test_a_plan_tells_per_partition_where_it_goes_on_and_what_that_costs(ana: AP
     assert (made["stage"], [each["code"] for each in made["findings"]]) == ("DRAFT", ["COUNTING"])
     asked = ClusterMove.model_validate(PositionLook.objects.get().target)
     assert (asked.source, asked.to["bootstrap_servers"], asked.positions) == (
-        "shop", "new:9092", ClusterMove.model_validate({"to": {}, "positions": MAPPING}).positions,
-    )  # fmt: skip
+        "shop",
+        "new:9092",
+        ClusterMove.model_validate({"to": {}, "positions": MAPPING}).positions,
+    )
     answered(read, row(0), row(1, exact=False, replay=7, by=By.TIMESTAMP, evidence={"timestamp": 5}))
     made = again(ana, made)
     assert made["stage"] == "PLANNED", made["findings"]
@@ -92,9 +109,17 @@ def test_a_plan_tells_per_partition_where_it_goes_on_and_what_that_costs(ana: AP
     assert (plan["consequence"], plan["skip"], plan["replay"]) == ("position_decision", 0, 7)
     assert [(each["stopped_at"], each["new"]) for each in plan["translation"]] == [(140, 1140), (90, 1090)]
     assert [step["name"] for step in plan["steps"]] == [
-        "prepare_standby", "pause", "prove_pause", "take_snapshot", "translate_positions", "end_old_run",
-        "set_positions", "check_standby", "promote", "observe",
-    ]  # fmt: skip
+        "prepare_standby",
+        "pause",
+        "prove_pause",
+        "take_snapshot",
+        "translate_positions",
+        "end_old_run",
+        "set_positions",
+        "check_standby",
+        "promote",
+        "observe",
+    ]
     assert [each["change"]["path"] for each in plan["changes"]] == ["sources.shop.bootstrap_servers"]
     assert Position.objects.get(partition=0).next_offset == 140
 

@@ -38,11 +38,20 @@ pytestmark = pytest.mark.django_db
 def letter(number: int, **changes: Any) -> journal.DeadLetter:
     body = f"body {number}".encode()
     fields = {
-        "id": f"{number:032x}", "component": "sinks.out", "cause": "too large", "topic": "orders-in", "partition": 0,
-        "offset": number, "at": 1000.0 + number, "key": base64.b64encode(b"k").decode(),
-        "headers": [("h", base64.b64encode(b"v").decode())], "body": base64.b64encode(body).decode(),
-        "size": len(body), "location": f"/dead/day.jsonl:{number}", **changes,
-    }  # fmt: skip
+        "id": f"{number:032x}",
+        "component": "sinks.out",
+        "cause": "too large",
+        "topic": "orders-in",
+        "partition": 0,
+        "offset": number,
+        "at": 1000.0 + number,
+        "key": base64.b64encode(b"k").decode(),
+        "headers": [("h", base64.b64encode(b"v").decode())],
+        "body": base64.b64encode(body).decode(),
+        "size": len(body),
+        "location": f"/dead/day.jsonl:{number}",
+        **changes,
+    }
     return journal.DeadLetter(**fields)
 
 
@@ -106,8 +115,17 @@ def test_a_later_run_that_repeats_the_batch_adds_nothing(run: Run) -> None:
 
 
 def test_a_letter_keeps_all_that_its_journal_tells(run: Run) -> None:
-    take(run, letter(7, partition=2**40, cause="bad\0 \ud800", body=base64.b64encode(b"\xff\x00").decode(), size=70_000,
-                     truncated=True))  # fmt: skip
+    take(
+        run,
+        letter(
+            7,
+            partition=2**40,
+            cause="bad\0 \ud800",
+            body=base64.b64encode(b"\xff\x00").decode(),
+            size=70_000,
+            truncated=True,
+        ),
+    )
     row = DeadLetter.objects.get()
     assert (row.source, row.channel, row.component, row.topic) == ("shop", "main", "sinks.out", "orders-in")
     assert (row.partition, row.offset, row.size, row.truncated) == (2**40, 7, 70_000, True)
@@ -139,8 +157,9 @@ def test_filters_and_counts_agree(run: Run, operator: Api) -> None:
     summary = operator.get("pipelines/orders/dead-letters/summary")
     assert (summary["new"], summary["replayed"], summary["discarded"]) == (5, 0, 1)
     assert [(each["component"], each["letters"]) for each in summary["causes"]] == [
-        ("sources.shop", 3), ("sinks.out", 2),
-    ]  # fmt: skip
+        ("sources.shop", 3),
+        ("sinks.out", 2),
+    ]
     operator.get("pipelines/orders/dead-letters", 400, since="yesterday")
 
 
@@ -246,8 +265,12 @@ def test_a_replay_that_means_nothing_is_refused(run: Run, operator: Api, body: A
 def test_a_source_that_takes_no_records_is_refused_with_what_to_do_instead(operator: Api) -> None:
     taildir = {"type": "taildir", "file_groups": {"logs": {"directory": "/var/log/shop", "pattern": ".*"}}}
     kafka = {
-        "type": "kafka", "bootstrap_servers": "b:9092", "topics": ["other"], "group_id": "g", "start_from": "earliest",
-    }  # fmt: skip
+        "type": "kafka",
+        "bootstrap_servers": "b:9092",
+        "topics": ["other"],
+        "group_id": "g",
+        "start_from": "earliest",
+    }
     pipeline = PipelineFactory.create(name="orders")
     plain = definition("orders").plain()
     plain["sources"] = {"files": taildir, "shop": kafka}

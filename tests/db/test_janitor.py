@@ -41,9 +41,14 @@ def ended(pipeline: Pipeline, number: int, days: float, state: Path, lineage: in
     (run_dir / "journal.jsonl").write_bytes(b"x" * 10)
     (run_dir / "agent.log").write_text("log")
     return RunFactory.create(
-        pipeline=pipeline, number=number, lineage=lineage, state="ENDED", ended_at=now() - timedelta(days=days),
-        journal_offset=10, run_dir=str(run_dir),
-    )  # fmt: skip
+        pipeline=pipeline,
+        number=number,
+        lineage=lineage,
+        state="ENDED",
+        ended_at=now() - timedelta(days=days),
+        journal_offset=10,
+        run_dir=str(run_dir),
+    )
 
 
 def left(state: Path, kind: str, pipeline: Pipeline) -> set[str]:

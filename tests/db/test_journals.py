@@ -34,10 +34,15 @@ def done(batch: int, *ranges: PartitionRange, **fields: Any) -> journal.Done:
 
 
 KINDS = {
-    journal.Planned: EntryKind.PLANNED, journal.Done: EntryKind.DONE, journal.Resolved: EntryKind.RESOLVED,
-    journal.Positions: EntryKind.POSITIONS, journal.SinkFailed: EntryKind.SINK_FAILED, journal.Exited: EntryKind.EXIT,
-    journal.Replayed: EntryKind.REPLAYED, journal.SinkSwitched: EntryKind.SINK_SWITCHED,
-}  # fmt: skip
+    journal.Planned: EntryKind.PLANNED,
+    journal.Done: EntryKind.DONE,
+    journal.Resolved: EntryKind.RESOLVED,
+    journal.Positions: EntryKind.POSITIONS,
+    journal.SinkFailed: EntryKind.SINK_FAILED,
+    journal.Exited: EntryKind.EXIT,
+    journal.Replayed: EntryKind.REPLAYED,
+    journal.SinkSwitched: EntryKind.SINK_SWITCHED,
+}
 
 
 def take(run: Run, *payloads: Frozen) -> bool:

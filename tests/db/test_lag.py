@@ -171,8 +171,13 @@ def test_points_are_deleted_step_by_step() -> None:
     lag.prune(now=NOW, retention=LagRetention())
     kept = LagPoint.objects.order_by("step", "-at").values_list("step", "at")
     assert [(step, (NOW - at).total_seconds() / 86_400) for step, at in kept] == [
-        (60, 0.5), (300, 0.5), (300, 2.0), (3600, 0.5), (3600, 2.0), (3600, 30.0),
-    ]  # fmt: skip
+        (60, 0.5),
+        (300, 0.5),
+        (300, 2.0),
+        (3600, 0.5),
+        (3600, 2.0),
+        (3600, 30.0),
+    ]
 
 
 def test_positions_before_an_instant_are_those_of_the_last_look_that_was_surely_before_it() -> None:
@@ -195,8 +200,12 @@ def test_the_api_shows_lag_now_and_over_time(viewer: APIClient) -> None:
     assert (shown["step"], shown["records"], shown["seconds"]) == (60, 2, 1.0)
     (part,) = shown["partitions"]
     assert (part["topic"], part["partition"], part["position"], part["end"], part["records"]) == (
-        "orders-in", 0, 98, 100, 2,
-    )  # fmt: skip
+        "orders-in",
+        0,
+        98,
+        100,
+        2,
+    )
     assert [each["records"] for each in shown["points"]] == [50, 40, 2]
     narrower = viewer.get("/api/v1/pipelines/orders/lag?since=45m&step=1m").json()
     assert [each["partitions"][0]["position"] for each in narrower["points"]] == [60, 98]

@@ -61,9 +61,12 @@ def test_everybody_who_asked_for_something_is_named_and_whoever_was_refused(orde
     post(ana, f"{address}/abort", {"reason": "not today"})
     rows = content_of(ana, made)["requests"]
     assert [(row["by"], row["action"], row["outcome"]) for row in rows] == [
-        ("ana", "create", "accepted"), ("ana", "approve", "refused"), ("ben", "approve", "accepted"),
-        ("ben", "advance", "accepted"), ("ana", "abort", "accepted"),
-    ]  # fmt: skip
+        ("ana", "create", "accepted"),
+        ("ana", "approve", "refused"),
+        ("ben", "approve", "accepted"),
+        ("ben", "advance", "accepted"),
+        ("ana", "abort", "accepted"),
+    ]
     assert [row["reason"] for row in rows][::4] == ["a new topic", "not today"]
     assert "ana asked for this" in rows[1]["reason"]
 

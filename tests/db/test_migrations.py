@@ -137,9 +137,15 @@ def test_a_plan_says_what_changes_in_which_steps_and_touches_nothing(ana: APICli
     assert (made["stage"], made["plan"]["consequence"]) == ("PLANNED", "restart")
     assert [each["change"]["path"] for each in made["plan"]["changes"]] == ["sinks.out.topic"]
     assert [step["name"] for step in made["plan"]["steps"]] == [
-        "prepare_standby", "pause", "prove_pause", "take_snapshot", "end_old_run", "check_standby", "promote",
+        "prepare_standby",
+        "pause",
+        "prove_pause",
+        "take_snapshot",
+        "end_old_run",
+        "check_standby",
+        "promote",
         "observe",
-    ]  # fmt: skip
+    ]
     assert made["plan"]["pause"]["expected"] > 0
     assert len(made["plan_hash"]) == 64
     assert Revision.objects.filter(pipeline=orders).count() == 1
@@ -149,15 +155,21 @@ def test_a_plan_says_what_changes_in_which_steps_and_touches_nothing(ana: APICli
 def test_everything_that_blocks_is_told_at_once(ana: APIClient, orders: Pipeline) -> None:
     OperationFactory.create(pipeline=orders, kind=OperationKind.PAUSE)
     FreezeWindow.objects.create(
-        starts_at=now() - timedelta(hours=1), ends_at=now() + timedelta(hours=1), reason="sale", created_by="eva",
+        starts_at=now() - timedelta(hours=1),
+        ends_at=now() + timedelta(hours=1),
+        reason="sale",
+        created_by="eva",
         created_at=now(),
-    )  # fmt: skip
+    )
     Pipeline.objects.update(phase=Phase.PAUSING)
     made = planned(ana, kind="host", spec={"host": "nowhere"})
     assert made["stage"] == "DRAFT"
     assert [each["code"] for each in made["plan"]["blockers"]] == [
-        "PIPELINE_NOT_STEADY", "OPERATION_OPEN", "FROZEN", "HOST_UNKNOWN",
-    ]  # fmt: skip
+        "PIPELINE_NOT_STEADY",
+        "OPERATION_OPEN",
+        "FROZEN",
+        "HOST_UNKNOWN",
+    ]
     Pipeline.objects.update(phase=Phase.RUNNING)
 
 
@@ -262,8 +274,13 @@ def test_everything_that_is_wrong_with_a_request_is_told_at_once(ana: APIClient,
     assert (answer.status_code, answer.json()["code"]) == (422, "body_invalid")
     found = {each["path"]: each for each in answer.json()["findings"]}
     assert {
-        "reason", "raeson", "pipeline", "spec.gate", "spec.rules.windw", "spec.definition.sinks.out.chanel"
-    } <= found.keys(), found  # fmt: skip
+        "reason",
+        "raeson",
+        "pipeline",
+        "spec.gate",
+        "spec.rules.windw",
+        "spec.definition.sinks.out.chanel",
+    } <= found.keys(), found
     assert all(each["code"] and each["message"] and each["suggestion"] for each in found.values())
     assert found["spec.rules.windw"]["suggestion"] == 'Did you mean "window"?'
     assert not Migration.objects.exists()
@@ -380,9 +397,12 @@ def test_nothing_begins_in_a_freeze(ana: APIClient, orders: Pipeline) -> None:
     made = planned(ana)
     act(ana, made, "approve")
     FreezeWindow.objects.create(
-        starts_at=now() - timedelta(hours=1), ends_at=now() + timedelta(hours=1), reason="sale", created_by="eva",
+        starts_at=now() - timedelta(hours=1),
+        ends_at=now() + timedelta(hours=1),
+        reason="sale",
+        created_by="eva",
         created_at=now(),
-    )  # fmt: skip
+    )
     answer = act(ana, made, "advance")
     assert answer.status_code == 409
     assert "sale" in answer.json()["detail"]
@@ -443,8 +463,11 @@ def test_the_way_back_of_a_committed_one_is_a_migration_of_its_own(ana: APIClien
     back = answer.json()
     assert answer.headers["Location"] == f"{MIGRATIONS}/{back['id']}"
     assert (back["reverts"], back["stage"], back["kind"], back["reason"]) == (
-        made["id"], "PLANNED", "revision", "too slow",
-    )  # fmt: skip
+        made["id"],
+        "PLANNED",
+        "revision",
+        "too slow",
+    )
     assert (back["spec"]["revision"], back["spec"]["rules"]["window"]) == (1, 7)
     assert [each["change"]["path"] for each in back["plan"]["changes"]] == ["sinks.out.topic"]
     again = act(ana, made, "revert", {})
@@ -512,7 +535,7 @@ def test_a_pipeline_that_is_deleted_takes_its_open_migration_with_it(
         ({"pipeline": "\ud800"}, "pipeline"),
         ({"pipeline": "a\0"}, "pipeline"),
     ],
-)  # fmt: skip
+)
 def test_what_can_be_neither_stored_nor_shown_is_refused(
     ana: APIClient, orders: Pipeline, sent: dict[str, Any], path: str
 ) -> None:
@@ -568,9 +591,11 @@ def test_positions_of_another_log_lead_nowhere_back(ana: APIClient, orders: Pipe
     row = {"source": "shop", "channel": "main", "topic": "orders-in", "partition": 0, "offset": 5}
     log = SourceIdentity(source="shop", cluster_id="c", topics={"orders-in": "one"})
     Migration.objects.update(
-        stage=MigrationStage.COMMITTED, kind="position", spec={"to": "latest"},
+        stage=MigrationStage.COMMITTED,
+        kind="position",
+        spec={"to": "latest"},
         snapshot={"positions": [row], "identities": [log.model_dump()]},
-    )  # fmt: skip
+    )
 
     def revert() -> dict[str, Any]:
         shown = ana.get(f"{MIGRATIONS}/{made['id']}").json()["choices"]
@@ -602,8 +627,11 @@ def test_every_stage_has_one_event_of_its_kind(ana: APIClient, orders: Pipeline)
     begun(ana)
     kinds = list(Event.objects.filter(kind__startswith="migration.").order_by("id").values_list("kind", flat=True))
     assert kinds == [
-        "migration.updated", "migration.planned", "migration.approved", "migration.preflight",
-    ]  # fmt: skip
+        "migration.updated",
+        "migration.planned",
+        "migration.approved",
+        "migration.preflight",
+    ]
 
 
 # compare and swap
@@ -842,9 +870,13 @@ def test_the_pause_is_the_time_that_the_migration_has_cost(
 def test_lists_are_of_a_pipeline_and_of_a_state(ana: APIClient, orders: Pipeline) -> None:
     made = planned(ana)
     for query, found in (
-        ("", 1), ("?pipeline=orders", 1), ("?pipeline=other", 0), ("?state=open", 1), ("?state=final", 0),
+        ("", 1),
+        ("?pipeline=orders", 1),
+        ("?pipeline=other", 0),
+        ("?state=open", 1),
+        ("?state=final", 0),
         ("?state=PLANNED", 1),
-    ):  # fmt: skip
+    ):
         rows = ana.get(f"{MIGRATIONS}{query}").json()["results"]
         assert len(rows) == found, query
     assert rows[0]["id"] == made["id"]

@@ -77,10 +77,18 @@ def public(module: ModuleType) -> list[Callable[..., Any]]:
 
 
 OTHER_WRITES: list[Callable[..., Any]] = [
-    ownership.mark_unknown, ownership.take_over, ownership.move, ownership.evacuate, observations.record_statuses,
-    journals.ingest_all, transitions.set_phase, operations.advance, operations.report, operations.finish,
+    ownership.mark_unknown,
+    ownership.take_over,
+    ownership.move,
+    ownership.evacuate,
+    observations.record_statuses,
+    journals.ingest_all,
+    transitions.set_phase,
+    operations.advance,
+    operations.report,
+    operations.finish,
     placement.claim,
-]  # fmt: skip
+]
 """What a supervisor writes by other modules than `runs`, all of which is its own."""
 
 

@@ -21,9 +21,12 @@ pytestmark = pytest.mark.django_db
 ANSWERS = Path(__file__).parent.parent / "vectors" / "pipeline_list.json"
 NOW = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 LIVE = {
-    "records_per_second": 4000.5, "lag_records": 12, "last_batch_at": "2026-03-01T11:59:59.500000Z", "in_flight": 1,
+    "records_per_second": 4000.5,
+    "lag_records": 12,
+    "last_batch_at": "2026-03-01T11:59:59.500000Z",
+    "in_flight": 1,
     "as_of": "2026-03-01T12:00:00Z",
-}  # fmt: skip
+}
 QUERY = QueryStatus(
     source="shop", channel="main", batch=1, records_per_second=1.5, in_flight=True, last_batch_at=NOW.timestamp()
 ).model_dump(mode="json")
@@ -53,8 +56,13 @@ def fill() -> None:
     asks_more = pipeline(30, Phase.STOPPED, DesiredState.STOPPED, host=None, labels={"team": "é"}, description='"x"')
     Pipeline.objects.filter(id=asks_more.id).update(
         current_revision=RevisionFactory.create(pipeline=asks_more, number=2, required_role=3),
-        stop_reason=StopReason.USER, restart_count=4, restart_at=NOW, version=8, generation=5, observed_generation=4,
-    )  # fmt: skip
+        stop_reason=StopReason.USER,
+        restart_count=4,
+        restart_at=NOW,
+        version=8,
+        generation=5,
+        observed_generation=4,
+    )
     RunFactory.create(pipeline=pipeline(31, Phase.RUNNING), observed=None)
     RunFactory.create(pipeline=pipeline(32, Phase.RUNNING), observed={"at": NOW.timestamp(), "queries": [QUERY]})
     Pipeline.objects.filter(id=pipeline(33, Phase.PREFLIGHT).id).update(current_revision=None)

@@ -102,10 +102,19 @@ def test_every_partition_is_shown_by_each_witness(viewer: APIClient, stopped: Pi
     assert found["fresh"] is True
     assert found["partitions"] == [
         {
-            "source": "shop", "channel": "main", "topic": "orders-in", "partition": 0, "ledger": 100, "checkpoint": 100,
-            "group": 90, "log_start": 130, "log_end": 300, "verdict": "BELOW_LOG_START", "codes": ["BELOW_LOG_START"],
+            "source": "shop",
+            "channel": "main",
+            "topic": "orders-in",
+            "partition": 0,
+            "ledger": 100,
+            "checkpoint": 100,
+            "group": 90,
+            "log_start": 130,
+            "log_end": 300,
+            "verdict": "BELOW_LOG_START",
+            "codes": ["BELOW_LOG_START"],
         }
-    ]  # fmt: skip
+    ]
     again = viewer.get(ORDERS).json()
     assert again["partitions"] == found["partitions"]
     assert len(surveys.questions) == 1, "what was found just now is not looked at again"
@@ -139,10 +148,14 @@ def test_a_host_that_does_not_answer_is_not_waited_for_without_end(
 @pytest.mark.parametrize(
     ("to", "new", "skip", "replay"),
     [
-        ("earliest", 0, 0, 100), ("latest", 300, 200, 0), ("ledger", 100, 0, 0), ("group", 90, 0, 10),
-        ("offsets=orders-in/0:150", 150, 50, 0), ({"offsets": {"orders-in": {"0": 20}}}, 20, 0, 80),
+        ("earliest", 0, 0, 100),
+        ("latest", 300, 200, 0),
+        ("ledger", 100, 0, 0),
+        ("group", 90, 0, 10),
+        ("offsets=orders-in/0:150", 150, 50, 0),
+        ({"offsets": {"orders-in": {"0": 20}}}, 20, 0, 80),
     ],
-)  # fmt: skip
+)
 def test_a_plan_is_applied_to_the_record_and_begins_a_new_lineage(
     operator: APIClient, stopped: Pipeline, surveys: FakeSurveys, to: Any, new: int, skip: int, replay: int
 ) -> None:
@@ -320,8 +333,11 @@ def test_a_blocked_pipeline_offers_the_ways_on_with_what_they_cost(
     viewer.get(ORDERS)
     status = viewer.get("/api/v1/pipelines/orders/status").json()
     assert {choice["to"]: (choice["skip"], choice["replay"]) for choice in status["choices"]} == {
-        "ledger": (30, 0), "checkpoint": (30, 0), "earliest": (30, 0), "latest": (200, 0),
-    }  # fmt: skip
+        "ledger": (30, 0),
+        "checkpoint": (30, 0),
+        "earliest": (30, 0),
+        "latest": (200, 0),
+    }
     assert apply(operator, plan(operator, "ledger")["hash"])[0] == 200
     assert viewer.get("/api/v1/pipelines/orders/status").json()["choices"] == []
 
@@ -330,10 +346,18 @@ def test_an_agent_that_ended_blocked_has_told_what_it_found(viewer: APIClient, s
     survey = {
         "at": 5.0,
         "rows": [
-            {"source": "shop", "channel": "main", "topic": "orders-in", "partition": 0, "ledger": 100, "log_start": 0,
-             "log_end": 40, "codes": ["BEYOND_LOG_END"]}
+            {
+                "source": "shop",
+                "channel": "main",
+                "topic": "orders-in",
+                "partition": 0,
+                "ledger": 100,
+                "log_start": 0,
+                "log_end": 40,
+                "codes": ["BEYOND_LOG_END"],
+            }
         ],
-    }  # fmt: skip
+    }
     Run.objects.update(observed={"survey": survey})
     Pipeline.objects.update(phase=Phase.BLOCKED, findings=[{"path": "", "code": "BEYOND_LOG_END", "message": "m"}])
     choices = viewer.get("/api/v1/pipelines/orders/status").json()["choices"]

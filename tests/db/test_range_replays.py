@@ -65,9 +65,16 @@ class Agent:
         start, end = self.order.range_of(batch)
         counts = Counts(read=end - start, delivered=end - start)
         self.journal.append(
-            Done(source=self.order.alias, channel="main", batch=batch, ranges=self.ranges(batch), counts=counts,
-                 duplicates_max=duplicates, sink="out")
-        )  # fmt: skip
+            Done(
+                source=self.order.alias,
+                channel="main",
+                batch=batch,
+                ranges=self.ranges(batch),
+                counts=counts,
+                duplicates_max=duplicates,
+                sink="out",
+            )
+        )
 
     def ranges(self, batch: int) -> list[PartitionRange]:
         start, end = self.order.range_of(batch)
@@ -248,8 +255,10 @@ def test_a_pipeline_that_changes_host_goes_on_behind_what_was_replayed_before(ru
     rows = LedgerBatch.objects.filter(operation=operation).order_by("first_batch")
     assert [(row.first_batch, row.run.number, row.read) for row in rows] == [(0, 3, 100), (1, 3, 100), (2, 4, 50)]
     assert (operation.state, operation.progress["done"], operation.progress["possible_duplicates"]) == (
-        OperationState.SUCCEEDED, 250, 0,
-    )  # fmt: skip
+        OperationState.SUCCEEDED,
+        250,
+        0,
+    )
 
 
 def test_a_batch_in_hand_when_the_pipeline_changes_host_is_announced_as_possibly_there_twice(

@@ -25,11 +25,14 @@ def write(run: Run, count: int, *, every: float = 1.0, start: datetime = START, 
     """Adjoining batches of ten records, one after another in time."""
     return [
         LedgerBatchFactory.create(
-            run=run, first_batch=number, ranges=[_range(number * 10, number * 10 + 10)],
-            done_at=start + timedelta(seconds=number * every), **fields,
+            run=run,
+            first_batch=number,
+            ranges=[_range(number * 10, number * 10 + 10)],
+            done_at=start + timedelta(seconds=number * every),
+            **fields,
         )
         for number in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def _range(start: int, end: int) -> dict[str, Any]:
@@ -93,9 +96,11 @@ def test_runs_of_the_same_number_are_merged_each_by_itself(run: Run) -> None:
     for number in range(3):
         for each in (run, other):
             LedgerBatchFactory.create(
-                run=each, first_batch=number, ranges=[_range(number * 10, number * 10 + 10)],
+                run=each,
+                first_batch=number,
+                ranges=[_range(number * 10, number * 10 + 10)],
                 done_at=START + timedelta(seconds=number),
-            )  # fmt: skip
+            )
     assert roll_up(now=START + timedelta(hours=1))["batches"] == 4
     assert rows(run) == rows(other) == [(0, 2, 0, 30, 30)]
 
@@ -158,8 +163,9 @@ def test_points_become_one_a_minute_after_an_hour() -> None:
     assert roll_up(now=START + timedelta(hours=1, minutes=2))["samples"] == 121
     points = Sample.objects.filter(pipeline=pipelines[0]).order_by("at")
     assert [(p.at, p.step, p.records_per_second, p.lag_records) for p in points] == [
-        (START, 60, 29.0, 8), (START + timedelta(minutes=1), 60, 89.0, None),
-    ]  # fmt: skip
+        (START, 60, 29.0, 8),
+        (START + timedelta(minutes=1), 60, 89.0, None),
+    ]
     assert Sample.objects.count() == 4
     assert roll_up(now=START + timedelta(days=1))["samples"] == 0
 

@@ -41,9 +41,18 @@ def test_runs_of_before_have_epochs_and_those_that_ended_well_whole_journals(bef
     runs = before_standbys.get_model("pipelines", "Run").objects
     for number, (state, outcome) in enumerate([("ENDED", "CLEAN"), ("ENDED", "LOST"), ("LIVE", "")], 1):
         runs.create(
-            pipeline=pipeline, pipeline_name="orders", number=number, revision=revision, host=host, lineage=1,
-            token=str(number), run_dir="", generation=1, state=state, outcome=outcome,
-        )  # fmt: skip
+            pipeline=pipeline,
+            pipeline_name="orders",
+            number=number,
+            revision=revision,
+            host=host,
+            lineage=1,
+            token=str(number),
+            run_dir="",
+            generation=1,
+            state=state,
+            outcome=outcome,
+        )
     migrate_to()
     found = Run.objects.order_by("number").values_list("role", "epoch", "journal_whole")
     assert list(found) == [("ACTIVE", 1, True), ("ACTIVE", 2, False), ("ACTIVE", 3, False)]

@@ -38,9 +38,14 @@ class Bench:
         self.brokers.committed[KEY] = 500_000
         self.pauses: list[float] = []
         self.watch = GroupWatch(
-            "alpha", self.brokers, References({}, None, NoSecrets()), AtOnce(), seconds=lambda: self.seconds,
-            wall=lambda: BEGIN + self.seconds, pause=self.pauses.append,
-        )  # fmt: skip
+            "alpha",
+            self.brokers,
+            References({}, None, NoSecrets()),
+            AtOnce(),
+            seconds=lambda: self.seconds,
+            wall=lambda: BEGIN + self.seconds,
+            pause=self.pauses.append,
+        )
         self.group = watching.watch(wanted=Wanted(name, "broker:9092", **wanted), actor=ANA)
 
     def look(self, after: float = 60.0, **committed: int | None) -> list[str]:
@@ -152,9 +157,14 @@ def test_a_mirror_of_ours_is_compared_with_the_ledger_which_may_be_a_little_late
 
 def test_a_worker_that_starts_anew_goes_on_where_the_last_one_was(bench: Bench) -> None:
     bench.watch = GroupWatch(
-        "alpha", bench.brokers, References({}, None, NoSecrets()), AtOnce(), seconds=lambda: bench.seconds,
-        wall=lambda: BEGIN + bench.seconds, pause=bench.pauses.append,
-    )  # fmt: skip
+        "alpha",
+        bench.brokers,
+        References({}, None, NoSecrets()),
+        AtOnce(),
+        seconds=lambda: bench.seconds,
+        wall=lambda: BEGIN + bench.seconds,
+        pause=bench.pauses.append,
+    )
     bench.commit(0)
     assert bench.look() == ["group.jumped_back", "alert.opened"]
 
@@ -202,10 +212,15 @@ def test_groups_are_added_listed_shown_and_removed_by_operators(operator: APICli
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"options": {"sasl.password": "hunter2"}}, {"options": {"sasl.jaas.config": "x"}}, {"bootstrap_servers": "x"},
-        {"interval": 0.1}, {"options": {"security.protocol": "PLAIN"}}, {"host": "nowhere"}, {"group": ""},
+        {"options": {"sasl.password": "hunter2"}},
+        {"options": {"sasl.jaas.config": "x"}},
+        {"bootstrap_servers": "x"},
+        {"interval": 0.1},
+        {"options": {"security.protocol": "PLAIN"}},
+        {"host": "nowhere"},
+        {"group": ""},
     ],
-)  # fmt: skip
+)
 def test_a_group_that_could_do_harm_or_cannot_be_is_refused(operator: APIClient, wrong: dict[str, Any]) -> None:
     refused = operator.post(GROUPS, body(**wrong), format="json")
     assert refused.status_code in {404, 422}

@@ -405,9 +405,12 @@ def test_deliveries_that_are_over_are_pruned_by_age(time: Time) -> None:
     old, young = Delivery.objects.order_by("pk")
     Delivery.objects.filter(pk=old.pk).update(ended_at=time.wall - timedelta(days=31))
     waiting = Delivery.objects.create(
-        webhook=old.webhook, event=happen("phase.changed")[0], message_id="msg_1",
-        created_at=time.wall - timedelta(days=99), next_attempt_at=time.wall,
-    )  # fmt: skip
+        webhook=old.webhook,
+        event=happen("phase.changed")[0],
+        message_id="msg_1",
+        created_at=time.wall - timedelta(days=99),
+        next_attempt_at=time.wall,
+    )
     assert prune(now=time.wall, retention=Retention())["deliveries"] == 1
     assert set(Delivery.objects.values_list("pk", flat=True)) == {young.pk, waiting.pk}
 

@@ -84,18 +84,29 @@ def webhooks_of(actor: Actor) -> None:
         event = EventFactory.create(kind="alert.opened", pipeline=Pipeline.objects.get(name="shop"))
         failed = {"response_status": 503, "last_error": f"It answers 503: {LONG}"} if number == 3 else {}
         Delivery.objects.create(
-            webhook=well, event=event, message_id=f"msg_{number}", state=state, attempts=number, created_at=now(),
-            next_attempt_at=now() if state == DeliveryState.WAITING else None, **failed,
-        )  # fmt: skip
+            webhook=well,
+            event=event,
+            message_id=f"msg_{number}",
+            state=state,
+            attempts=number,
+            created_at=now(),
+            next_attempt_at=now() if state == DeliveryState.WAITING else None,
+            **failed,
+        )
 
 
 def shop() -> None:
     """A pipeline that had a life."""
     pipeline = PipelineFactory.create(
-        name="shop", description="Orders of the shop, cleaned, to the lake", labels={"team": "payments", "tier": "1"},
-        phase=Phase.BLOCKED, desired_state=DesiredState.RUNNING, phase_message=MESSAGES[Phase.BLOCKED],
-        phase_reason="BELOW_LOG_START", findings=[finding()],
-    )  # fmt: skip
+        name="shop",
+        description="Orders of the shop, cleaned, to the lake",
+        labels={"team": "payments", "tier": "1"},
+        phase=Phase.BLOCKED,
+        desired_state=DesiredState.RUNNING,
+        phase_message=MESSAGES[Phase.BLOCKED],
+        phase_reason="BELOW_LOG_START",
+        findings=[finding()],
+    )
     RevisionFactory.create(pipeline=pipeline, number=2, note="Reads orders of all countries")
     run = ended(pipeline, 1, RunOutcome.CLEAN)
     ended(pipeline, 2, RunOutcome.KILLED)
@@ -111,17 +122,24 @@ def shop() -> None:
 
 def finding() -> dict[str, object]:
     return {
-        "path": "sources.shop", "code": "BELOW_LOG_START", "message": MESSAGES[Phase.BLOCKED],
+        "path": "sources.shop",
+        "code": "BELOW_LOG_START",
+        "message": MESSAGES[Phase.BLOCKED],
         "suggestion": "Choose where to go on; every choice says how many records it skips or reads again.",
         "severity": "error",
-    }  # fmt: skip
+    }
 
 
 def ended(pipeline: Pipeline, number: int, outcome: RunOutcome) -> Run:
     return RunFactory.create(
-        pipeline=pipeline, number=number, state=RunState.ENDED, outcome=outcome, ended_at=now(), exit_code=0,
+        pipeline=pipeline,
+        number=number,
+        state=RunState.ENDED,
+        outcome=outcome,
+        ended_at=now(),
+        exit_code=0,
         exit_reason="the write did not end within 300 s" if outcome == RunOutcome.KILLED else "",
-    )  # fmt: skip
+    )
 
 
 def letters(run: Run) -> None:
@@ -144,7 +162,11 @@ def others(count: int) -> None:
         desired = DesiredState(phase.value) if resting else DesiredState.RUNNING
         name = LONG if number == 0 else f"{['clicks', 'stock', 'invoices'][number % 3]}-{number}"
         PipelineFactory.create(
-            name=name, phase=phase, desired_state=desired, phase_message=MESSAGES.get(phase, ""),
-            labels={"team": ["web", "data"][number % 2]}, phase_since=now() - timedelta(minutes=number),
+            name=name,
+            phase=phase,
+            desired_state=desired,
+            phase_message=MESSAGES.get(phase, ""),
+            labels={"team": ["web", "data"][number % 2]},
+            phase_since=now() - timedelta(minutes=number),
             host=Host.objects.get(name="bravo" if phase == Phase.UNKNOWN else "alpha"),
-        )  # fmt: skip
+        )

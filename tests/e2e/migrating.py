@@ -107,9 +107,13 @@ def migrated() -> None:
     evacuation()
     many()
     FreezeWindow.objects.create(
-        label="tier:1", starts_at=now(), ends_at=now() + timedelta(days=2), reason="The sale", created_by="ana",
+        label="tier:1",
+        starts_at=now(),
+        ends_at=now() + timedelta(days=2),
+        reason="The sale",
+        created_by="ana",
         created_at=now(),
-    )  # fmt: skip
+    )
 
 
 def planned(name: str, kind: MigrationKind = MigrationKind.REVISION, **spec: Any) -> Migration:
@@ -132,10 +136,13 @@ def elsewhere() -> None:
     pipeline = running("elsewhere")
     positions_of.identify(pipeline.pk, [SourceIdentity(source="shop", cluster_id="old", topics={"elsewhere-in": "a"})])
     made = planned(
-        "elsewhere", MigrationKind.CLUSTER, source="shop", to={"bootstrap_servers": "kafka-new.example:9092"},
+        "elsewhere",
+        MigrationKind.CLUSTER,
+        source="shop",
+        to={"bootstrap_servers": "kafka-new.example:9092"},
         topics={"elsewhere-in": "old.elsewhere-in"},
         positions={"by": "mapping", "topic": "mm2-offset-syncs.new.internal"},
-    )  # fmt: skip
+    )
     proof = {
         "pair": [47_990, 1_047_990],
         "expected": 1_048_000,
@@ -163,9 +170,14 @@ def elsewhere() -> None:
 def translated(partition: int, **more: Any) -> PartitionTranslation:
     fields: dict[str, Any] = {"by": By.MAPPING, "cluster_id": "new", "topic_id": "b", **more}
     return PartitionTranslation(
-        source="shop", channel="main", old_topic="elsewhere-in", topic="old.elsewhere-in", partition=partition,
-        stopped_at=START + partition, **fields,
-    )  # fmt: skip
+        source="shop",
+        channel="main",
+        old_topic="elsewhere-in",
+        topic="old.elsewhere-in",
+        partition=partition,
+        stopped_at=START + partition,
+        **fields,
+    )
 
 
 def begun(row: Migration) -> Migration:
@@ -250,9 +262,14 @@ def pausing(row: Migration) -> None:
     held = {"source": "shop", "channel": "main", "in_flight": True, "holding": holding, "cursor": []}
     Run.objects.filter(pipeline=row.pipeline).update(observed={"queries": [held]})
     LedgerBatchFactory.create(
-        run=found.old_run, first_batch=2, state=LedgerState.PLANNED, ranges=[batch(name, START, START + 1_250)], read=0,
-        delivered=0, done_at=None,
-    )  # fmt: skip
+        run=found.old_run,
+        first_batch=2,
+        state=LedgerState.PLANNED,
+        ranges=[batch(name, START, START + 1_250)],
+        read=0,
+        delivered=0,
+        done_at=None,
+    )
 
 
 def gated(row: Migration) -> None:
@@ -264,10 +281,14 @@ def gated(row: Migration) -> None:
 
 def snapshot(row: Migration) -> dict[str, Any]:
     content = {
-        "revision": 1, "host": "alpha", "run": 1, "lineage": 1, "positions": positions(row.pipeline_id),
+        "revision": 1,
+        "host": "alpha",
+        "run": 1,
+        "lineage": 1,
+        "positions": positions(row.pipeline_id),
         "books": books(row.pipeline_id),
         "stopped": {"positions": positions(row.pipeline_id), "last_delivered_at": now().timestamp()},
-    }  # fmt: skip
+    }
     return {**content, "digest": digest(content), "at": now().isoformat()}
 
 
@@ -345,18 +366,25 @@ def evacuation() -> None:
     """bravo was emptied of all but one."""
     host = Host.objects.get(name="bravo")
     row = Evacuation.objects.create(
-        host=host, reason="A new kernel", created_by="ana", created_at=now(), names=["later"],
+        host=host,
+        reason="A new kernel",
+        created_by="ana",
+        created_at=now(),
+        names=["later"],
         left={"tied": "placement.host is bravo"},
-    )  # fmt: skip
+    )
     for name in ("first", "second"):
         running(name)
         made = planned(name, MigrationKind.HOST, host="charlie")
         Migration.objects.filter(pk=made.pk).update(evacuation=row)
         if name == "first":
             Migration.objects.filter(pk=made.pk).update(
-                stage=MigrationStage.COMMITTED, ended_at=now(), begun_at=now() - timedelta(seconds=38),
-                old_host=host, new_host=Host.objects.get(name="charlie"),
-            )  # fmt: skip
+                stage=MigrationStage.COMMITTED,
+                ended_at=now(),
+                begun_at=now() - timedelta(seconds=38),
+                old_host=host,
+                new_host=Host.objects.get(name="charlie"),
+            )
 
 
 def many() -> None:
@@ -364,12 +392,18 @@ def many() -> None:
     pipeline = Pipeline.objects.get(name="first")
     Migration.objects.bulk_create(
         Migration(
-            pipeline=pipeline, kind=MigrationKind.SOFTWARE, stage=MigrationStage.COMMITTED, stage_since=now(),
-            reason=f"Release {number}", created_by="ben", created_at=now() - timedelta(days=1, minutes=number),
-            begun_at=now() - timedelta(days=1), ended_at=now() - timedelta(days=1) + timedelta(seconds=number),
+            pipeline=pipeline,
+            kind=MigrationKind.SOFTWARE,
+            stage=MigrationStage.COMMITTED,
+            stage_since=now(),
+            reason=f"Release {number}",
+            created_by="ben",
+            created_at=now() - timedelta(days=1, minutes=number),
+            begun_at=now() - timedelta(days=1),
+            ended_at=now() - timedelta(days=1) + timedelta(seconds=number),
         )
         for number in range(60)
-    )  # fmt: skip
+    )
 
 
 PARTS: dict[str, Callable[[], None]] = {"moving": moving, "migrated": migrated}

@@ -28,8 +28,10 @@ TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnima
 """After these a colour is the new one: even a change without a transition takes one."""
 Scheme = Literal["light", "dark"]
 LOOKS: list[tuple[int, Scheme, dict[str, Any]]] = [
-    (1440, "dark", COLOURS), (768, "light", ALL_BUT_COLOURS), (1440, "light", EVERYTHING),
-]  # fmt: skip
+    (1440, "dark", COLOURS),
+    (768, "light", ALL_BUT_COLOURS),
+    (1440, "light", EVERYTHING),
+]
 """Widths of the window and schemes of colours, with what axe looks for: rules of colours once in each scheme, the
 others once in each width. The last one is how a new page stands."""
 QUICK_MS = 5_000

@@ -53,9 +53,13 @@ def one() -> None:
     """`orders`: its position lies before the log; it was killed once, and a range of it was replayed."""
     words = f"orders-in/0: the position {NEXT:,} lies {LOST:,} records before the start of the log."
     pipeline = PipelineFactory.create(
-        name="orders", phase=Phase.BLOCKED, desired_state=DesiredState.RUNNING, phase_message=words,
-        phase_reason="BELOW_LOG_START", findings=[finding("BELOW_LOG_START", words, "sources.shop")],
-    )  # fmt: skip
+        name="orders",
+        phase=Phase.BLOCKED,
+        desired_state=DesiredState.RUNNING,
+        phase_message=words,
+        phase_reason="BELOW_LOG_START",
+        findings=[finding("BELOW_LOG_START", words, "sources.shop")],
+    )
     for partition in LOG:
         PositionFactory.create(pipeline=pipeline, partition=partition, next_offset=NEXT)
     looked(pipeline)
@@ -74,19 +78,32 @@ def finding(code: str, message: str, path: str = "") -> dict[str, object]:
 def looked(pipeline: Pipeline) -> None:
     """The last look of its host, so that the ways on are known before anybody asks again."""
     PositionLook.objects.create(
-        pipeline=pipeline, state=LookState.ANSWERED, asked_by="ana", asked_at=now(), deadline=now(), answered_at=now(),
+        pipeline=pipeline,
+        state=LookState.ANSWERED,
+        asked_by="ana",
+        asked_at=now(),
+        deadline=now(),
+        answered_at=now(),
         survey=survey(pipeline.name).model_dump(mode="json"),
-    )  # fmt: skip
+    )
 
 
 def survey(pipeline: str) -> Survey:
     rows = [
         PartitionSurvey(
-            source="shop", channel="main", topic=f"{pipeline}-in", partition=partition, ledger=NEXT, checkpoint=NEXT,
-            group=NEXT - 10, log_start=start, log_end=end, codes=["BELOW_LOG_START"] if start > NEXT else [],
+            source="shop",
+            channel="main",
+            topic=f"{pipeline}-in",
+            partition=partition,
+            ledger=NEXT,
+            checkpoint=NEXT,
+            group=NEXT - 10,
+            log_start=start,
+            log_end=end,
+            codes=["BELOW_LOG_START"] if start > NEXT else [],
         )
         for partition, (start, end) in LOG.items()
-    ]  # fmt: skip
+    ]
     return Survey(at=time.time(), rows=rows)
 
 
@@ -98,9 +115,15 @@ def killed(pipeline: Pipeline) -> None:
         for rung, number in (("sigterm", 1), ("sigterm", 2), ("sigkill", 0))
     ]
     RunFactory.create(
-        pipeline=pipeline, number=1, state=RunState.ENDED, outcome=RunOutcome.KILLED, ended_at=now(), rung="sigkill",
-        exit_reason="It did not end within cancel_timeout; sinks.out was at work.", dumps=dumps,
-    )  # fmt: skip
+        pipeline=pipeline,
+        number=1,
+        state=RunState.ENDED,
+        outcome=RunOutcome.KILLED,
+        ended_at=now(),
+        rung="sigkill",
+        exit_reason="It did not end within cancel_timeout; sinks.out was at work.",
+        dumps=dumps,
+    )
 
 
 def lag(pipeline: Pipeline) -> None:
@@ -118,10 +141,13 @@ def lag(pipeline: Pipeline) -> None:
 def replay(pipeline: Pipeline, state: str, *, start: int, end: int, done: int) -> None:
     asked = {**PLACE, "topic": f"{pipeline.name}-in", "partition": 0, "start": start, "end": end}
     OperationFactory.create(
-        pipeline=pipeline, kind=OperationKind.REPLAY_RANGE, state=state, parameters={**asked, "size": 500, "hash": "x"},
+        pipeline=pipeline,
+        kind=OperationKind.REPLAY_RANGE,
+        state=state,
+        parameters={**asked, "size": 500, "hash": "x"},
         progress={"done": done, "of": end - start, "read": done, "delivered": done, "possible_duplicates": 0},
         ended_at=now() if state == "SUCCEEDED" else None,
-    )  # fmt: skip
+    )
 
 
 def many() -> None:
@@ -140,31 +166,50 @@ def crashing() -> None:
         "3 runs in a row crashed at the same position: shop.main crashing-in/1 offset 48217. The JVM ended with 134."
     )
     pipeline = PipelineFactory.create(
-        name="crashing", phase=Phase.FAILED, desired_state=DesiredState.RUNNING, phase_message=words,
+        name="crashing",
+        phase=Phase.FAILED,
+        desired_state=DesiredState.RUNNING,
+        phase_message=words,
         findings=[finding("CRASH_LOOP", words, "sources.shop")],
-    )  # fmt: skip
+    )
     PositionFactory.create(pipeline=pipeline, topic="crashing-in", partition=1, next_offset=48_200)
     ranges = [{"topic": "crashing-in", "partition": 1, "start": 48_200, "end": 48_300}]
     suspects = [{"topic": "crashing-in", "partition": 1, "offset": 48_217}]
     left = [{"source": "shop", "channel": "main", "ranges": ranges, "suspects": suspects}]
     for number in (1, 2, 3):
         run = RunFactory.create(
-            pipeline=pipeline, number=number, state=RunState.ENDED, outcome=RunOutcome.CRASHED, ended_at=now(),
-            exit_code=134, exit_reason="The JVM ended with 134.", in_hand=left,
-        )  # fmt: skip
+            pipeline=pipeline,
+            number=number,
+            state=RunState.ENDED,
+            outcome=RunOutcome.CRASHED,
+            ended_at=now(),
+            exit_code=134,
+            exit_reason="The JVM ended with 134.",
+            in_hand=left,
+        )
     LedgerBatchFactory.create(run=run, state=LedgerState.PLANNED, ranges=ranges, read=0, delivered=0, done_at=None)
     Quarantine.objects.create(
-        pipeline=pipeline, **PLACE, topic="crashing-in", start=12, end=15, cause="Three bytes that no decoder takes.",
-        created_at=now() - timedelta(days=1), created_by="ana",
-    )  # fmt: skip
+        pipeline=pipeline,
+        **PLACE,
+        topic="crashing-in",
+        start=12,
+        end=15,
+        cause="Three bytes that no decoder takes.",
+        created_at=now() - timedelta(days=1),
+        created_by="ana",
+    )
 
 
 def silent() -> None:
     """Its host is silent, and its run may live."""
     pipeline = PipelineFactory.create(
-        name="silent", phase=Phase.UNKNOWN, desired_state=DesiredState.RUNNING, phase_reason="host_lost",
-        phase_message="Nothing is heard of bravo; its agent may live.", host=Host.objects.get(name="bravo"),
-    )  # fmt: skip
+        name="silent",
+        phase=Phase.UNKNOWN,
+        desired_state=DesiredState.RUNNING,
+        phase_reason="host_lost",
+        phase_message="Nothing is heard of bravo; its agent may live.",
+        host=Host.objects.get(name="bravo"),
+    )
     RunFactory.create(pipeline=pipeline, number=4, driver_pid=4711)
 
 
@@ -174,9 +219,12 @@ def behind() -> None:
         "alpha has run 5 that the database does not know. The database is older than the host: was a backup restored?"
     )
     PipelineFactory.create(
-        name="behind", phase=Phase.BLOCKED, desired_state=DesiredState.RUNNING, phase_message=words,
+        name="behind",
+        phase=Phase.BLOCKED,
+        desired_state=DesiredState.RUNNING,
+        phase_message=words,
         findings=[finding("DATABASE_BEHIND", words)],
-    )  # fmt: skip
+    )
 
 
 def stopping() -> None:
@@ -186,9 +234,12 @@ def stopping() -> None:
     )
     RunFactory.create(pipeline=pipeline, number=2, stop_requested_at=now())
     OperationFactory.create(
-        pipeline=pipeline, kind=OperationKind.STOP, state=OperationState.RUNNING,
-        deadline=now() + timedelta(days=1), message="sinks.out is at work; interrupted twice.",
-    )  # fmt: skip
+        pipeline=pipeline,
+        kind=OperationKind.STOP,
+        state=OperationState.RUNNING,
+        deadline=now() + timedelta(days=1),
+        message="sinks.out is at work; interrupted twice.",
+    )
 
 
 def pushed() -> None:

@@ -61,8 +61,13 @@ class Up:
     def api(self) -> Api:
         token = subprocess.run(
             [sys.executable, "manage.py", "create_token", "admin"],
-            cwd=PROJECT, env=environment(self.state), capture_output=True, text=True, check=True, timeout=180,
-        ).stdout.strip()  # fmt: skip
+            cwd=PROJECT,
+            env=environment(self.state),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=180,
+        ).stdout.strip()
         return Api(f"http://127.0.0.1:{self.web}", token, Interrupt())
 
     def interrupt(self) -> int:
@@ -153,8 +158,13 @@ def test_a_busy_port_is_named_with_the_flag_that_changes_it(state: Path) -> None
         port = busy.getsockname()[1]
         refused = subprocess.run(
             [sys.executable, "manage.py", "up", "--web-port", str(port)],
-            cwd=PROJECT, env=environment(state), capture_output=True, text=True, timeout=180, check=False,
-        )  # fmt: skip
+            cwd=PROJECT,
+            env=environment(state),
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
     assert refused.returncode == 1
     assert f"Port {port} on 127.0.0.1, wanted for the page, is in use." in refused.stderr
     assert "--web-port PORT, or HEADGATE_WEB_PORT=PORT" in refused.stderr

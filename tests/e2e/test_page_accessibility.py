@@ -30,9 +30,13 @@ PAGES = {
     f"{DEMO}/edit": "New revision of demo",
 }
 ALIKE = {
-    "/", "/events", "/hosts", "/secrets", "/webhooks",
+    "/",
+    "/events",
+    "/hosts",
+    "/secrets",
+    "/webhooks",
     *(f"{DEMO}/{tab}" for tab in ("books", "runs", "events", "revisions")),
-}  # fmt: skip
+}
 """Looked at with more on them than this stack has: test_page_with_content."""
 
 

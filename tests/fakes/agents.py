@@ -181,9 +181,14 @@ class Agent:
             self.signal = SIGKILL
         by_keeper = self.signal == SIGKILL and self.rung == "sigkill"
         record = ExitRecord(
-            token=self.launch.token, exit_code=self.code, signal=self.signal, boottime=self.host.boottime, at=0.0,
-            killed_by="keeper" if by_keeper else None, rung=self.rung,
-        )  # fmt: skip
+            token=self.launch.token,
+            exit_code=self.code,
+            signal=self.signal,
+            boottime=self.host.boottime,
+            at=0.0,
+            killed_by="keeper" if by_keeper else None,
+            rung=self.rung,
+        )
         self._write(protocol.EXIT, record)
         self.keeper.alive = False
 
@@ -272,14 +277,28 @@ class Agent:
         proof = PauseProof(gate_closed=True, batches_in_flight=0, cursor_still=True, balanced=True, proven_at=0.0)
         cursor = Cursor(topic=self.topic, partition=0, next_offset=self.position, end_offset=self.position + 1000)
         query = QueryStatus(
-            source="shop", channel="main", batch=self.batch, in_flight=self.in_hand, delivered=self.delivered,
-            cursor=[cursor], first_delivered_at=1.0 if self.delivered else None,
-        )  # fmt: skip
+            source="shop",
+            channel="main",
+            batch=self.batch,
+            in_flight=self.in_hand,
+            delivered=self.delivered,
+            cursor=[cursor],
+            first_delivered_at=1.0 if self.delivered else None,
+        )
         status = Status(
-            token=self.launch.token, boot_id=self.host.boot_id, beat=self.host.boottime, at=0.0, phase=self.phase,
-            progress=self.batch, progress_beat=self.host.boottime, command_seq=0 if self.deaf else self.control.seq,
-            command_state="done", pause_proof=proof if paused else None, queries=[query], findings=self.findings,
-        )  # fmt: skip
+            token=self.launch.token,
+            boot_id=self.host.boot_id,
+            beat=self.host.boottime,
+            at=0.0,
+            phase=self.phase,
+            progress=self.batch,
+            progress_beat=self.host.boottime,
+            command_seq=0 if self.deaf else self.control.seq,
+            command_state="done",
+            pause_proof=proof if paused else None,
+            queries=[query],
+            findings=self.findings,
+        )
         self._write(protocol.STATUS, status)
 
     def _write(self, name: str, document: protocol.Document) -> None:

@@ -19,14 +19,30 @@ FINAL = ("COMMITTED", "ROLLED_BACK", "ABORTED")
 def pipeline(name: str, *, phase: str = "STOPPED", revision: int = 1) -> dict[str, Any]:
     """A pipeline as the API shows it."""
     return {
-        "name": name, "description": "Orders", "labels": {"team": "payments"}, "headline": "It is stopped.",
-        "desired_state": "STOPPED", "phase": phase, "phase_since": AT, "phase_reason": "", "phase_message": "",
-        "stop_reason": None, "generation": 1, "observed_generation": 1, "revision": revision, "host": None,
-        "created_at": AT, "updated_at": AT, "etag": "1", "restart_count": 0, "next_restart_at": None,
-        "supervised": True, "operation": None,
+        "name": name,
+        "description": "Orders",
+        "labels": {"team": "payments"},
+        "headline": "It is stopped.",
+        "desired_state": "STOPPED",
+        "phase": phase,
+        "phase_since": AT,
+        "phase_reason": "",
+        "phase_message": "",
+        "stop_reason": None,
+        "generation": 1,
+        "observed_generation": 1,
+        "revision": revision,
+        "host": None,
+        "created_at": AT,
+        "updated_at": AT,
+        "etag": "1",
+        "restart_count": 0,
+        "next_restart_at": None,
+        "supervised": True,
+        "operation": None,
         "live": {"records_per_second": None, "lag_records": None, "last_batch_at": None, "in_flight": 0, "as_of": None},
         "allowed_actions": [{"name": "start", "allowed": True, "reason": ""}],
-    }  # fmt: skip
+    }
 
 
 def operation(kind: str, state: str = "PENDING", *, name: str = "orders", **more: Any) -> dict[str, Any]:
@@ -34,10 +50,20 @@ def operation(kind: str, state: str = "PENDING", *, name: str = "orders", **more
     step_state = {"PENDING": "pending", "RUNNING": "running", "SUCCEEDED": "done"}.get(state, "failed")
     step = {"name": "preflight", "state": step_state, "started_at": AT, "ended_at": None, "message": ""}
     return {
-        "id": "0b6c2f4e-0000-4000-8000-000000000001", "pipeline": name, "kind": kind, "state": state, "steps": [step],
-        "created_by": "ada", "created_at": AT, "ended_at": None, "deadline": None, "message": "", "error": None,
-        "progress": {}, **more,
-    }  # fmt: skip
+        "id": "0b6c2f4e-0000-4000-8000-000000000001",
+        "pipeline": name,
+        "kind": kind,
+        "state": state,
+        "steps": [step],
+        "created_by": "ada",
+        "created_at": AT,
+        "ended_at": None,
+        "deadline": None,
+        "message": "",
+        "error": None,
+        "progress": {},
+        **more,
+    }
 
 
 def problem(status: int, code: str, **more: Any) -> tuple[int, dict[str, Any]]:

@@ -47,12 +47,17 @@ class FakeSurveys:
         ledger = {(h.source, h.channel, at.partition): at.offset for h in launch.heads for at in h.positions}
         rows = [
             PartitionSurvey(
-                source=head.source, channel=head.channel, topic="orders-in", partition=partition,
-                ledger=ledger.get((head.source, head.channel, partition)), log_start=start, log_end=end,
+                source=head.source,
+                channel=head.channel,
+                topic="orders-in",
+                partition=partition,
+                ledger=ledger.get((head.source, head.channel, partition)),
+                log_start=start,
+                log_end=end,
                 **self.known.get(partition, {}),
             )
             for head in launch.heads
             for partition, (start, end) in self.log.items()
-        ]  # fmt: skip
+        ]
         identity = SourceIdentity(source="shop", cluster_id="c", topics={"orders-in": self.topic_id})
         return Answer(survey=Survey(at=1.0, rows=rows, identities=[identity]))

@@ -58,10 +58,16 @@ class Mirror(Unhurried):
 
     def _row(self, move: ClusterMove, channel: str, topic: str, at: int) -> PartitionTranslation:
         place: dict[str, Any] = {
-            "source": move.source, "channel": channel, "old_topic": topic, "topic": topic, "partition": 0,
-            "stopped_at": at, "by": By.CUT if move.positions is None else By.MAPPING, "topic_id": "t",
+            "source": move.source,
+            "channel": channel,
+            "old_topic": topic,
+            "topic": topic,
+            "partition": 0,
+            "stopped_at": at,
+            "by": By.CUT if move.positions is None else By.MAPPING,
+            "topic_id": "t",
             "cluster_id": "old" if move.positions is None else "new",
-        }  # fmt: skip
+        }
         back = move.positions is None
         if self.refuse or (back and self.one_way):
             return PartitionTranslation(**place, code="RECORDS_DIFFER", reason="No.", suggestion="Give it.")
@@ -139,9 +145,12 @@ def world(db: None, mirror: Mirror) -> TwoClusters:
 def begin(world: World, **more: Any) -> Migration:
     """Plan, count, approve and begin it."""
     spec = {
-        "source": "shop", "to": {"bootstrap_servers": NEW}, "rules": {"window": 3}, "positions": {"by": "mapping",
-        "topic": "mm2-offset-syncs.new.internal"}, **more,
-    }  # fmt: skip
+        "source": "shop",
+        "to": {"bootstrap_servers": NEW},
+        "rules": {"window": 3},
+        "positions": {"by": "mapping", "topic": "mm2-offset-syncs.new.internal"},
+        **more,
+    }
     made = migrations.create(pipeline=world.pipeline, kind=MigrationKind.CLUSTER, spec=spec, reason="x", actor=ANA)
     world.pass_time()
     made = migrations.plan(migration=made, actor=ANA)

@@ -31,9 +31,15 @@ from workers.supervisor.tick.tick import Supervisor
 
 ANA = Actor("ana")
 LIFE = {
-    "init_timeout": 20, "drain_timeout": 5, "cancel_interval": 3, "cancel_timeout": 10, "stall_timeout": 30,
-    "heartbeat_timeout": 6, "max_restarts": 1000, "lease": 10,
-}  # fmt: skip
+    "init_timeout": 20,
+    "drain_timeout": 5,
+    "cancel_interval": 3,
+    "cancel_timeout": 10,
+    "stall_timeout": 30,
+    "heartbeat_timeout": 6,
+    "max_restarts": 1000,
+    "lease": 10,
+}
 HEALED_WITHIN = 600
 SITES = st.sampled_from([0, 1])
 
@@ -243,9 +249,9 @@ class Hosts(RuleBasedStateMachine):
         lines = [f"{event.kind}: {event.message}" for event in Event.objects.order_by("id")]
         pipeline = self.pipeline
         held = {site.name: sorted(site.host.holders()) for site in self.sites}
-        return "\n".join([
-            *lines[-40:], f"now {pipeline.phase} on {pipeline.host_id}, wanted {pipeline.desired_state}, {held}"
-        ])  # fmt: skip
+        return "\n".join(
+            [*lines[-40:], f"now {pipeline.phase} on {pipeline.host_id}, wanted {pipeline.desired_state}, {held}"]
+        )
 
 
 @pytest.mark.django_db

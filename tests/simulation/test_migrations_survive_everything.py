@@ -73,9 +73,12 @@ def changed(world: World) -> dict[str, Any]:
 def begin(world: World, **spec: Any) -> Migration:
     """Plan, approve and begin a migration to another revision."""
     made = migrations.create(
-        pipeline=world.pipeline, kind=MigrationKind.REVISION, reason="because", actor=ANA,
+        pipeline=world.pipeline,
+        kind=MigrationKind.REVISION,
+        reason="because",
+        actor=ANA,
         spec={"definition": changed(world), "rules": QUICK_RULES, **spec},
-    )  # fmt: skip
+    )
     assert made.stage == MigrationStage.PLANNED, made.findings
     made = migrations.approve(migration=made, named=made.plan_hash, actor=ANA)
     return migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
@@ -222,9 +225,19 @@ def test_a_revision_is_migrated_without_a_gap_or_an_overlap(world: World) -> Non
     world.check_books()
     stages = [e.data["stage"] for e in Event.objects.filter(kind__startswith="migration.").order_by("id")]
     assert list(dict.fromkeys(stages)) == [
-        "DRAFT", "PLANNED", "APPROVED", "PREFLIGHT", "PAUSING", "PAUSE_PROVEN", "SNAPSHOT", "APPLYING",
-        "READY_TO_CUT_OVER", "RESUMING", "VERIFYING", "COMMITTED",
-    ]  # fmt: skip
+        "DRAFT",
+        "PLANNED",
+        "APPROVED",
+        "PREFLIGHT",
+        "PAUSING",
+        "PAUSE_PROVEN",
+        "SNAPSHOT",
+        "APPLYING",
+        "READY_TO_CUT_OVER",
+        "RESUMING",
+        "VERIFYING",
+        "COMMITTED",
+    ]
 
 
 def test_a_paused_pipeline_is_paused_again_afterwards(world: World) -> None:
@@ -273,9 +286,15 @@ def _cannot_be_drained(world: World) -> Migration:
 
 
 FORWARD = [
-    MigrationStage.PREFLIGHT, MigrationStage.PAUSING, MigrationStage.PAUSE_PROVEN, MigrationStage.SNAPSHOT,
-    MigrationStage.APPLYING, MigrationStage.READY_TO_CUT_OVER, MigrationStage.RESUMING, MigrationStage.VERIFYING,
-]  # fmt: skip
+    MigrationStage.PREFLIGHT,
+    MigrationStage.PAUSING,
+    MigrationStage.PAUSE_PROVEN,
+    MigrationStage.SNAPSHOT,
+    MigrationStage.APPLYING,
+    MigrationStage.READY_TO_CUT_OVER,
+    MigrationStage.RESUMING,
+    MigrationStage.VERIFYING,
+]
 
 
 @pytest.mark.parametrize("stage", some(FORWARD, 4))
@@ -633,9 +652,12 @@ def pair(db: None) -> Pair:
 def move(world: World, **spec: Any) -> Migration:
     """Plan, approve and begin a move to beta."""
     made = migrations.create(
-        pipeline=world.pipeline, kind=MigrationKind.HOST, reason="because", actor=ANA,
+        pipeline=world.pipeline,
+        kind=MigrationKind.HOST,
+        reason="because",
+        actor=ANA,
         spec={"host": "beta", "rules": QUICK_RULES, **spec},
-    )  # fmt: skip
+    )
     assert made.stage == MigrationStage.PLANNED, made.findings
     made = migrations.approve(migration=made, named=made.plan_hash, actor=ANA)
     return migrations.advance(migration=made, named=made.plan_hash, actor=ANA)

@@ -58,8 +58,9 @@ class Groups(RuleBasedStateMachine):
         self.bench.processor = self.bench.made(before.failed)
         after = self.bench.processor.pools()
         assert ({p.sink: p.failures for p in after.failed}, after.live) == (
-            {p.sink: p.failures for p in before.failed}, before.live
-        )  # fmt: skip
+            {p.sink: p.failures for p in before.failed},
+            before.live,
+        )
 
     @rule()
     def all_is_well_for_long(self) -> None:
@@ -138,9 +139,11 @@ class Balances(Groups):
     """Everybody who may gets a share."""
 
     @initialize(
-        count=st.integers(1, 4), selector=st.sampled_from(["round_robin", "random"]), backoff=st.booleans(),
+        count=st.integers(1, 4),
+        selector=st.sampled_from(["round_robin", "random"]),
+        backoff=st.booleans(),
         longest=LONGEST,
-    )  # fmt: skip
+    )
     def there_is_a_group(self, count: int, selector: str, backoff: bool, longest: int) -> None:
         self.in_turn = selector == "round_robin"
         spec = {"type": "load_balance", "selector": selector, "backoff": backoff, "max_timeout_ms": longest}

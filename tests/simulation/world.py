@@ -24,9 +24,14 @@ from workers.supervisor.tick.act import Actor as Hand
 from workers.supervisor.tick.tick import Supervisor, Ticked
 
 QUICK = {
-    "init_timeout": 20, "drain_timeout": 5, "cancel_interval": 3, "cancel_timeout": 10, "stall_timeout": 30,
-    "heartbeat_timeout": 6, "max_restarts": 4,
-}  # fmt: skip
+    "init_timeout": 20,
+    "drain_timeout": 5,
+    "cancel_interval": 3,
+    "cancel_timeout": 10,
+    "stall_timeout": 30,
+    "heartbeat_timeout": 6,
+    "max_restarts": 4,
+}
 HEALED_WITHIN = 400
 """Virtual seconds in which everything must come right once nothing fails any more."""
 

@@ -110,9 +110,12 @@ class KafkaOutlet:
 
     def _produce(self, record: Outgoing, number: int, errors: list[KafkaError | None]) -> None:
         wanted: dict[str, Any] = {
-            "key": record.key, "value": record.body, "headers": list(record.headers), "partition": record.partition,
+            "key": record.key,
+            "value": record.body,
+            "headers": list(record.headers),
+            "partition": record.partition,
             "on_delivery": _heard(errors, number),
-        }  # fmt: skip
+        }
         try:
             self._producer.produce(record.topic, **wanted)
         except BufferError:

@@ -72,9 +72,14 @@ class ChildSurveys:
 def _child(module: str) -> subprocess.Popen[bytes]:
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     return subprocess.Popen(
-        [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        start_new_session=True, cwd=_PROJECT, env={**environment, "PYTHONPATH": str(_PROJECT)},
-    )  # fmt: skip
+        [sys.executable, "-m", module],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        cwd=_PROJECT,
+        env={**environment, "PYTHONPATH": str(_PROJECT)},
+    )
 
 
 def _lives(child: subprocess.Popen[bytes] | None) -> bool:

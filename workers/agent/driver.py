@@ -342,13 +342,19 @@ class Driver:
 
     def _report(self, proof: PauseProof | None) -> None:
         self._status.update(
-            phase=self._phase or AgentPhase.PREFLIGHT, detail=self._ending.reason if self._ending else "",
+            phase=self._phase or AgentPhase.PREFLIGHT,
+            detail=self._ending.reason if self._ending else "",
             stuck=self._stuck,
-            command_seq=self._order.seq if self._order else 0, command_done=self._order_done, proof=proof,
-            queries=self._queries, components=self._launcher.components.states, intakes=self._launcher.intakes(),
-            findings=self._ending.findings if self._ending else [], survey=self._launcher.survey,
+            command_seq=self._order.seq if self._order else 0,
+            command_done=self._order_done,
+            proof=proof,
+            queries=self._queries,
+            components=self._launcher.components.states,
+            intakes=self._launcher.intakes(),
+            findings=self._ending.findings if self._ending else [],
+            survey=self._launcher.survey,
             initialised_in=self._launcher.initialised_in,
-        )  # fmt: skip
+        )
 
     def _collect_when_idle(self) -> None:
         """Give memory back once whenever the agent comes to rest."""

@@ -128,9 +128,11 @@ class Dumper:
         stem = time.strftime("%Y%m%dT%H%M%S", time.gmtime(at)) + f".{int(at * 1000) % 1000:03}Z-{step}"
         head = f"{stem}\nat work: {', '.join(stuck) or 'no component'}\n"
         head += f"no answer from: {', '.join(map(str, entry['silent']))}\n\n" if entry["silent"] else "\n"
-        names = [f"{stem}-{process}.txt" for process, text in texts.items() if text and self._write(
-            self._stacks / f"{stem}-{process}.txt", head.encode() + text
-        )]  # fmt: skip
+        names = [
+            f"{stem}-{process}.txt"
+            for process, text in texts.items()
+            if text and self._write(self._stacks / f"{stem}-{process}.txt", head.encode() + text)
+        ]
         self._keep(entry | {"at": at, "stuck": stuck, "files": names})
         return self.taken[-1]
 

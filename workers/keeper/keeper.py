@@ -155,9 +155,11 @@ class Keeper:
         self._boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         self._control = ControlFile(run_dir / "control.json", self._boot_id)
         self._log = LogPump(
-            run_dir / "agent.log", size=launch.get("log_bytes", 16 << 20), files=launch.get("log_files", 4),
+            run_dir / "agent.log",
+            size=launch.get("log_bytes", 16 << 20),
+            files=launch.get("log_files", 4),
             masked=handover.masked(frame),
-        )  # fmt: skip
+        )
         self._dumper = Dumper(run_dir, self._token, self._log.jvm, self._log.say)
         self._asked = DumpFile(run_dir / "dump.json")
         self._dumping: threading.Thread | None = None
@@ -234,9 +236,15 @@ class Keeper:
         environment = {**os.environ, processes.KEEPER_FD_VARIABLE: str(theirs.fileno()), "PYTHONUNBUFFERED": "1"}
         environment["MALLOC_ARENA_MAX"] = "2"
         child = subprocess.Popen(
-            self._argv, stdin=subprocess.DEVNULL, stdout=self._log.sink, stderr=self._log.sink,
-            pass_fds=(theirs.fileno(), lock), process_group=0, env=environment, cwd=self._dir,
-        )  # fmt: skip
+            self._argv,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log.sink,
+            stderr=self._log.sink,
+            pass_fds=(theirs.fileno(), lock),
+            process_group=0,
+            env=environment,
+            cwd=self._dir,
+        )
         self._pid = self._group = self._dumper.driver = child.pid
         child.returncode = 0  # reaped by processes.reap
         theirs.close()

@@ -137,9 +137,10 @@ def told_by_kernel(pid: int) -> list[str]:
     lines = []
     with contextlib.suppress(OSError):
         lines += [
-            line for line in Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
+            line
+            for line in Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
             if line.startswith(_TELLING)
-        ]  # fmt: skip
+        ]
     with contextlib.suppress(OSError):
         lines.append(f"Waits in: {Path(f'/proc/{pid}/wchan').read_text() or '?'}")
     return lines

@@ -132,9 +132,12 @@ class Runner:
         elif outcome.failed or progress.expired(row, now):
             message = outcome.message if outcome.failed else _late(row, outcome)
             steps.fail(
-                migration=migration, index=index, message=message, evidence=outcome.evidence,
+                migration=migration,
+                index=index,
+                message=message,
+                evidence=outcome.evidence,
                 findings=outcome.findings or [_finding(row, message)],
-            )  # fmt: skip
+            )
         else:
             steps.report(migration=migration, index=index, message=outcome.message, evidence=outcome.evidence)
         crash_points.reach("worker.step_recorded")

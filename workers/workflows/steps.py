@@ -163,12 +163,15 @@ def cursors(observed: dict[str, Any]) -> list[dict[str, Any]]:
     """Where an agent says that it stands."""
     return [
         {
-            "source": query["source"], "channel": query["channel"], "topic": cursor["topic"],
-            "partition": cursor["partition"], "offset": cursor["next_offset"],
+            "source": query["source"],
+            "channel": query["channel"],
+            "topic": cursor["topic"],
+            "partition": cursor["partition"],
+            "offset": cursor["next_offset"],
         }
         for query in observed.get("queries", [])
         for cursor in query.get("cursor", [])
-    ]  # fmt: skip
+    ]
 
 
 def _snapshot(scene: Scene) -> None:
@@ -323,9 +326,11 @@ def _promoted(scene: Scene) -> Outcome:
         return Outcome(failed=True, message=pipeline.phase_message, findings=list(pipeline.findings))
     if run.role == RunRole.ACTIVE and _works(scene):
         evidence = {
-            "run": run.number, "first_record_at": _iso(run), "positions": selecting.positions(pipeline.pk),
+            "run": run.number,
+            "first_record_at": _iso(run),
+            "positions": selecting.positions(pipeline.pk),
             "lag": selecting.seen_now(pipeline, run).lag,
-        }  # fmt: skip
+        }
         return Outcome(done=True, message=f"Run {run.number} has the pipeline.", evidence=evidence)
     return Outcome(message=pipeline.phase_message)
 
@@ -357,9 +362,14 @@ def _observe(scene: Scene) -> Outcome:
         Counts.model_validate(taken.get("accepted") or {})
     )
     observed = judge(
-        rules, before, now, seconds=_since(scene), backlog=_backlog(migration),
-        interval=selecting.batch_interval(migration), flows=migration.old_desired != DesiredState.PAUSED,
-    )  # fmt: skip
+        rules,
+        before,
+        now,
+        seconds=_since(scene),
+        backlog=_backlog(migration),
+        interval=selecting.batch_interval(migration),
+        flows=migration.old_desired != DesiredState.PAUSED,
+    )
     seen = observed.model_dump(mode="json")
     words = "; ".join(check.words for check in observed.breaches)
     if _committed_by_hand(migration):

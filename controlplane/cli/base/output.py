@@ -19,10 +19,22 @@ WIDTH_WITHOUT_TERMINAL = 200
 
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _STYLES = {
-    "RUNNING": "green", "PAUSED": "yellow", "STOPPED": "dim", "FAILED": "bold red", "BLOCKED": "bold red",
-    "DEGRADED": "yellow", "STALLED": "yellow", "UNKNOWN": "magenta", "True": "green", "False": "red", "yes": "green",
-    "NO": "bold red", "SUCCEEDED": "green", "error": "red", "warning": "yellow",
-}  # fmt: skip
+    "RUNNING": "green",
+    "PAUSED": "yellow",
+    "STOPPED": "dim",
+    "FAILED": "bold red",
+    "BLOCKED": "bold red",
+    "DEGRADED": "yellow",
+    "STALLED": "yellow",
+    "UNKNOWN": "magenta",
+    "True": "green",
+    "False": "red",
+    "yes": "green",
+    "NO": "bold red",
+    "SUCCEEDED": "green",
+    "error": "red",
+    "warning": "yellow",
+}
 
 
 def safe(text: object) -> str:

@@ -54,9 +54,12 @@ def _imported(text: str, agent: str | None) -> Imported:
     except ImportRefused as error:
         first = error.findings[0]
         raise CommandError(
-            first.message, hint=first.suggestion, code=first.code, exit_code=ExitCode.REFUSED,
+            first.message,
+            hint=first.suggestion,
+            code=first.code,
+            exit_code=ExitCode.REFUSED,
             findings=[finding.model_dump() for finding in error.findings],
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _yaml(definition: dict[str, Any]) -> str:

@@ -36,9 +36,13 @@ def rehearse(
     except RehearsalFailed as failure:
         exit_code = ExitCode.REFUSED if failure.findings else ExitCode.FAILED
         raise CommandError(
-            "The rehearsal did not work", detail=failure.detail, hint=failure.hint, code=failure.code,
-            findings=failure.findings, exit_code=exit_code,
-        ) from None  # fmt: skip
+            "The rehearsal did not work",
+            detail=failure.detail,
+            hint=failure.hint,
+            code=failure.code,
+            findings=failure.findings,
+            exit_code=exit_code,
+        ) from None
     if as_json:
         output.write_json(result)
     else:

@@ -98,9 +98,11 @@ def _address(evacuation: str) -> str:
         return f"evacuations/{UUID(evacuation)}"
     except ValueError:
         raise CommandError(
-            title=f"{evacuation} is no id of an evacuation", hint="headgate evacuations list has the ids.",
-            code="usage", exit_code=ExitCode.USAGE,
-        ) from None  # fmt: skip
+            title=f"{evacuation} is no id of an evacuation",
+            hint="headgate evacuations list has the ids.",
+            code="usage",
+            exit_code=ExitCode.USAGE,
+        ) from None
 
 
 def _tell(client: Any, made: dict[str, Any], *, wait: bool, timeout: float, as_json: bool) -> None:
@@ -168,8 +170,9 @@ def _require_empty(made: dict[str, Any], timeout: float) -> None:
             title=f"{made['host']} is not empty after {timeout:g} s",
             detail=f"It goes on without you: {named}",
             hint=f"Begin no more of its migrations: headgate evacuations cancel {made['id']}",
-            code="timed_out", exit_code=ExitCode.TIMED_OUT,
-        )  # fmt: skip
+            code="timed_out",
+            exit_code=ExitCode.TIMED_OUT,
+        )
     if made["left"]:
         stay = output.counted(len(made["left"]), "pipeline stays", "pipelines stay")
         raise CommandError(f"{stay} on {made['host']}", code="not_empty")

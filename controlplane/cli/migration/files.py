@@ -12,9 +12,11 @@ from pipelines.domain.definitions.document.text import Loaded, load
 from pipelines.domain.migration.specs import problems
 
 KEYS = {
-    "pipeline": "the pipeline's name", "kind": f"one of {', '.join(MigrationKind)}",
-    "spec": "what the kind is asked for with", "reason": "why",
-}  # fmt: skip
+    "pipeline": "the pipeline's name",
+    "kind": f"one of {', '.join(MigrationKind)}",
+    "spec": "what the kind is asked for with",
+    "reason": "why",
+}
 _NEEDED = ("pipeline", "kind", "reason")
 
 
@@ -49,10 +51,12 @@ def _require_none(file: str, found: Loaded, findings: list[Finding]) -> None:
     if errors:
         located = [finding if finding.line else found.located(finding) for finding in errors]
         raise CommandError(
-            title=f"{file} has {len(errors)} to repair", detail="Nothing was asked of the server.",
-            code="migration_file_invalid", exit_code=ExitCode.REFUSED,
+            title=f"{file} has {len(errors)} to repair",
+            detail="Nothing was asked of the server.",
+            code="migration_file_invalid",
+            exit_code=ExitCode.REFUSED,
             findings=[finding.model_dump(mode="json") for finding in located],
-        )  # fmt: skip
+        )
 
 
 def _of_file(data: Mapping[str, Any]) -> Iterator[Finding]:

@@ -69,8 +69,9 @@ def _late(found: dict[str, Any], timeout: float) -> CommandError:
     late = CommandError(
         title=f"The migration has not ended after {timeout:g} s",
         detail=f"It goes on without you: headgate migrate watch {found['id']}",
-        code="timed_out", exit_code=ExitCode.TIMED_OUT,
-    )  # fmt: skip
+        code="timed_out",
+        exit_code=ExitCode.TIMED_OUT,
+    )
     if begun:
         return late
     return replace(
@@ -137,5 +138,7 @@ def require_unblocked(made: dict[str, Any], *, given_up: bool = False) -> None:
         title="The migration is blocked",
         detail="Nothing was touched.",
         hint="It was given up; run it again when the findings are gone." if given_up else hint,
-        code="migration_blocked", exit_code=ExitCode.REFUSED, findings=(made["plan"] or {}).get("blockers", []),
-    )  # fmt: skip
+        code="migration_blocked",
+        exit_code=ExitCode.REFUSED,
+        findings=(made["plan"] or {}).get("blockers", []),
+    )

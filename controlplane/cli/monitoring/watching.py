@@ -89,9 +89,14 @@ def add(
     from controlplane.cli.base import output
 
     body = {
-        "group": group, "bootstrap_servers": bootstrap_servers, "interval": interval, "options": _options(option or []),
-        "max_rate": max_rate, "leap_records": leap, "host": host,
-    }  # fmt: skip
+        "group": group,
+        "bootstrap_servers": bootstrap_servers,
+        "interval": interval,
+        "options": _options(option or []),
+        "max_rate": max_rate,
+        "leap_records": leap,
+        "host": host,
+    }
     given = {name: value for name, value in body.items() if value is not None}
     _, made = begin(ctx, as_json=as_json).post("watched-groups", given)
     output.write_json(made) if as_json else output.say(f"{group} is watched. Look: headgate watch-group show {group}")
@@ -116,11 +121,16 @@ def list_groups(ctx: typer.Context, limit: Limit = 500, as_json: AsJson = False)
     columns = ("group", "brokers", "state", "members", "records wait", "seen", "trouble")
     rows = [
         (
-            each["group"], each["bootstrap_servers"], each["state"], len(each["members"]), each["records"],
-            output.ago(each["looked_at"]), each["error"],
+            each["group"],
+            each["bootstrap_servers"],
+            each["state"],
+            len(each["members"]),
+            each["records"],
+            output.ago(each["looked_at"]),
+            each["error"],
         )
         for each in found
-    ]  # fmt: skip
+    ]
     output.table(columns, rows, empty="No groups. `headgate watch-group add GROUP --bootstrap-servers …` adds one.")
 
 
@@ -143,10 +153,14 @@ def show(
         output.write_json({**found, "step": series["step"], "points": series["points"]})
         return
     facts = [
-        ("brokers", found["bootstrap_servers"]), ("state", found["state"]), ("coordinator", found["coordinator"]),
+        ("brokers", found["bootstrap_servers"]),
+        ("state", found["state"]),
+        ("coordinator", found["coordinator"]),
         ("members", ", ".join(f"{each['client']} {each['host']}" for each in found["members"])),
-        ("seen", output.ago(found["looked_at"])), ("by the worker of", found["host"]), ("trouble", found["error"]),
-    ]  # fmt: skip
+        ("seen", output.ago(found["looked_at"])),
+        ("by the worker of", found["host"]),
+        ("trouble", found["error"]),
+    ]
     output.table(("", found["group"]), facts, empty="")
     _partitions(found["partitions"])
     _points(series["points"])
@@ -180,11 +194,16 @@ def _tell_plan(made: dict[str, Any]) -> None:
     columns = ("partition", "committed", "target", "by", "come again", "skipped", "gone")
     rows = [
         (
-            f"{each['topic']}/{each['partition']}", each["committed"], each["target"], each["basis"], each["replay"],
-            each["skip"], each["gone"],
+            f"{each['topic']}/{each['partition']}",
+            each["committed"],
+            each["target"],
+            each["basis"],
+            each["replay"],
+            each["skip"],
+            each["gone"],
         )
         for each in made["partitions"]
-    ]  # fmt: skip
+    ]
     output.table(columns, rows, empty="The group has no partitions.")
     sinks = [
         (each["pipeline"], each["channel"], f"{each['sink']} ({each['type']})", each["duplicates_max"], each["effect"])

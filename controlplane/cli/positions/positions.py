@@ -32,8 +32,15 @@ def show(ctx: typer.Context, name: Name, as_json: AsJson = False) -> None:
         output.write_json(found)
         return
     columns = (
-        "source.channel", "partition", "ledger", "checkpoint", "group", "log starts", "log ends", "verdict",
-    )  # fmt: skip
+        "source.channel",
+        "partition",
+        "ledger",
+        "checkpoint",
+        "group",
+        "log starts",
+        "log ends",
+        "verdict",
+    )
     output.table(columns, map(_row, found["partitions"]), empty="No position yet.")
     for finding in found["findings"]:
         output.say(f"{finding['code']}: {finding['message']}")
@@ -131,11 +138,16 @@ def show_moves(moves: list[dict[str, Any]]) -> None:
     columns = ("source.channel", "partition", "stands at", "goes on at", "skips", "of these gone", "replays")
     rows = (
         (
-            f"{move['source']}.{move['channel']}", f"{move['topic']}/{move['partition']}", move["old"], move["new"],
-            move["skip"], move["gone"], move["replay"],
+            f"{move['source']}.{move['channel']}",
+            f"{move['topic']}/{move['partition']}",
+            move["old"],
+            move["new"],
+            move["skip"],
+            move["gone"],
+            move["replay"],
         )
         for move in moves
-    )  # fmt: skip
+    )
     output.table(columns, rows, empty="No partition.")
 
 

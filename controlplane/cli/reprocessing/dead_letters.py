@@ -95,11 +95,17 @@ def show(
         return
     origin = f"{found['source']}: {found['topic']}/{found['partition']}@{found['offset']}"
     facts = [
-        ("state", found["state"]), ("at", found["at"]), ("component", found["component"]), ("cause", found["cause"]),
-        ("origin", origin), ("channel", found["channel"]), ("bytes", found["size"]),
-        ("whole event", f"{found['location']} on {found['host']}"), ("key", _content(found, "key")),
+        ("state", found["state"]),
+        ("at", found["at"]),
+        ("component", found["component"]),
+        ("cause", found["cause"]),
+        ("origin", origin),
+        ("channel", found["channel"]),
+        ("bytes", found["size"]),
+        ("whole event", f"{found['location']} on {found['host']}"),
+        ("key", _content(found, "key")),
         *((f"header {header['name']}", _content(header, "value")) for header in found["headers"]),
-    ]  # fmt: skip
+    ]
     output.table(("", found["id"]), facts, empty="")
     output.write_text(f"{_content(found, 'body')}\n")
     if found["truncated"]:

@@ -56,9 +56,13 @@ def _range(text: str) -> dict[str, Any]:
     if not (source and channel and topic) or not all(number.isdigit() for number in numbers):
         raise _usage(f"{text!r} is not a range: {RANGE}.")
     return {
-        "source": source, "channel": channel, "topic": topic, "partition": int(partition), "start": int(first),
+        "source": source,
+        "channel": channel,
+        "topic": topic,
+        "partition": int(partition),
+        "start": int(first),
         "end": int(last or first) + 1,
-    }  # fmt: skip
+    }
 
 
 def _usage(message: str) -> CommandError:

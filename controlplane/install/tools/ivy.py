@@ -35,14 +35,23 @@ def retrieve(java: Java, coordinates: Sequence[str], target: Path, *, work: Path
     module, settings = work / "ivy.xml", work / "ivysettings.xml"
     module.write_text(_module(coordinates, transitive=transitive))
     settings.write_text(_JARS_ONLY.format(usepoms=str(transitive).lower()))
-    result = _run([
-        str(java.executable), f"-Divy.home={work / 'home'}", "-Dhttp.keepAlive=true",
-        "-jar", str(_ivy_jar()),
-        "-settings", os.environ.get("HEADGATE_IVY_SETTINGS") or str(settings),
-        "-cache", str(work / "cache"),
-        "-ivy", str(module),
-        "-retrieve", str(target / "[organisation]" / "[artifact]" / "[revision].[ext]"),
-    ])  # fmt: skip
+    result = _run(
+        [
+            str(java.executable),
+            f"-Divy.home={work / 'home'}",
+            "-Dhttp.keepAlive=true",
+            "-jar",
+            str(_ivy_jar()),
+            "-settings",
+            os.environ.get("HEADGATE_IVY_SETTINGS") or str(settings),
+            "-cache",
+            str(work / "cache"),
+            "-ivy",
+            str(module),
+            "-retrieve",
+            str(target / "[organisation]" / "[artifact]" / "[revision].[ext]"),
+        ]
+    )
     if result.returncode != 0:
         raise _not_downloaded(result.stdout + result.stderr)
 

@@ -78,10 +78,15 @@ def _row(name: str, content: Mapping[str, Any]) -> str:
     compared = len(rows) - content.get("not_compared", 0)
     seen = content["pause"]["seen"]
     cells = (
-        f"[{name}]({name}.json), [page]({name}.html)", _kind(content), content["stage"],
-        "–" if seen is None else f"{seen:g}", f"{content['gap']:,}", f"{content['overlap']:,}",
-        f"{compared} of {len(rows)}", _took(content),
-    )  # fmt: skip
+        f"[{name}]({name}.json), [page]({name}.html)",
+        _kind(content),
+        content["stage"],
+        "–" if seen is None else f"{seen:g}",
+        f"{content['gap']:,}",
+        f"{content['overlap']:,}",
+        f"{compared} of {len(rows)}",
+        _took(content),
+    )
     return f"| {' | '.join(cells)} |"
 
 

@@ -60,11 +60,19 @@ def diagram() -> str:
     arrows = [f"    {old} {_link(old, new)} {new}" for old, new in arrows_drawn()]
     return "\n".join(
         [
-            "```mermaid", "flowchart TB", *boxes, *outside, f"    begin([asked for]) --> {MigrationStage.DRAFT}",
-            *arrows, "    classDef over stroke-width:3px", f"    class {_listed(FINAL_STAGES, ',')} over",
-            "    classDef waits stroke-dasharray:5 4", f"    class {_listed(_STAYING, ',')} waits", "```",
+            "```mermaid",
+            "flowchart TB",
+            *boxes,
+            *outside,
+            f"    begin([asked for]) --> {MigrationStage.DRAFT}",
+            *arrows,
+            "    classDef over stroke-width:3px",
+            f"    class {_listed(FINAL_STAGES, ',')} over",
+            "    classDef waits stroke-dasharray:5 4",
+            f"    class {_listed(_STAYING, ',')} waits",
+            "```",
         ]
-    )  # fmt: skip
+    )
 
 
 def arrows_drawn() -> list[tuple[str, str]]:
@@ -222,10 +230,15 @@ def _price(moment: str, *, planned: bool) -> str:
     begun = set(steps[: here + 1])
     ended = StepName.CHECK_STANDBY in begun
     now = Standing(
-        stage=stage, paused=StepName.PAUSE in begun, old_ended=StepName.END_OLD_RUN in begun,
-        promoted=StepName.PROMOTE in begun, planned=planned, delivered=DELIVERED,
-        open_records=OPEN, restart=20.0,
-    )  # fmt: skip
+        stage=stage,
+        paused=StepName.PAUSE in begun,
+        old_ended=StepName.END_OLD_RUN in begun,
+        promoted=StepName.PROMOTE in begun,
+        planned=planned,
+        delivered=DELIVERED,
+        open_records=OPEN,
+        restart=20.0,
+    )
     way = back(
         paused=now.paused, ending=now.old_ended, ended=ended, has_standby=True, promoted=now.promoted, life=Lifecycle()
     )

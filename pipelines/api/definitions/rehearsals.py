@@ -75,9 +75,11 @@ def _alone(path: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise TooManyRequests(
-                "Another rehearsal is running.", code="rehearsal_running", hint="Try again in a few seconds.",
+                "Another rehearsal is running.",
+                code="rehearsal_running",
+                hint="Try again in a few seconds.",
                 retry_after=5,
-            ) from None  # fmt: skip
+            ) from None
         yield
 
 

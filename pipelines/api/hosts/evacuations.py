@@ -88,9 +88,13 @@ class EvacuationList(View):
         """Move every running pipeline of a host elsewhere, by migrations of the kind `host`."""
         body = self.body(EvacuationBody)
         made = evacuations.begin(
-            host=body.host, at_once=body.at_once, go_on=body.go_on, reason=body.reason, rules=body.rules,
+            host=body.host,
+            at_once=body.at_once,
+            go_on=body.go_on,
+            reason=body.reason,
+            rules=body.rules,
             actor=self.actor,
-        )  # fmt: skip
+        )
         return answer(views.evacuation_view(made), 201, Location=f"/api/v1/evacuations/{made.pk}")
 
 
@@ -129,9 +133,12 @@ class PolicyList(View):
         """Set how many people have to approve, in place of what was set for the same scope."""
         body = self.body(PolicyBody)
         row = migration_rules.set_policy(
-            label=body.label, pipeline=body.pipeline, approvers=body.approvers, expiry_seconds=body.expiry_seconds,
+            label=body.label,
+            pipeline=body.pipeline,
+            approvers=body.approvers,
+            expiry_seconds=body.expiry_seconds,
             actor=self.actor,
-        )  # fmt: skip
+        )
         return answer(views.policy_view(row), 201)
 
 
@@ -163,9 +170,13 @@ class FreezeList(View):
         """Let no migration begin for a time; those under way go on."""
         body = self.body(FreezeBody)
         row = migration_rules.add_freeze(
-            label=body.label, pipeline=body.pipeline, starts_at=body.starts_at, ends_at=body.ends_at,
-            reason=body.reason, actor=self.actor,
-        )  # fmt: skip
+            label=body.label,
+            pipeline=body.pipeline,
+            starts_at=body.starts_at,
+            ends_at=body.ends_at,
+            reason=body.reason,
+            actor=self.actor,
+        )
         return answer(views.freeze_view(row), 201)
 
 

@@ -91,9 +91,12 @@ class MigrationBase(View):
             "migration": str(self.kwargs.get("migration_id") or ""),
         }
         audit.record(
-            actor=self.actor, action=f"migration.{self._action}", pipeline_name=self._pipeline_name(), after=after,
+            actor=self.actor,
+            action=f"migration.{self._action}",
+            pipeline_name=self._pipeline_name(),
+            after=after,
             outcome="refused",
-        )  # fmt: skip
+        )
 
     @property
     def _action(self) -> str:

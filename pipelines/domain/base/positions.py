@@ -14,11 +14,27 @@ Offset = Annotated[int, Field(ge=0, strict=True)]
 """A record offset or byte position: an integer that is zero or more."""
 
 
-FINDING_CODES = frozenset({
-    "LEDGER_BEHIND", "LEDGER_LOST", "CHECKPOINT_LOST", "CHECKPOINT_DISAGREES", "BELOW_LOG_START", "BEYOND_LOG_END",
-    "TOPIC_RECREATED", "CLUSTER_CHANGED", "GROUP_LOST", "PARTITION_REMOVED", "CHANNELS_APART", "INTAKE_LOST",
-    "INTAKE_DAMAGED", "TRUNCATED", "INODE_REPLACED", "FILE_GONE", "FILE_CHANGED",
-})  # fmt: skip
+FINDING_CODES = frozenset(
+    {
+        "LEDGER_BEHIND",
+        "LEDGER_LOST",
+        "CHECKPOINT_LOST",
+        "CHECKPOINT_DISAGREES",
+        "BELOW_LOG_START",
+        "BEYOND_LOG_END",
+        "TOPIC_RECREATED",
+        "CLUSTER_CHANGED",
+        "GROUP_LOST",
+        "PARTITION_REMOVED",
+        "CHANNELS_APART",
+        "INTAKE_LOST",
+        "INTAKE_DAMAGED",
+        "TRUNCATED",
+        "INODE_REPLACED",
+        "FILE_GONE",
+        "FILE_CHANGED",
+    }
+)
 """Findings of an agent that ask a person for a decision about a position."""
 
 

@@ -20,10 +20,11 @@ def findings_of(
         Finding(
             path=dotted((*at, *(part for part in each["loc"] if part != _KEY))),
             code=_CODES.get(each["type"], each["type"]),
-            message=_message(each), suggestion=_advice(each, shape, example),
+            message=_message(each),
+            suggestion=_advice(each, shape, example),
         )
         for each in error.errors(include_url=False)
-    ]  # fmt: skip
+    ]
 
 
 _CODES = {"extra_forbidden": "unknown_key", "missing": "missing_key"}

@@ -235,9 +235,15 @@ FINAL_STAGES = frozenset({MigrationStage.COMMITTED, MigrationStage.ROLLED_BACK, 
 """Stages that nothing follows."""
 
 FORWARD_STAGES = (
-    MigrationStage.PREFLIGHT, MigrationStage.PAUSING, MigrationStage.PAUSE_PROVEN, MigrationStage.SNAPSHOT,
-    MigrationStage.APPLYING, MigrationStage.READY_TO_CUT_OVER, MigrationStage.RESUMING, MigrationStage.VERIFYING,
-)  # fmt: skip
+    MigrationStage.PREFLIGHT,
+    MigrationStage.PAUSING,
+    MigrationStage.PAUSE_PROVEN,
+    MigrationStage.SNAPSHOT,
+    MigrationStage.APPLYING,
+    MigrationStage.READY_TO_CUT_OVER,
+    MigrationStage.RESUMING,
+    MigrationStage.VERIFYING,
+)
 """The stages of the work itself, in order."""
 
 STEERING_STAGES = frozenset({*FORWARD_STAGES, MigrationStage.ROLLING_BACK})
@@ -254,20 +260,34 @@ _LEAVING = {MigrationStage.ROLLING_BACK, MigrationStage.NEEDS_ATTENTION}
 MIGRATION_TRANSITIONS: dict[MigrationStage, frozenset[MigrationStage]] = {
     MigrationStage.DRAFT: frozenset({MigrationStage.PLANNED, MigrationStage.ABORTED}),
     MigrationStage.PLANNED: frozenset({MigrationStage.DRAFT, MigrationStage.APPROVED, MigrationStage.ABORTED}),
-    MigrationStage.APPROVED: frozenset({
-        MigrationStage.DRAFT, MigrationStage.PLANNED, MigrationStage.PREFLIGHT, MigrationStage.ABORTED,
-    }),
+    MigrationStage.APPROVED: frozenset(
+        {
+            MigrationStage.DRAFT,
+            MigrationStage.PLANNED,
+            MigrationStage.PREFLIGHT,
+            MigrationStage.ABORTED,
+        }
+    ),
     **{old: frozenset({new, *_LEAVING}) for old, new in itertools.pairwise(FORWARD_STAGES)},
     MigrationStage.VERIFYING: frozenset({MigrationStage.COMMITTED, *_LEAVING}),
-    MigrationStage.ROLLING_BACK: frozenset({
-        MigrationStage.ROLLED_BACK, MigrationStage.ABORTED, MigrationStage.NEEDS_ATTENTION,
-    }),
-    MigrationStage.NEEDS_ATTENTION: frozenset({
-        *FORWARD_STAGES, MigrationStage.ROLLING_BACK, MigrationStage.COMMITTED, MigrationStage.ROLLED_BACK,
-        MigrationStage.ABORTED,
-    }),
+    MigrationStage.ROLLING_BACK: frozenset(
+        {
+            MigrationStage.ROLLED_BACK,
+            MigrationStage.ABORTED,
+            MigrationStage.NEEDS_ATTENTION,
+        }
+    ),
+    MigrationStage.NEEDS_ATTENTION: frozenset(
+        {
+            *FORWARD_STAGES,
+            MigrationStage.ROLLING_BACK,
+            MigrationStage.COMMITTED,
+            MigrationStage.ROLLED_BACK,
+            MigrationStage.ABORTED,
+        }
+    ),
     **dict.fromkeys(FINAL_STAGES, frozenset()),
-}  # fmt: skip
+}
 
 
 def may_follow(old: MigrationStage, new: MigrationStage) -> bool:

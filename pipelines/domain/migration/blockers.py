@@ -56,23 +56,29 @@ def _of_state(facts: Facts) -> Iterator[Finding]:
     name = facts.pipeline
     if facts.phase is Phase.STOPPED and facts.desired is DesiredState.STOPPED:
         yield _finding(
-            "", "PIPELINE_STOPPED", f"{name} is stopped; there is nothing to pause and to hand over.",
+            "",
+            "PIPELINE_STOPPED",
+            f"{name} is stopped; there is nothing to pause and to hand over.",
             f"Change it directly (headgate apply, headgate positions), then headgate start {name}.",
-        )  # fmt: skip
+        )
     elif facts.desired is DesiredState.STOPPED or facts.phase not in MOVABLE_PHASES:
         yield _finding(
-            "", "PIPELINE_NOT_STEADY", f"{name} is {facts.phase}, wanted {facts.desired}.",
+            "",
+            "PIPELINE_NOT_STEADY",
+            f"{name} is {facts.phase}, wanted {facts.desired}.",
             f"Bring it to RUNNING or PAUSED first; headgate status {name} says what it waits for.",
-        )  # fmt: skip
+        )
     if facts.operation:
         yield _finding("", "OPERATION_OPEN", f"Its {facts.operation} is under way.", "Wait for it, or cancel it.")
     if facts.restart_under_way:
         yield _finding("", "RESTART_UNDER_WAY", "Its run is being restarted.", "Wait until it runs again.")
     if not facts.host_heard:
         yield _finding(
-            "", "HOST_SILENT", f"The supervisor on {facts.host} is silent; nobody can pause the old agent.",
+            "",
+            "HOST_SILENT",
+            f"The supervisor on {facts.host} is silent; nobody can pause the old agent.",
             "Start the worker of this host.",
-        )  # fmt: skip
+        )
     yield from (_finding("", "FROZEN", words, "Wait until the freeze is over, or end it.") for words in facts.frozen)
 
 
@@ -98,37 +104,47 @@ def _of_revision(facts: Facts) -> Iterator[Finding]:
         change: Change = judged.change
         if judged.consequence is Consequence.POSITION_DECISION and change.path != "name":
             yield _finding(
-                change.path, "POSITION_DECISION", f"{judged.reason} A new revision alone cannot say where to go on.",
+                change.path,
+                "POSITION_DECISION",
+                f"{judged.reason} A new revision alone cannot say where to go on.",
                 "Ask for a migration of the kind `cluster`, or give the source another name.",
-            )  # fmt: skip
+            )
     wanted = facts.new.placement.host if facts.new else ANY_HOST
     if wanted not in (ANY_HOST, facts.host):
         yield _finding(
-            "placement.host", "HOST_CHANGED", f"The definition wants host {wanted}; it runs on {facts.host}.",
+            "placement.host",
+            "HOST_CHANGED",
+            f"The definition wants host {wanted}; it runs on {facts.host}.",
             "Ask for a migration of the kind `host` for that, before or after this one.",
-        )  # fmt: skip
+        )
 
 
 def _of_place(facts: Facts) -> Iterator[Finding]:
     place = facts.target
     if not place.known:
         yield _finding(
-            "host", "HOST_UNKNOWN", f"No worker has ever reported from {place.name!r}.",
+            "host",
+            "HOST_UNKNOWN",
+            f"No worker has ever reported from {place.name!r}.",
             f"Start a worker there with HEADGATE_HOST={place.name}.",
-        )  # fmt: skip
+        )
         return
     if not place.heard and place.name != facts.host:
         yield _finding("host", "HOST_SILENT", f"The supervisor on {place.name} is silent.", "Start its worker.")
     if place.drained:
         yield _finding(
-            "host", "HOST_DRAINED", f"{place.name} is being drained and takes no new agents.",
+            "host",
+            "HOST_DRAINED",
+            f"{place.name} is being drained and takes no new agents.",
             f"headgate hosts undrain {place.name}, or name another host.",
-        )  # fmt: skip
+        )
     if place.lacks:
         yield _finding(
-            "host", "NO_CAPACITY", f"Old and new agent live side by side for a while: {place.lacks}.",
+            "host",
+            "NO_CAPACITY",
+            f"Old and new agent live side by side for a while: {place.lacks}.",
             "Stop a pipeline there, or raise HEADGATE_SLOTS or HEADGATE_MEMORY of its worker.",
-        )  # fmt: skip
+        )
 
 
 def _of_data(facts: Facts) -> Iterator[Finding]:
@@ -137,9 +153,11 @@ def _of_data(facts: Facts) -> Iterator[Finding]:
         moved = facts.target.name != facts.host
         words = "keeps data on the disk of its host" if moved else "can be opened by one agent at a time"
         yield _finding(
-            path, "TIED_TO_AGENT", f"{path} {words}, so no second agent can be made ready beside the old one.",
+            path,
+            "TIED_TO_AGENT",
+            f"{path} {words}, so no second agent can be made ready beside the old one.",
             f"Stop the pipeline, change it, start it: headgate stop {facts.pipeline}.",
-        )  # fmt: skip
+        )
 
 
 def _finding(path: str, code: str, message: str, suggestion: str) -> Finding:
@@ -151,12 +169,14 @@ def warnings(judged: Iterable[JudgedChange], old: Definition, new: Definition | 
     gone = sorted(set(old.sources) - set(new.sources)) if new else []
     found = [
         Finding(
-            path=f"sources.{name}", code="SOURCE_REMOVED", severity="warning",
+            path=f"sources.{name}",
+            code="SOURCE_REMOVED",
+            severity="warning",
             message="What it has not read by the pause is not read by this pipeline any more.",
             suggestion="Wait until its lag is zero where that matters.",
         )
         for name in gone
-    ]  # fmt: skip
+    ]
     found += _of_cursors(old, new) if new is not None else []
     if new is not None and new.delivery.mode == "real_time":
         words = f"A pause waits for the end of the batch, up to {new.delivery.batch_duration:g} s."
@@ -178,7 +198,9 @@ def _of_cursors(old: Definition, new: Definition) -> list[Finding]:
     return [
         *(
             Finding(
-                path=f"channels.{channel}", code="CHANNEL_BEGINS_ANEW", severity="warning",
+                path=f"channels.{channel}",
+                code="CHANNEL_BEGINS_ANEW",
+                severity="warning",
                 message=f"It has read nothing of sources.{source} yet, so it begins at start_from of that, not where "
                 "other channels stand: records may come again, or be left out.",
                 suggestion="Keep the name of a channel that is to go on where it stands; else look at start_from.",
@@ -187,11 +209,13 @@ def _of_cursors(old: Definition, new: Definition) -> list[Finding]:
         ),
         *(
             Finding(
-                path=f"channels.{channel}", code="CHANNEL_REMOVED", severity="warning",
+                path=f"channels.{channel}",
+                code="CHANNEL_REMOVED",
+                severity="warning",
                 message=f"What it has not delivered of sources.{source} by the pause is not delivered by it any more. "
                 "Taken back, it goes on where it stood.",
                 suggestion="Wait until its lag is zero where that matters.",
             )
             for source, channel in ended
         ),
-    ]  # fmt: skip
+    ]

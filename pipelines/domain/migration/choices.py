@@ -90,9 +90,11 @@ def allowed(now: Standing, choice: MigrationAction) -> MigrationChoice | None:
 
 def _waiting(now: Standing) -> list[MigrationChoice]:
     abort = MigrationChoice(
-        choice=MigrationAction.ABORT, allowed=True, sentence="Give it up.",
+        choice=MigrationAction.ABORT,
+        allowed=True,
+        sentence="Give it up.",
         price=ChoicePrice(exact=True, words="Nothing was touched."),
-    )  # fmt: skip
+    )
     return [
         _choice(MigrationAction.APPROVE, "Approve this very plan.", _not_to_approve(now)),
         _choice(MigrationAction.ADVANCE, "Begin.", _not_to_begin(now)),
@@ -147,9 +149,12 @@ def _abort(now: Standing, back: bool) -> MigrationChoice:
 
 def _rollback(now: Standing, back: bool) -> MigrationChoice:
     return MigrationChoice(
-        choice=MigrationAction.ROLLBACK, allowed=not back, sentence="Take it back.",
-        reason="It is being taken back." if back else "", price=price_back(now),
-    )  # fmt: skip
+        choice=MigrationAction.ROLLBACK,
+        allowed=not back,
+        sentence="Take it back.",
+        reason="It is being taken back." if back else "",
+        price=price_back(now),
+    )
 
 
 def _stuck(now: Standing) -> list[MigrationChoice]:
@@ -157,10 +162,12 @@ def _stuck(now: Standing) -> list[MigrationChoice]:
         MigrationChoice(choice=MigrationAction.ADVANCE, allowed=True, sentence="Try the step that failed once more."),
         MigrationChoice(choice=MigrationAction.ROLLBACK, allowed=True, sentence="Take it back.", price=price_back(now)),
         MigrationChoice(
-            choice=MigrationAction.CLOSE, allowed=True, sentence="End it, and leave the pipeline as it is.",
+            choice=MigrationAction.CLOSE,
+            allowed=True,
+            sentence="End it, and leave the pipeline as it is.",
             price=ChoicePrice(exact=False, words="Nothing is done; start, stop and positions are yours again."),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def price_back(now: Standing) -> ChoicePrice:

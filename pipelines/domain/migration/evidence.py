@@ -106,10 +106,15 @@ def _by_place(rows: Sequence[Mapping[str, Any]]) -> dict[Place, int]:
 def _gap(place: Place, end: int | None, start: int | None) -> dict[str, Any]:
     known = end is not None and start is not None
     return {
-        "source": place[0], "channel": place[1], "topic": place[2], "partition": place[3], "stopped_at": end,
-        "started_at": start, "gap": max(0, start - end) if known else None,  # type: ignore[operator]
+        "source": place[0],
+        "channel": place[1],
+        "topic": place[2],
+        "partition": place[3],
+        "stopped_at": end,
+        "started_at": start,
+        "gap": max(0, start - end) if known else None,  # type: ignore[operator]
         "overlap": max(0, end - start) if known else None,  # type: ignore[operator]
-    }  # fmt: skip
+    }
 
 
 def across(translated: Sequence[Mapping[str, Any]], started: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -122,18 +127,30 @@ def across(translated: Sequence[Mapping[str, Any]], started: Sequence[Mapping[st
         known = at is not None and row["skip"] is not None
         rows.append(
             {
-                **{name: row[name] for name in _OF_TRANSLATION}, "translated": row["new"], "started_at": at,
+                **{name: row[name] for name in _OF_TRANSLATION},
+                "translated": row["new"],
+                "started_at": at,
                 "gap": row["skip"] + max(0, at - row["new"]) if known else None,
                 "overlap": row["replay"] + max(0, row["new"] - at) if known else None,
             }
-        )  # fmt: skip
+        )
     return rows
 
 
 _OF_TRANSLATION = (
-    "source", "channel", "topic", "partition", "old_topic", "stopped_at", "by", "exact", "skip", "replay", "evidence",
+    "source",
+    "channel",
+    "topic",
+    "partition",
+    "old_topic",
+    "stopped_at",
+    "by",
+    "exact",
+    "skip",
+    "replay",
+    "evidence",
     "cluster_id",
-)  # fmt: skip
+)
 
 
 def sums(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
@@ -149,12 +166,17 @@ def durations(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """How long each step took, in seconds."""
     return [
         {
-            "step": row["name"], "stage": row["stage"], "state": row["state"], "began_at": row["intent_at"],
-            "ended_at": row["done_at"], "seconds": _seconds(row["intent_at"], row["done_at"]), "tried": row["tried"],
+            "step": row["name"],
+            "stage": row["stage"],
+            "state": row["state"],
+            "began_at": row["intent_at"],
+            "ended_at": row["done_at"],
+            "seconds": _seconds(row["intent_at"], row["done_at"]),
+            "tried": row["tried"],
             "message": row["message"],
         }
         for row in log
-    ]  # fmt: skip
+    ]
 
 
 def stages(log: Sequence[Mapping[str, Any]], ended_at: str | None) -> list[dict[str, Any]]:

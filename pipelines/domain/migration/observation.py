@@ -98,9 +98,17 @@ class Observed(Frozen):
 
 
 def judge(
-    rules: ObservationRules, before: Sample, now: Sample, *, seconds: float, repeats: int = 0, skips: int = 0,
-    backlog: int | None = None, interval: float = 0.0, flows: bool = True,
-) -> Observed:  # fmt: skip
+    rules: ObservationRules,
+    before: Sample,
+    now: Sample,
+    *,
+    seconds: float,
+    repeats: int = 0,
+    skips: int = 0,
+    backlog: int | None = None,
+    interval: float = 0.0,
+    flows: bool = True,
+) -> Observed:
     """Compare. `seconds`: since the new run delivered first; `repeats`, `skips`: records that the plan announced.
     `backlog`: the lag when it had delivered first, which a long pause has made; None where nobody saw it. `interval`:
     seconds between two batches, in which a lag grows however well all is. `flows`: records are to be read, so that lag
@@ -130,15 +138,22 @@ def _fatal(rules: ObservationRules, now: Sample, repeats: int, skips: int) -> li
     books = f"{now.difference} without a verdict, {now.gaps} skipped, {now.overlaps} read twice"
     return [
         Check(
-            name="books", holds=balanced, fatal=True, before=f"{skips} to skip, {repeats} to read twice", after=books,
+            name="books",
+            holds=balanced,
+            fatal=True,
+            before=f"{skips} to skip, {repeats} to read twice",
+            after=books,
             words="The books balance, and each range begins where the last one ended, as planned.",
         ),
         Check(
-            name="alive", holds=not now.ended and now.restarts <= rules.crashes, fatal=True, before="",
+            name="alive",
+            holds=not now.ended and now.restarts <= rules.crashes,
+            fatal=True,
+            before="",
             after=now.ended or _counted(now.restarts, "restart"),
             words=f"The new run lives; at most {_counted(rules.crashes, 'restart')}.",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _counted(count: int, what: str) -> str:
@@ -152,33 +167,48 @@ def _moving(rules: ObservationRules, before: Sample, now: Sample, backlog: int |
     floor = (before.rate or 0.0) * rules.band
     return [
         Check(
-            name="lag", holds=(now.lag or 0) <= limit or falling, before=before.lag, after=now.lag,
+            name="lag",
+            holds=(now.lag or 0) <= limit or falling,
+            before=before.lag,
+            after=now.lag,
             words=f"The lag is at most {limit} records, or smaller than when the new side began.",
         ),
         Check(
-            name="rate", holds=not behind or now.rate is None or now.rate >= floor, before=before.rate, after=now.rate,
+            name="rate",
+            holds=not behind or now.rate is None or now.rate >= floor,
+            before=before.rate,
+            after=now.rate,
             words=f"While it lags further behind than before, at least {floor:.0f} records/s.",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _settled(rules: ObservationRules, before: Sample, now: Sample) -> list[Check]:
     letters = _explained(before, now) + rules.dead_letters
     return [
         Check(
-            name="at_work", holds=not now.away, before="", after=now.away or "it works",
+            name="at_work",
+            holds=not now.away,
+            before="",
+            after=now.away or "it works",
             words="At the end of the window a run works.",
         ),
         Check(
-            name="dead_letters", holds=now.dead_letters <= letters, before=before.dead_letters, after=now.dead_letters,
+            name="dead_letters",
+            holds=now.dead_letters <= letters,
+            before=before.dead_letters,
+            after=now.dead_letters,
             words=f"At most {_counted(letters, 'dead letter')}: what those of before explain, and "
             f"{rules.dead_letters} more.",
         ),
         Check(
-            name="held", holds=not now.held or bool(before.held), before=before.held, after=now.held,
+            name="held",
+            holds=not now.held or bool(before.held),
+            before=before.held,
+            after=now.held,
             words="No batch is held that was not held before.",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _explained(before: Sample, now: Sample) -> int:

@@ -45,11 +45,18 @@ def log_of(steps: Sequence[PlannedStep]) -> list[Row]:
     """The log of steps that are still to be done."""
     return [
         {
-            **step.model_dump(mode="json"), "state": MigrationStepState.PENDING.value, "tried": 0, "intent_at": None,
-            "done_at": None, "boot_id": "", "expires": None, "message": "", "evidence": None,
+            **step.model_dump(mode="json"),
+            "state": MigrationStepState.PENDING.value,
+            "tried": 0,
+            "intent_at": None,
+            "done_at": None,
+            "boot_id": "",
+            "expires": None,
+            "message": "",
+            "evidence": None,
         }
         for step in steps
-    ]  # fmt: skip
+    ]
 
 
 def current(log: Sequence[Row]) -> int | None:
@@ -61,17 +68,24 @@ def begun(log: Sequence[Row], index: int, now: Instant) -> list[Row]:
     """Record the intent of a step, or of another attempt at it."""
     row = log[index]
     fields = {
-        "state": MigrationStepState.RUNNING.value, "tried": row["tried"] + 1, "intent_at": now.wall.isoformat(),
-        "boot_id": now.boot_id, "expires": now.boottime + row["seconds"], "message": "",
-    }  # fmt: skip
+        "state": MigrationStepState.RUNNING.value,
+        "tried": row["tried"] + 1,
+        "intent_at": now.wall.isoformat(),
+        "boot_id": now.boot_id,
+        "expires": now.boottime + row["seconds"],
+        "message": "",
+    }
     return _with(log, index, fields)
 
 
 def held(log: Sequence[Row], index: int, now: Instant, seconds: float) -> list[Row]:
     """A step waits at its gate for a person, from now on and no longer than `seconds`."""
     fields = {
-        "held_at": now.wall.isoformat(), "held_for": seconds, "boot_id": now.boot_id, "expires": now.boottime + seconds,
-    }  # fmt: skip
+        "held_at": now.wall.isoformat(),
+        "held_for": seconds,
+        "boot_id": now.boot_id,
+        "expires": now.boottime + seconds,
+    }
     return _with(log, index, fields)
 
 

@@ -33,16 +33,20 @@ def checklist(
         Item(name="phase", holds=phase == "PAUSED", words="The supervisor has proven the pause.", evidence=phase),
         Item(name="gate", holds=bool(seen.get("gate_closed")), words="The gate is closed: no batch can begin."),
         Item(
-            name="in_flight", holds=seen.get("batches_in_flight") == 0, words="No batch is being written.",
+            name="in_flight",
+            holds=seen.get("batches_in_flight") == 0,
+            words="No batch is being written.",
             evidence=seen.get("batches_in_flight"),
         ),
         Item(name="cursor", holds=bool(seen.get("cursor_still")), words="The cursor did not move between two looks."),
         Item(name="books", holds=bool(seen.get("balanced")), words="The books of the last batch balance."),
         Item(
-            name="ledger", holds=not apart and open_batches == 0, evidence=apart or {"open_batches": open_batches},
+            name="ledger",
+            holds=not apart and open_batches == 0,
+            evidence=apart or {"open_batches": open_batches},
             words="All that was delivered is in the ledger, which stands where the agent stands.",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _apart(cursors: Sequence[Mapping[str, Any]], ledger: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

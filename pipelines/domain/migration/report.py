@@ -59,20 +59,28 @@ def _tables(content: Mapping[str, Any]) -> list[str]:
     translated, ends, back = list(_translated(content)), list(_sink_ends(content)), content.get("way_back")
     apart = [
         _table(
-            "Translated", ("partition", "stopped at", "by", "goes on at", "exact", "skipped", "again", "evidence"),
-            translated, "Positions of the old cluster as offsets of the new one, and what that rests on.",
-        ) if translated else "",
+            "Translated",
+            ("partition", "stopped at", "by", "goes on at", "exact", "skipped", "again", "evidence"),
+            translated,
+            "Positions of the old cluster as offsets of the new one, and what that rests on.",
+        )
+        if translated
+        else "",
         _table("Ends of the sink's topics", ("sink", "partition", "start", "end", "cluster"), ends) if ends else "",
         _table(
             "Positions of the way back",
             ("source.channel", "partition", "stopped at", "started at", "gap", "overlap"),
             _places(back["positions"], "stopped_at", "started_at", "gap", "overlap"),
             "Where the new side stopped, and where the side that went on after it began to read.",
-        ) if back else "",
-    ]  # fmt: skip
+        )
+        if back
+        else "",
+    ]
     return [
         _table(
-            "What changed", ("path", "what", "before", "after", "consequence"), _changes(content),
+            "What changed",
+            ("path", "what", "before", "after", "consequence"),
+            _changes(content),
             none="No component changes.",
         ),
         _table("Requests of people", ("when", "who", "what", "at", "answer", "why"), _requests(content)),
@@ -85,14 +93,17 @@ def _tables(content: Mapping[str, Any]) -> list[str]:
             ("source.channel", "partition", "stopped at", "snapshot", "started at", "gap", "overlap"),
             _places(content["positions"], "stopped_at", "snapshot", "started_at", "gap", "overlap"),
             "Offsets of the next record: where the old side stopped, what the snapshot has, and "
-            "where the side that went on began to read.", none="It ended before positions were written down.",
+            "where the side that went on began to read.",
+            none="It ended before positions were written down.",
         ),
         *apart,
         _table("Books", ("", "before", "after", "between"), _books(content), "Sums over all batches of the pipeline."),
         _table("Durations by stage", ("stage", "began", "ended", "seconds"), _stages(content)),
         _table("Steps", ("step", "stage", "state", "began", "seconds", "tried", "message"), _steps(content)),
         _table(
-            "Preflight of the new agent", ("component", "kind", "type", "state", "detail"), _preflight(content),
+            "Preflight of the new agent",
+            ("component", "kind", "type", "state", "detail"),
+            _preflight(content),
             none="It was not begun.",
         ),
         _table(
@@ -101,10 +112,11 @@ def _tables(content: Mapping[str, Any]) -> list[str]:
         _table("Observed", ("rule", "holds", "before", "after", "words"), _checks(content), none="It was not."),
         _table("Findings", ("code", "where", "message", "what to do"), _findings(content["findings"])),
         _table(
-            "Warnings of the plan", ("code", "where", "message", "what to do"),
+            "Warnings of the plan",
+            ("code", "where", "message", "what to do"),
             _findings(content["plan"].get("warnings", [])),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _about(content: Mapping[str, Any]) -> list[tuple[str, Any]]:

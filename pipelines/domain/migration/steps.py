@@ -142,10 +142,17 @@ def forward(
     looked = [StepName.NOTE_SINK_ENDS if of_sink else StepName.TRANSLATE_POSITIONS] if cluster else []
     moved = kind is MigrationKind.POSITION or (cluster and not of_sink)
     names = [
-        StepName.PREPARE_STANDBY, StepName.PAUSE, StepName.PROVE_PAUSE, StepName.TAKE_SNAPSHOT, *looked,
-        StepName.END_OLD_RUN, *([StepName.SET_POSITIONS] if moved else []), StepName.CHECK_STANDBY, StepName.PROMOTE,
+        StepName.PREPARE_STANDBY,
+        StepName.PAUSE,
+        StepName.PROVE_PAUSE,
+        StepName.TAKE_SNAPSHOT,
+        *looked,
+        StepName.END_OLD_RUN,
+        *([StepName.SET_POSITIONS] if moved else []),
+        StepName.CHECK_STANDBY,
+        StepName.PROMOTE,
         StepName.OBSERVE,
-    ]  # fmt: skip
+    ]
     seconds = {
         StepName.PREPARE_STANDBY: life.init_timeout + MARGIN_SECONDS,
         StepName.PAUSE: life.drain_timeout + longest_batch,
@@ -162,9 +169,13 @@ def forward(
 def _step(name: StepName, stage: MigrationStage, seconds: float, gates: Sequence[MigrationStage]) -> PlannedStep:
     first_of_stage = name not in _LATER_IN_STAGE
     return PlannedStep(
-        name=name, stage=stage, changes=name in CHANGES, sentence=SENTENCES[name], seconds=seconds,
+        name=name,
+        stage=stage,
+        changes=name in CHANGES,
+        sentence=SENTENCES[name],
+        seconds=seconds,
         gate=first_of_stage and stage in gates,
-    )  # fmt: skip
+    )
 
 
 def stop_seconds(life: Lifecycle) -> float:
@@ -217,8 +228,11 @@ def back(
     stage = MigrationStage.ROLLING_BACK
     return [
         PlannedStep(
-            name=name, stage=stage, changes=name is StepName.RESTORE, sentence=SENTENCES[name],
+            name=name,
+            stage=stage,
+            changes=name is StepName.RESTORE,
+            sentence=SENTENCES[name],
             seconds=seconds.get(name, MARGIN_SECONDS),
         )
         for name in names
-    ]  # fmt: skip
+    ]

@@ -164,11 +164,19 @@ def _moves(key: Key, before: Look, after: Look, old: Partition, new: Partition, 
 
 def _figures(key: Key, before: Look, after: Look, old: Partition, new: Partition) -> dict[str, Any]:
     return {
-        "topic": key[0], "partition": key[1], "before": old.known, "after": new.committed, "before_at": old.known_at,
-        "after_at": after.at, "log_start": new.start, "log_end": new.end,
-        "coordinator": after.description.coordinator, "coordinator_before": before.description.coordinator,
-        "state": after.description.state, "members": len(after.description.members),
-    }  # fmt: skip
+        "topic": key[0],
+        "partition": key[1],
+        "before": old.known,
+        "after": new.committed,
+        "before_at": old.known_at,
+        "after_at": after.at,
+        "log_start": new.start,
+        "log_end": new.end,
+        "coordinator": after.description.coordinator,
+        "coordinator_before": before.description.coordinator,
+        "state": after.description.state,
+        "members": len(after.description.members),
+    }
 
 
 def _too_far(key: Key, before: Look, after: Look, old: Partition, new: Partition, limits: Limits) -> str:
@@ -202,10 +210,15 @@ def _leaps(before: Look, after: Look, limits: Limits) -> Iterator[Happening]:
     if grown > most:
         words = f"The lag grew by {grown} records within one look, from {before.lag} to {after.lag}."
         data = {
-            "before": before.lag, "after": after.lag, "before_at": before.at, "after_at": after.at,
-            "coordinator": after.description.coordinator, "coordinator_before": before.description.coordinator,
-            "state": after.description.state, "members": len(after.description.members),
-        }  # fmt: skip
+            "before": before.lag,
+            "after": after.lag,
+            "before_at": before.at,
+            "after_at": after.at,
+            "coordinator": after.description.coordinator,
+            "coordinator_before": before.description.coordinator,
+            "state": after.description.state,
+            "members": len(after.description.members),
+        }
         yield Happening(Kind.LAG_LEAPT, words, data)
 
 
@@ -214,7 +227,9 @@ def fastest(before: Look, after: Look, known: float) -> float:
     rates = [
         (part.committed - old.known) / (after.at - old.known_at)
         for key, part in after.partitions.items()
-        if (old := before.partitions.get(key)) and part.committed is not None and old.known is not None
+        if (old := before.partitions.get(key))
+        and part.committed is not None
+        and old.known is not None
         and after.at > old.known_at
-    ]  # fmt: skip
+    ]
     return max([known * FORGETTING, *rates])

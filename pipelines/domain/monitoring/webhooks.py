@@ -100,15 +100,19 @@ def _of_url(url: str, reach: Reach) -> Iterator[Finding]:
     parts = _split(url)
     if parts is None or not parts.hostname:
         yield Finding(
-            path="url", code="invalid_url", message="It is not an address that can be called.",
+            path="url",
+            code="invalid_url",
+            message="It is not an address that can be called.",
             suggestion='Write "https://host:port/path" in ASCII, at most 2,000 characters.',
-        )  # fmt: skip
+        )
         return
     if parts.scheme != "https" and not (reach.http and parts.scheme == "http"):
         yield Finding(
-            path="url", code="https_required", message="Webhooks are sent with encryption alone.",
+            path="url",
+            code="https_required",
+            message="Webhooks are sent with encryption alone.",
             suggestion="Use https://, or set HEADGATE_WEBHOOK_HTTP=true on web servers and workers.",
-        )  # fmt: skip
+        )
     if "@" in parts.netloc or parts.fragment:
         message = "It has a user name, a password or a fragment."
         yield Finding(path="url", code="invalid_url", message=message, suggestion="Leave them out.")
@@ -151,9 +155,11 @@ def _of_events(events: Sequence[str]) -> Iterator[Finding]:
     for index, pattern in enumerate(events):
         if len(pattern) > _LONGEST_PATTERN or not _PATTERN.fullmatch(pattern):
             yield Finding(
-                path=f"events[{index}]", code="invalid_event_type", message=f"{quote(pattern)} is no type of events.",
+                path=f"events[{index}]",
+                code="invalid_event_type",
+                message=f"{quote(pattern)} is no type of events.",
                 suggestion="Write a type (phase.changed), the beginning of types (migration.*), or *.",
-            )  # fmt: skip
+            )
 
 
 def _of_secrets(secrets: Sequence[str]) -> Iterator[Finding]:
@@ -164,9 +170,11 @@ def _of_secrets(secrets: Sequence[str]) -> Iterator[Finding]:
         if secret_name(each) is None:
             # The text itself is not repeated: it may be the secret.
             yield Finding(
-                path=f"secrets[{index}]", code="secret_not_a_reference", message="It is not a reference to a secret.",
+                path=f"secrets[{index}]",
+                code="secret_not_a_reference",
+                message="It is not a reference to a secret.",
                 suggestion='Store it with `headgate secrets set NAME`, and write "${secret:NAME}".',
-            )  # fmt: skip
+            )
 
 
 def secret_name(reference: str) -> str | None:

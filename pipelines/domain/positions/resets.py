@@ -65,9 +65,14 @@ def _reset(
     reached = start if committed is None else min(committed, end)
     basis = "snapshot" if seen is not None else "record_times"
     return Reset(
-        key, committed, target, basis,
-        replay=max(0, reached - target), skip=max(0, target - reached), gone=max(0, min(start, reached) - wanted),
-    )  # fmt: skip
+        key,
+        committed,
+        target,
+        basis,
+        replay=max(0, reached - target),
+        skip=max(0, target - reached),
+        gone=max(0, min(start, reached) - wanted),
+    )
 
 
 def reset_csv(resets: Iterable[Reset]) -> str:

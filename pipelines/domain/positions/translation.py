@@ -90,9 +90,10 @@ def by_mapping(stand: Stand, copy: Copy, pairs: Sequence[Pair]) -> Outcome:
     if at is None:
         words = "no pair" if not pairs else f"pairs from {pairs[0][0]} on alone"
         return Impossible(
-            "NO_SYNC", f"The offset syncs have {words} of it, and it stands at {stand.position}.",
+            "NO_SYNC",
+            f"The offset syncs have {words} of it, and it stands at {stand.position}.",
             f"See that the mirror copies it and emits syncs, or translate by timestamp. {GIVE}",
-        )  # fmt: skip
+        )
     evidence: dict[str, Any] = {"pair": list(anchor(pairs, stand.position) or ()), "expected": at}
     if at > copy.end:
         return Behind(at - copy.end, evidence)
@@ -160,9 +161,10 @@ def by_timestamp(stand: Stand, copy: Copy, *, same: Sequence[Seen], first: int |
     time = stand.tail[-1].timestamp
     same, records = _not_older(same, time), _not_older(copy.records, time)
     evidence: dict[str, Any] = {
-        "timestamp": time, "times_of": "broker" if stand.tail[-1].appended else "producer", "last_read":
-        stand.tail[-1].offset,
-    }  # fmt: skip
+        "timestamp": time,
+        "times_of": "broker" if stand.tail[-1].appended else "producer",
+        "last_read": stand.tail[-1].offset,
+    }
     if doubt := _doubt(stand, copy, same, time):
         return Impossible("TIMESTAMPS_NOT_MONOTONIC", doubt, f"Translate by mapping. {GIVE}", evidence)
     if len(same) > most:

@@ -71,8 +71,19 @@ def fold_case(charset: CharSet) -> CharSet:
 DIGIT = of("0123456789")
 WORD = normal([(48, 57), (65, 90), (95, 95), (97, 122)])
 SPACE = of(" \t\n\x0b\f\r")
-HORIZONTAL = normal([(9, 9), (32, 32), (0xA0, 0xA0), (0x1680, 0x1680), (0x180E, 0x180E), (0x2000, 0x200A),
-                     (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000)])  # fmt: skip
+HORIZONTAL = normal(
+    [
+        (9, 9),
+        (32, 32),
+        (0xA0, 0xA0),
+        (0x1680, 0x1680),
+        (0x180E, 0x180E),
+        (0x2000, 0x200A),
+        (0x202F, 0x202F),
+        (0x205F, 0x205F),
+        (0x3000, 0x3000),
+    ]
+)
 VERTICAL = normal([(10, 13), (0x85, 0x85), (0x2028, 0x2029)])
 LINE_ENDS = normal([(10, 10), (13, 13), (0x85, 0x85), (0x2028, 0x2029)])
 BEYOND_ASCII: CharSet = ((128, HIGHEST),)

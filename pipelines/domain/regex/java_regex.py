@@ -43,14 +43,58 @@ _FLAGS = "imsducxU"
 _ANCHORS = "bBAGZz"
 _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}
 _CLASSES = {
-    "d": charsets.DIGIT, "s": charsets.SPACE, "w": charsets.WORD, "h": charsets.HORIZONTAL, "v": charsets.VERTICAL,
-}  # fmt: skip
+    "d": charsets.DIGIT,
+    "s": charsets.SPACE,
+    "w": charsets.WORD,
+    "h": charsets.HORIZONTAL,
+    "v": charsets.VERTICAL,
+}
 _UNICODE_AWARE = "dswDSW"
-_CATEGORIES = frozenset((
-    "Cn", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Me", "Mc", "Nd", "Nl", "No", "Zs", "Zl", "Zp", "Cc", "Cf", "Co", "Cs",
-    "Pd", "Ps", "Pe", "Pc", "Po", "Sm", "Sc", "Sk", "So", "Pi", "Pf", "L", "M", "N", "Z", "C", "P", "S", "LC", "LD",
-    "L1", "all",
-))  # fmt: skip
+_CATEGORIES = frozenset(
+    (
+        "Cn",
+        "Lu",
+        "Ll",
+        "Lt",
+        "Lm",
+        "Lo",
+        "Mn",
+        "Me",
+        "Mc",
+        "Nd",
+        "Nl",
+        "No",
+        "Zs",
+        "Zl",
+        "Zp",
+        "Cc",
+        "Cf",
+        "Co",
+        "Cs",
+        "Pd",
+        "Ps",
+        "Pe",
+        "Pc",
+        "Po",
+        "Sm",
+        "Sc",
+        "Sk",
+        "So",
+        "Pi",
+        "Pf",
+        "L",
+        "M",
+        "N",
+        "Z",
+        "C",
+        "P",
+        "S",
+        "LC",
+        "LD",
+        "L1",
+        "all",
+    )
+)
 _PROPERTY = re.compile(
     r"(?:Is|In|java)[A-Za-z0-9_ -]+|(?:sc|script|blk|block|gc|general_category)=[A-Za-z0-9_ -]+", re.IGNORECASE
 )
@@ -292,9 +336,12 @@ class Parser:
 
     def _coded(self, character: str) -> CharSet:
         pattern = {
-            "0": r"([0-3][0-7]{2}|[0-7]{1,2})", "x": r"([0-9A-Fa-f]{2})|\{([0-9A-Fa-f]+)\}", "u": r"([0-9A-Fa-f]{4})",
-            "c": r"(?s:(.))", "N": r"\{([^}]+)\}",
-        }[character]  # fmt: skip
+            "0": r"([0-3][0-7]{2}|[0-7]{1,2})",
+            "x": r"([0-9A-Fa-f]{2})|\{([0-9A-Fa-f]+)\}",
+            "u": r"([0-9A-Fa-f]{4})",
+            "c": r"(?s:(.))",
+            "N": r"\{([^}]+)\}",
+        }[character]
         match = re.compile(pattern).match(self.text, self.at)
         if match is None:
             self._fail(f"the escape \\{character} is not complete")

@@ -26,12 +26,29 @@ from pipelines.selectors.positions import positions
 from pipelines.selectors.runs import runs as run_selectors
 
 _UNUSED_OF_RUN = (
-    "observed", "identity", "in_hand", "dumps", "host", "outcome", "rung", "keeper_pid", "started_at",
-    "ended_at", "start_requested_at", "stop_requested_at",
-)  # fmt: skip
+    "observed",
+    "identity",
+    "in_hand",
+    "dumps",
+    "host",
+    "outcome",
+    "rung",
+    "keeper_pid",
+    "started_at",
+    "ended_at",
+    "start_requested_at",
+    "stop_requested_at",
+)
 _UNUSED_OF_PIPELINE = (
-    "description", "labels", "created_at", "archived_at", "restart_at", "phase_since", "stop_reason", "version",
-)  # fmt: skip
+    "description",
+    "labels",
+    "created_at",
+    "archived_at",
+    "restart_at",
+    "phase_since",
+    "stop_reason",
+    "version",
+)
 """What a tick does not look at: to build a thousand rows is most of what a quiet tick costs."""
 SWITCH_EVENTS = ("sink.switched", "sink.recovered")
 

@@ -99,12 +99,16 @@ def _requests(migration: Migration) -> list[dict[str, Any]]:
         rows = rows.exclude(outcome="refused", at__gt=migration.ended_at)
     return [
         {
-            "at": row.at, "by": row.actor, "action": row.action.removeprefix("migration."), "outcome": row.outcome,
-            "stage": (row.before or {}).get("stage"), "reason": after.get("reason") or after.get("detail", ""),
+            "at": row.at,
+            "by": row.actor,
+            "action": row.action.removeprefix("migration."),
+            "outcome": row.outcome,
+            "stage": (row.before or {}).get("stage"),
+            "reason": after.get("reason") or after.get("detail", ""),
         }
         for row in rows.order_by("at", "pk")
         for after in [row.after or {}]
-    ]  # fmt: skip
+    ]
 
 
 def _runs(migration: Migration, last: Run | None) -> list[dict[str, Any]]:
@@ -112,13 +116,19 @@ def _runs(migration: Migration, last: Run | None) -> list[dict[str, Any]]:
     sides = {"before": migration.old_run, "new": migration.new_run, "went_on": last}
     return [
         {
-            "side": side, "number": run.number, "revision": run.revision.number, "host": run.host_id,
-            "role": run.role, "epoch": run.epoch, "started_at": run.started_at, "promoted_at": run.promoted_at,
+            "side": side,
+            "number": run.number,
+            "revision": run.revision.number,
+            "host": run.host_id,
+            "role": run.role,
+            "epoch": run.epoch,
+            "started_at": run.started_at,
+            "promoted_at": run.promoted_at,
             "first_record_at": run.first_record_at,
         }
         for side, run in sides.items()
         if run is not None and not (side == "went_on" and run == migration.new_run)
-    ]  # fmt: skip
+    ]
 
 
 def _books(migration: Migration, taken: dict[str, Any]) -> dict[str, Any]:
@@ -203,10 +213,13 @@ def _way_back(migration: Migration, heir: Run | None) -> dict[str, Any] | None:
     positions = evidence.across(translated, started) if translated else evidence.between(_ends(done), started)
     last = done.aggregate(at=Max("done_at"))["at"]
     return {
-        "positions": positions, **evidence.sums(positions), "last_delivered_at": last,
-        "first_delivered_at": heir.first_record_at, "seen": _pause_back(migration, last, heir.first_record_at),
+        "positions": positions,
+        **evidence.sums(positions),
+        "last_delivered_at": last,
+        "first_delivered_at": heir.first_record_at,
+        "seen": _pause_back(migration, last, heir.first_record_at),
         "duplicates_max": of_new.aggregate(most=Sum("duplicates_max", default=0))["most"],
-    }  # fmt: skip
+    }
 
 
 def _pause_back(migration: Migration, last: datetime | None, first: datetime | None) -> float | None:

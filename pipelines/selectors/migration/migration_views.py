@@ -182,8 +182,15 @@ def migration_view(row: Migration) -> MigrationView:
 
 def _fields(row: Migration) -> dict[str, Any]:
     names = (
-        "message", "reason", "created_by", "created_at", "begun_at", "ended_at", "plan_hash", "stage_since",
-    )  # fmt: skip
+        "message",
+        "reason",
+        "created_by",
+        "created_at",
+        "begun_at",
+        "ended_at",
+        "plan_hash",
+        "stage_since",
+    )
     return {
         **{name: getattr(row, name) for name in names},
         "id": row.pk,
@@ -234,11 +241,14 @@ def _approvals(row: Migration, rule: ApprovalRule) -> list[ApprovalView]:
     counting = policy.valid(rule, given, author=row.created_by, named=row.plan_hash, now=now)
     return [
         ApprovalView(
-            by=each.by, at=each.at, expires_at=each.at + rule.expiry, hash=each.hash,
+            by=each.by,
+            at=each.at,
+            expires_at=each.at + rule.expiry,
+            hash=each.hash,
             counts=each.hash == row.plan_hash and each.by in counting,
         )
         for each in given
-    ]  # fmt: skip
+    ]
 
 
 def _drain_dump(row: Migration) -> DrainDumpView | None:
@@ -272,23 +282,44 @@ def evacuation_views(rows: Sequence[Evacuation]) -> list[EvacuationView]:
 
 def _evacuation(row: Evacuation, moves: Sequence[Migration]) -> EvacuationView:
     return EvacuationView(
-        id=row.pk, host=row.host_id, at_once=row.at_once, go_on=row.go_on, rules=row.rules, waiting=list(row.names),
-        left=row.left, reason=row.reason, created_by=row.created_by, created_at=row.created_at, ended_at=row.ended_at,
-        outcome=row.outcome, migrations=[migration_view(each) for each in moves],
-    )  # fmt: skip
+        id=row.pk,
+        host=row.host_id,
+        at_once=row.at_once,
+        go_on=row.go_on,
+        rules=row.rules,
+        waiting=list(row.names),
+        left=row.left,
+        reason=row.reason,
+        created_by=row.created_by,
+        created_at=row.created_at,
+        ended_at=row.ended_at,
+        outcome=row.outcome,
+        migrations=[migration_view(each) for each in moves],
+    )
 
 
 def policy_view(row: ApprovalPolicy) -> ApprovalPolicyView:
     """One approval policy."""
     return ApprovalPolicyView(
-        id=row.pk, label=row.label, pipeline=row.pipeline_name, approvers=row.approvers,
-        expiry_seconds=row.expiry_seconds, updated_by=row.updated_by, updated_at=row.updated_at,
-    )  # fmt: skip
+        id=row.pk,
+        label=row.label,
+        pipeline=row.pipeline_name,
+        approvers=row.approvers,
+        expiry_seconds=row.expiry_seconds,
+        updated_by=row.updated_by,
+        updated_at=row.updated_at,
+    )
 
 
 def freeze_view(row: FreezeWindow) -> FreezeView:
     """One freeze."""
     return FreezeView(
-        id=row.pk, label=row.label, pipeline=row.pipeline_name, starts_at=row.starts_at, ends_at=row.ends_at,
-        reason=row.reason, created_by=row.created_by, created_at=row.created_at,
-    )  # fmt: skip
+        id=row.pk,
+        label=row.label,
+        pipeline=row.pipeline_name,
+        starts_at=row.starts_at,
+        ends_at=row.ends_at,
+        reason=row.reason,
+        created_by=row.created_by,
+        created_at=row.created_at,
+    )

@@ -49,14 +49,31 @@ from pipelines.selectors.positions.positions import identities, possible_duplica
 
 OPEN = [stage.value for stage in OPEN_STAGES]
 _RELATED = (
-    "pipeline", "pipeline__current_revision", "pipeline__host", "old_revision", "new_revision", "old_run", "new_run",
-)  # fmt: skip
+    "pipeline",
+    "pipeline__current_revision",
+    "pipeline__host",
+    "old_revision",
+    "new_revision",
+    "old_run",
+    "new_run",
+)
 _OF_ONE = (
-    "spec", "plan", "snapshot", "observed", "findings", "pipeline__findings", "pipeline__conditions",
-    "pipeline__current_revision__definition", "pipeline__current_revision__source_text", "old_revision__definition",
-    "old_revision__source_text", "new_revision__definition", "new_revision__source_text", "old_run__observed",
+    "spec",
+    "plan",
+    "snapshot",
+    "observed",
+    "findings",
+    "pipeline__findings",
+    "pipeline__conditions",
+    "pipeline__current_revision__definition",
+    "pipeline__current_revision__source_text",
+    "old_revision__definition",
+    "old_revision__source_text",
+    "new_revision__definition",
+    "new_revision__source_text",
+    "old_run__observed",
     "new_run__observed",
-)  # fmt: skip
+)
 
 
 def migrations(*, pipeline: str | None = None, stages: Collection[str] | None = None) -> QuerySet[Migration]:
@@ -259,9 +276,12 @@ def reverse_of(migration: Migration) -> dict[str, Any] | str:
     old = migration.old_revision
     snapshot = migration.snapshot or {}
     before = Before(
-        revision=old.number if old else None, definition=old.definition if old else {}, host=migration.old_host_id,
-        positions=snapshot.get("positions", []), other_logs=_other_logs(migration, snapshot.get("identities", [])),
-    )  # fmt: skip
+        revision=old.number if old else None,
+        definition=old.definition if old else {},
+        host=migration.old_host_id,
+        positions=snapshot.get("positions", []),
+        other_logs=_other_logs(migration, snapshot.get("identities", [])),
+    )
     return reverse(MigrationKind(migration.kind), migration.spec, before)
 
 
@@ -372,11 +392,14 @@ def positions(pipeline_id: UUID) -> list[dict[str, Any]]:
     rows = Position.objects.filter(pipeline_id=pipeline_id).order_by("source", "channel", "topic", "partition")
     return [
         {
-            "source": row.source, "channel": row.channel, "topic": row.topic, "partition": row.partition,
+            "source": row.source,
+            "channel": row.channel,
+            "topic": row.topic,
+            "partition": row.partition,
             "offset": row.next_offset,
         }
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def books(pipeline_id: UUID, run: Run | None = None) -> dict[str, int]:
@@ -412,9 +435,12 @@ def seen_before(pipeline: Pipeline, run: Run | None, seconds: float) -> Seen:
     lags = [lag for _, lag in rates if lag is not None]
     letters = DeadLetter.objects.filter(pipeline=pipeline, at__gte=since).count()
     return Seen(
-        rate=sum(known) / len(known) if known else None, lag=max(lags, default=None), dead_letters=letters,
-        held=_held(run), span=span,
-    )  # fmt: skip
+        rate=sum(known) / len(known) if known else None,
+        lag=max(lags, default=None),
+        dead_letters=letters,
+        held=_held(run),
+        span=span,
+    )
 
 
 def seen_now(pipeline: Pipeline, new: Run, span: float = 0.0) -> Seen:

@@ -47,9 +47,12 @@ def _observed(runs: QuerySet[Run]) -> Iterator[tuple[UUID, int, Mapping[str, Any
 
 def _watched(row: Pipeline, revision: int | None, observed: Mapping[str, Any] | None) -> Watched:
     facts = Facts(
-        pipeline=row.name, phase=Phase(row.phase), phase_message=row.phase_message, labels=row.labels,
+        pipeline=row.name,
+        phase=Phase(row.phase),
+        phase_message=row.phase_message,
+        labels=row.labels,
         conditions=row.conditions,
-    )  # fmt: skip
+    )
     return Watched(row.id, facts, revision, observed)
 
 

@@ -181,22 +181,33 @@ def _seen_before(group: WatchedGroup, at: datetime) -> Mapping[Key, int]:
 def _reset_view(each: Reset) -> ResetPartitionView:
     topic, partition = each.key
     return ResetPartitionView(
-        topic=topic, partition=partition, committed=each.committed, target=each.target, basis=each.basis,
-        replay=each.replay, skip=each.skip, gone=each.gone,
-    )  # fmt: skip
+        topic=topic,
+        partition=partition,
+        committed=each.committed,
+        target=each.target,
+        basis=each.basis,
+        replay=each.replay,
+        skip=each.skip,
+        gone=each.gone,
+    )
 
 
 def _effects(group: WatchedGroup, resets: Sequence[Reset]) -> list[SinkEffectView]:
     """What the duplicates do to the sinks of our own pipelines that the group belongs to."""
     return [
         SinkEffectView(
-            pipeline=pipeline.name, source=source, channel=effect.channel, sink=effect.sink, type=effect.type,
-            duplicates_max=again, effect=effect.effect if again else "Nothing comes again.",
+            pipeline=pipeline.name,
+            source=source,
+            channel=effect.channel,
+            sink=effect.sink,
+            type=effect.type,
+            duplicates_max=again,
+            effect=effect.effect if again else "Nothing comes again.",
         )
         for pipeline, definition, source in owners(group)
         for again in [_again(definition, source, resets)]
         for effect in effects(definition, source)
-    ]  # fmt: skip
+    ]
 
 
 def _again(definition: Definition, source: str, resets: Sequence[Reset]) -> int:

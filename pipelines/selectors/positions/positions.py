@@ -140,11 +140,20 @@ def _of_ledger(pipeline: Pipeline) -> list[PartitionStateView]:
     rows = Position.objects.filter(pipeline=pipeline).order_by("source", "channel", "topic", "partition")
     return [
         PartitionStateView(
-            source=row.source, channel=row.channel, topic=row.topic, partition=row.partition, ledger=row.next_offset,
-            checkpoint=None, group=None, log_start=None, log_end=None, verdict="UNKNOWN", codes=[],
+            source=row.source,
+            channel=row.channel,
+            topic=row.topic,
+            partition=row.partition,
+            ledger=row.next_offset,
+            checkpoint=None,
+            group=None,
+            log_start=None,
+            log_end=None,
+            verdict="UNKNOWN",
+            codes=[],
         )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def plan_view(look: PositionLook) -> PlanView:

@@ -63,12 +63,15 @@ def quarantine_view(pipeline: Pipeline) -> QuarantineView:
         offered=[SuspectView(**each.model_dump(), records=each.records) for each in offered(pipeline)],
         ranges=[
             QuarantinedView(
-                **_range(row), records=row.end - row.start, passed=row.end <= reached.get(_place(row), 0),
-                created_at=row.created_at, created_by=row.created_by,
+                **_range(row),
+                records=row.end - row.start,
+                passed=row.end <= reached.get(_place(row), 0),
+                created_at=row.created_at,
+                created_by=row.created_by,
             )
             for row in rows
         ],
-    )  # fmt: skip
+    )
 
 
 def quarantined(pipeline_id: UUID) -> list[Quarantined]:

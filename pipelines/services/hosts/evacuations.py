@@ -46,9 +46,15 @@ def begin(
     try:
         with transaction.atomic():
             made = Evacuation.objects.create(
-                host_id=host, at_once=at_once, go_on=go_on, names=names, reason=reason, created_by=actor.name,
-                created_at=clock.now(), rules=rules.model_dump(mode="json") if rules else {},
-            )  # fmt: skip
+                host_id=host,
+                at_once=at_once,
+                go_on=go_on,
+                names=names,
+                reason=reason,
+                created_by=actor.name,
+                created_at=clock.now(),
+                rules=rules.model_dump(mode="json") if rules else {},
+            )
             after = {"host": host, "pipelines": names, "reason": reason, "rules": made.rules}
             audit.record(actor=actor, action="host.evacuate", after=after)
             _tell(made, f"{actor.name} asked to empty {host}. {_pipelines(len(names), 'run')}", actor.name)
@@ -145,9 +151,11 @@ def _begin_some(row: Evacuation, places: int) -> int:
 
 def _move(row: Evacuation, name: str) -> str:
     """Begin the migration of one pipeline; returns why it stays, empty where it moves."""
-    pipeline = Pipeline.objects.select_related("current_revision", "host").filter(
-        name=name, archived_at=None, host_id=row.host_id
-    ).first()  # fmt: skip
+    pipeline = (
+        Pipeline.objects.select_related("current_revision", "host")
+        .filter(name=name, archived_at=None, host_id=row.host_id)
+        .first()
+    )
     if pipeline is None or pipeline.desired_state == DesiredState.STOPPED:
         return ""
     if ties := tied(pipeline):
@@ -159,10 +167,13 @@ def _move(row: Evacuation, name: str) -> str:
     try:
         with transaction.atomic():
             made = migrations.create(
-                pipeline=pipeline, kind=MigrationKind.HOST, actor=actor, evacuation=row,
+                pipeline=pipeline,
+                kind=MigrationKind.HOST,
+                actor=actor,
+                evacuation=row,
                 spec={"host": target, **({"rules": row.rules} if row.rules else {})},
                 reason=f"{row.host_id} is emptied: {row.reason}",
-            )  # fmt: skip
+            )
             return _set_off(made, actor)
     except HeadgateError as refused:
         return refused.detail

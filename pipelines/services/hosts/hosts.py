@@ -51,10 +51,11 @@ def remove(*, name: str, actor: Actor) -> None:
     if assigned := [pipeline.name for pipeline in there if pipeline.id in placed or tied(pipeline)]:
         more = f" and {len(assigned) - _NAMED} more" if len(assigned) > _NAMED else ""
         raise Conflict(
-            f"Assigned to {name}: {', '.join(assigned[:_NAMED])}{more}.", code="host_in_use",
+            f"Assigned to {name}: {', '.join(assigned[:_NAMED])}{more}.",
+            code="host_in_use",
             hint=f"`headgate hosts drain {name}` moves what can move; declare lost what ran there (`headgate "
             "declare-lost NAME`), and pin elsewhere or delete what is tied to it.",
-        )  # fmt: skip
+        )
     there.update(host=None)
     evacuations.end_with_host(name)
     gone = {"removed_at": clock.now(), "lease_owner": None, "lease_until": None}

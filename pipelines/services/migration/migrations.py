@@ -59,13 +59,22 @@ def create(
     try:
         with transaction.atomic():
             made = Migration.objects.create(
-                pipeline=pipeline, kind=kind, spec=_stored(read), reason=reason,
-                stage_since=now, created_at=now, created_by=actor.name, reverts=reverts, evacuation=evacuation,
-            )  # fmt: skip
+                pipeline=pipeline,
+                kind=kind,
+                spec=_stored(read),
+                reason=reason,
+                stage_since=now,
+                created_at=now,
+                created_by=actor.name,
+                reverts=reverts,
+                evacuation=evacuation,
+            )
             audit.record(
-                actor=actor, action="migration.create", pipeline_name=pipeline.name,
+                actor=actor,
+                action="migration.create",
+                pipeline_name=pipeline.name,
                 after={"migration": str(made.pk), "kind": kind, "reason": reason},
-            )  # fmt: skip
+            )
             steps.tell(made, f"{actor.name} asked for a migration ({kind}): {reason}", actor=actor.name)
             _plan(made, actor)
     except IntegrityError:
@@ -83,9 +92,13 @@ def revert(*, migration: Migration, reason: str, actor: Actor) -> Migration:
     if isinstance(spec, str):
         raise _refused(migration, spec)
     return create(
-        pipeline=migration.pipeline, kind=MigrationKind(migration.kind), spec=spec, actor=actor, reverts=migration,
+        pipeline=migration.pipeline,
+        kind=MigrationKind(migration.kind),
+        spec=spec,
+        actor=actor,
+        reverts=migration,
         reason=reason or f"Takes migration {migration.pk} back",
-    )  # fmt: skip
+    )
 
 
 def _blocked_by(findings: int) -> str:
@@ -141,9 +154,12 @@ def plan(*, migration: Migration, actor: Actor) -> Migration:
         raise _refused(current, "It has begun; its plan stands.")
     _plan(current, actor)
     audit.record(
-        actor=actor, action="migration.plan", pipeline_name=current.pipeline.name,
-        before={"hash": migration.plan_hash}, after={"migration": str(current.pk), "hash": current.plan_hash},
-    )  # fmt: skip
+        actor=actor,
+        action="migration.plan",
+        pipeline_name=current.pipeline.name,
+        before={"hash": migration.plan_hash},
+        after={"migration": str(current.pk), "hash": current.plan_hash},
+    )
     return get_migration(current.pk)
 
 
@@ -182,9 +198,11 @@ def approve(*, migration: Migration, named: str, actor: Actor) -> Migration:
         migration=current, by=actor.name, hash=made.hash(), defaults={"at": clock.now()}
     )
     audit.record(
-        actor=actor, action="migration.approve", pipeline_name=current.pipeline.name,
+        actor=actor,
+        action="migration.approve",
+        pipeline_name=current.pipeline.name,
         after={"migration": str(current.pk), "hash": named},
-    )  # fmt: skip
+    )
     given = [policy.Approval(row.by, row.hash, row.at) for row in MigrationApproval.objects.filter(migration=current)]
     enough = policy.enough(rule, given, author=current.created_by, named=named, now=clock.now())
     change(
@@ -211,9 +229,12 @@ def advance(*, migration: Migration, named: str, actor: Actor) -> Migration:
             raise _stale(current)
         _deed(current, now)(current, actor)
         audit.record(
-            actor=actor, action="migration.advance", pipeline_name=current.pipeline.name,
-            before={"stage": now.stage}, after={"migration": str(current.pk), "hash": named},
-        )  # fmt: skip
+            actor=actor,
+            action="migration.advance",
+            pipeline_name=current.pipeline.name,
+            before={"stage": now.stage},
+            after={"migration": str(current.pk), "hash": named},
+        )
         _wake(current)
     return get_migration(current.pk)
 
@@ -262,9 +283,12 @@ def _hold(pipeline: Pipeline) -> None:
     """Whoever has judged the pipeline before the migration holds it, and asks for something else of it, is refused by
     its generation. Raises Conflict where they were faster."""
     same = Pipeline.objects.filter(
-        pk=pipeline.pk, generation=pipeline.generation, desired_state=pipeline.desired_state,
-        restart_run=pipeline.restart_run, archived_at=None,
-    )  # fmt: skip
+        pk=pipeline.pk,
+        generation=pipeline.generation,
+        desired_state=pipeline.desired_state,
+        restart_run=pipeline.restart_run,
+        archived_at=None,
+    )
     if not same.update(generation=F("generation") + 1, observed_generation=F("observed_generation") + 1):
         raise Conflict(f"{pipeline.name} was changed at this moment.", code="busy", hint="Send the request again.")
 
@@ -283,9 +307,12 @@ def _new_revision(migration: Migration, made: MigrationPlan, actor: Actor) -> Re
         raise _stale(migration)
     sent = migration.spec.get("definition")
     return add_revision(
-        pipeline=pipeline, definition=definition, text=sent if isinstance(sent, str) else "",
-        note=f"Migration {migration.pk}: {migration.reason}"[:1000], actor=actor,
-    )  # fmt: skip
+        pipeline=pipeline,
+        definition=definition,
+        text=sent if isinstance(sent, str) else "",
+        note=f"Migration {migration.pk}: {migration.reason}"[:1000],
+        actor=actor,
+    )
 
 
 def _pass_gate(migration: Migration, actor: Actor) -> None:
@@ -335,9 +362,12 @@ def rollback(*, migration: Migration, reason: str, actor: Actor) -> Migration:
 
 def _record(migration: Migration, before: Standing, action: str, reason: str, actor: Actor) -> None:
     audit.record(
-        actor=actor, action=f"migration.{action}", pipeline_name=migration.pipeline.name,
-        before={"stage": before.stage}, after={"migration": str(migration.pk), "reason": reason},
-    )  # fmt: skip
+        actor=actor,
+        action=f"migration.{action}",
+        pipeline_name=migration.pipeline.name,
+        before={"stage": before.stage},
+        after={"migration": str(migration.pk), "reason": reason},
+    )
     _wake(migration)
 
 
@@ -362,9 +392,11 @@ def _require(migration: Migration, now: Standing, choice: MigrationAction) -> No
 
 def _refused(migration: Migration, reason: str) -> Conflict:
     return Conflict(
-        f"Not now: {reason}", code="out_of_order", stage=migration.stage,
+        f"Not now: {reason}",
+        code="out_of_order",
+        stage=migration.stage,
         hint="`choices` of the migration says what is possible now.",
-    )  # fmt: skip
+    )
 
 
 def _present_plan(migration: Migration, named: str) -> MigrationPlan:
@@ -385,8 +417,9 @@ def _stale(migration: Migration) -> Conflict:
 def _not_approved() -> Conflict:
     return Conflict(
         "Approvals have expired, or more of them are asked for by now.",
-        code="not_approved", hint="Have the plan approved once more.",
-    )  # fmt: skip
+        code="not_approved",
+        hint="Have the plan approved once more.",
+    )
 
 
 def _blocked(migration: Migration, found: list[Finding]) -> Conflict:

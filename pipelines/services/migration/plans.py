@@ -141,8 +141,10 @@ def make(*, pipeline: Pipeline, kind: MigrationKind, spec: Spec, look: PositionL
         consequence=_consequence(kind, changes),
         steps=steps,
         pause=expected_pause(
-            batch_seconds=longest or selecting.batch_seconds(run), drain_timeout=old.lifecycle.drain_timeout,
-            steps=len(steps), looks=kind in _LOOKED,
+            batch_seconds=longest or selecting.batch_seconds(run),
+            drain_timeout=old.lifecycle.drain_timeout,
+            steps=len(steps),
+            looks=kind in _LOOKED,
         ),
         rules=spec.rules,
         gates=list(spec.gates),
@@ -160,7 +162,7 @@ def make(*, pipeline: Pipeline, kind: MigrationKind, spec: Spec, look: PositionL
             *blocking.warnings(changes, old, new),
             *cluster_move.warnings(seen.rows),
         ],
-    )  # fmt: skip
+    )
 
 
 _LOOKED = frozenset({MigrationKind.POSITION, MigrationKind.CLUSTER})
@@ -204,19 +206,23 @@ def _uncounted(look: PositionLook | None, seen: _Seen) -> list[Finding]:
         error = look.error or {}
         return [
             Finding(
-                path="to", code=str(error.get("code", "look_failed")).upper(), message=str(error.get("message", "")),
+                path="to",
+                code=str(error.get("code", "look_failed")).upper(),
+                message=str(error.get("message", "")),
                 suggestion=str(error.get("hint", "")),
             )
-        ]  # fmt: skip
+        ]
     if seen.rows or seen.ends:
         return [row.finding() for row in seen.rows if row.code]
     return [
         Finding(
             path=f"{each['source']}.{each['channel']} {each['topic']}/{each['partition']}",
-            code="POSITION_IMPOSSIBLE", message=each["reason"], suggestion="Choose another position.",
+            code="POSITION_IMPOSSIBLE",
+            message=each["reason"],
+            suggestion="Choose another position.",
         )
         for each in look.impossible
-    ]  # fmt: skip
+    ]
 
 
 def _consequence(kind: MigrationKind, changes: list[JudgedChange]) -> Consequence:

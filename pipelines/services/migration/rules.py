@@ -39,9 +39,14 @@ def add_freeze(
 ) -> FreezeWindow:
     """Let no migration begin in [starts_at, ends_at)."""
     row = FreezeWindow.objects.create(
-        label=label, pipeline_name=pipeline, starts_at=starts_at, ends_at=ends_at, reason=reason,
-        created_by=actor.name, created_at=clock.now(),
-    )  # fmt: skip
+        label=label,
+        pipeline_name=pipeline,
+        starts_at=starts_at,
+        ends_at=ends_at,
+        reason=reason,
+        created_by=actor.name,
+        created_at=clock.now(),
+    )
     after = {"label": label, "starts_at": starts_at.isoformat(), "ends_at": ends_at.isoformat(), "reason": reason}
     audit.record(actor=actor, action="freeze.add", pipeline_name=pipeline, after=after)
     return row

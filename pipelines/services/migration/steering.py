@@ -171,8 +171,9 @@ def _carry_over(migration: Migration, pipeline: Pipeline, look: PositionLook) ->
     if look.impossible or _is_behind(look) or now["positions"] != look.basis["positions"] or now["open_batches"]:
         raise Conflict(
             "The positions cannot be set: something has changed since they were translated.",
-            code="position_impossible", hint="Begin it again.",
-        )  # fmt: skip
+            code="position_impossible",
+            hint="Begin it again.",
+        )
     back = migration.stage == MigrationStage.ROLLING_BACK
     told = (migration.snapshot or {}).get("positions", []) if back else []
     positions.carry_over(pipeline=pipeline, found=look, told=told, actor=Actor(migration.created_by))

@@ -87,9 +87,12 @@ def _alert(migration: Migration) -> None:
         alerts.clear_alert(rule=rule, key=pipeline.name)
         return
     alerts.raise_alert(
-        rule=rule, key=pipeline.name, message=migration.message, pipeline=pipeline,
+        rule=rule,
+        key=pipeline.name,
+        message=migration.message,
+        pipeline=pipeline,
         data={"migration": str(migration.pk), "stage": migration.stage},
-    )  # fmt: skip
+    )
 
 
 def tell(migration: Migration, message: str, *, actor: str = "system", old: MigrationStage | None = None) -> None:
@@ -139,9 +142,12 @@ def begin(*, migration: Migration, index: int, now: Instant) -> None:
         raise ChangeBeforeProof(f"{row['name']} comes before the proof of the pause")
     moved = stage if stage != migration.stage else None
     change(
-        migration, stage=moved, message=row["sentence"], event=moved is not None,
+        migration,
+        stage=moved,
+        message=row["sentence"],
+        event=moved is not None,
         steps=progress.begun(migration.steps, index, now),
-    )  # fmt: skip
+    )
 
 
 @fenced
@@ -178,9 +184,12 @@ def fail(*, migration: Migration, index: int, message: str, findings: list[Any],
     migration.steps = steps
     if migration.stage == MigrationStage.ROLLING_BACK:
         change(
-            migration, stage=MigrationStage.NEEDS_ATTENTION, message=message, steps=steps, findings=findings or
-            migration.findings,
-        )  # fmt: skip
+            migration,
+            stage=MigrationStage.NEEDS_ATTENTION,
+            message=message,
+            steps=steps,
+            findings=findings or migration.findings,
+        )
         return
     turn_back(migration, message, findings=findings)
 
@@ -256,9 +265,14 @@ def try_again(migration: Migration, actor: Actor) -> None:
     again = StepName(steps[index]["name"]) if index is not None else None
     started = _ask_anew(migration) if again in {StepName.START_OLD, StepName.OBSERVE} else 0
     change(
-        migration, stage=stage, message=f"{actor.name} let it try again.", actor=actor.name, steps=steps, findings=[],
+        migration,
+        stage=stage,
+        message=f"{actor.name} let it try again.",
+        actor=actor.name,
+        steps=steps,
+        findings=[],
         snapshot=_accepted(migration, started) if again is StepName.OBSERVE else migration.snapshot,
-    )  # fmt: skip
+    )
 
 
 def _ask_anew(migration: Migration) -> int:

@@ -98,12 +98,16 @@ def claim(*, now: datetime, most: int, each: int, busy: Mapping[int, int]) -> li
     chosen = _chosen(now, most, each, busy)
     rows = [
         {
-            "id": row["id"], "state": DeliveryState.SENDING, "attempts": row["attempts"] + 1,
-            "next_attempt_at": now + CLAIMED_FOR, "last_attempt_at": now,
-            "seen_state": row["state"], "seen_attempts": row["attempts"],
+            "id": row["id"],
+            "state": DeliveryState.SENDING,
+            "attempts": row["attempts"] + 1,
+            "next_attempt_at": now + CLAIMED_FOR,
+            "last_attempt_at": now,
+            "seen_state": row["state"],
+            "seen_attempts": row["attempts"],
         }
         for row in chosen
-    ]  # fmt: skip
+    ]
     taken = bulk.update(Delivery, rows, seen=("state", "attempts"))
     return [_job(row) for row in _with_events(taken)]
 
@@ -159,12 +163,15 @@ def _row(row: Delivery, job: Job, answer: Answer, now: datetime, chance: float) 
     delay = None if answer.accepted else _delay(row, job, answer, now, chance)
     over = DeliveryState.DELIVERED if answer.accepted else DeliveryState.FAILED
     return {
-        "id": row.pk, "state": over if delay is None else DeliveryState.WAITING,
+        "id": row.pk,
+        "state": over if delay is None else DeliveryState.WAITING,
         "next_attempt_at": None if delay is None else now + timedelta(seconds=delay),
-        "ended_at": now if delay is None else None, "response_status": answer.status,
+        "ended_at": now if delay is None else None,
+        "response_status": answer.status,
         "last_error": answer.error[:LONGEST_ERROR],
-        "seen_state": DeliveryState.SENDING, "seen_attempts": job.attempt,
-    }  # fmt: skip
+        "seen_state": DeliveryState.SENDING,
+        "seen_attempts": job.attempt,
+    }
 
 
 def _delay(row: Delivery, job: Job, answer: Answer, now: datetime, chance: float) -> float | None:

@@ -81,9 +81,12 @@ def _roll_up_window(rows: QuerySet[Any], owner: str, seen: list[str], step: int,
         for key, points in by_owner.items()
     ]
     rows.model._default_manager.bulk_create(
-        made, batch_size=_CHUNK, update_conflicts=True, update_fields=[*_MEASURES, *seen],
+        made,
+        batch_size=_CHUNK,
+        update_conflicts=True,
+        update_fields=[*_MEASURES, *seen],
         unique_fields=[owner.removesuffix("_id"), "step", "at"],
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)

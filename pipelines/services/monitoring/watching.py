@@ -54,10 +54,15 @@ def watch(*, wanted: Wanted, actor: Actor) -> WatchedGroup:
     try:
         with transaction.atomic():
             group = WatchedGroup.objects.create(
-                name=wanted.name, bootstrap_servers=wanted.bootstrap_servers, options=dict(wanted.options),
-                interval=wanted.interval, max_rate=wanted.max_rate, leap_records=wanted.leap_records,
-                host_id=wanted.host, created_by=actor.name,
-            )  # fmt: skip
+                name=wanted.name,
+                bootstrap_servers=wanted.bootstrap_servers,
+                options=dict(wanted.options),
+                interval=wanted.interval,
+                max_rate=wanted.max_rate,
+                leap_records=wanted.leap_records,
+                host_id=wanted.host,
+                created_by=actor.name,
+            )
     except IntegrityError:
         words = f"The group {wanted.name} at {wanted.bootstrap_servers} is watched already."
         raise Conflict(words, code="watched_already", hint="Remove it first, to watch it otherwise.") from None
@@ -119,10 +124,14 @@ def _snapshot(group: WatchedGroup, look: Look, ages: Mapping[Key, float]) -> Non
         for (topic, number), part in sorted(look.partitions.items())
     ]
     GroupSnapshot.objects.create(
-        group=group, at=datetime.fromtimestamp(look.at, UTC), step=STEPS[0], state=look.description.state,
+        group=group,
+        at=datetime.fromtimestamp(look.at, UTC),
+        step=STEPS[0],
+        state=look.description.state,
         coordinator=look.description.coordinator,
-        members=[{"client": client, "host": host} for client, host in look.description.members], **measures(parts),
-    )  # fmt: skip
+        members=[{"client": client, "host": host} for client, host in look.description.members],
+        **measures(parts),
+    )
 
 
 def _data(group: WatchedGroup, happening: Happening) -> dict[str, Any]:

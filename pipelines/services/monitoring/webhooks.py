@@ -64,9 +64,14 @@ def create(*, wanted: Wanted, reach: Reach, keyring: Keyring | None, actor: Acto
 
 @transaction.atomic
 def update(
-    *, webhook_id: int, version: int | None, changes: Mapping[str, Any], reach: Reach, keyring: Keyring | None,
+    *,
+    webhook_id: int,
+    version: int | None,
+    changes: Mapping[str, Any],
+    reach: Reach,
+    keyring: Keyring | None,
     actor: Actor,
-) -> Webhook:  # fmt: skip
+) -> Webhook:
     """Change what `changes` names. Switched off, it gets nothing, and what waits for it goes on waiting; switched on,
     it gets that, and what happens from then on. Raises NotFound, Invalid, and PreconditionFailed where `version` is
     given and stale."""

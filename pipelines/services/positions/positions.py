@@ -137,9 +137,11 @@ def answer(
 ) -> bool:
     """The worker has looked; `seen` is the basis that it read before. False where somebody else has answered."""
     moves = found.moves if found else []
-    named = "" if found is None or found.impossible or not moves else digest(
-        basis=seen, moves=moves, identities=survey.identities
-    )  # fmt: skip
+    named = (
+        ""
+        if found is None or found.impossible or not moves
+        else digest(basis=seen, moves=moves, identities=survey.identities)
+    )
     return _close(
         look,
         LookState.ANSWERED,
@@ -222,13 +224,18 @@ def carry_over(
     Position.objects.filter(pipeline=pipeline, source=source).delete()
     Position.objects.bulk_create(
         Position(
-            pipeline=pipeline, source=source, channel=row.channel, topic=row.topic, partition=row.partition,
-            next_offset=row.new, lineage=lineage,
+            pipeline=pipeline,
+            source=source,
+            channel=row.channel,
+            topic=row.topic,
+            partition=row.partition,
+            next_offset=row.new,
+            lineage=lineage,
             told_at_decision=known.get((source, row.channel, row.topic, row.partition), 0),
         )
         for row in rows
         if row.new is not None
-    )  # fmt: skip
+    )
     LogIdentity.objects.filter(pipeline=pipeline, source=source).delete()
     identify(pipeline.id, [log_of(rows)])
     _begin_anew(pipeline)
@@ -242,13 +249,19 @@ def _record_translation(
     pipeline: Pipeline, found: PositionLook, rows: Sequence[PartitionTranslation], actor: Actor
 ) -> None:
     done = {
-        "origin": f"translated by {rows[0].by}", "cluster": rows[0].cluster_id, "skip":
-        sum(row.skip or 0 for row in rows), "replay": sum(row.replay or 0 for row in rows), "changes": found.moves,
-    }  # fmt: skip
+        "origin": f"translated by {rows[0].by}",
+        "cluster": rows[0].cluster_id,
+        "skip": sum(row.skip or 0 for row in rows),
+        "replay": sum(row.replay or 0 for row in rows),
+        "changes": found.moves,
+    }
     audit.record(
-        actor=actor, action="positions.translate", pipeline_name=pipeline.name,
-        before={"positions": found.basis.get("positions")}, after=done,
-    )  # fmt: skip
+        actor=actor,
+        action="positions.translate",
+        pipeline_name=pipeline.name,
+        before={"positions": found.basis.get("positions")},
+        after=done,
+    )
     message = f"sources.{rows[0].source} goes on in the cluster {rows[0].cluster_id}: {done['skip']} records are "
     message += f"skipped, {done['replay']} come again."
     events.record(kind="position.changed", message=message, pipeline=pipeline, actor=actor.name, data=done)
@@ -269,11 +282,16 @@ def put_back(
     given_up.delete()
     back = [
         Position(
-            pipeline=pipeline, source=row["source"], channel=row["channel"], topic=row["topic"],
-            partition=row["partition"], next_offset=row["offset"], lineage=lineage,
+            pipeline=pipeline,
+            source=row["source"],
+            channel=row["channel"],
+            topic=row["topic"],
+            partition=row["partition"],
+            next_offset=row["offset"],
+            lineage=lineage,
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     for position in back:
         position.told_at_decision = told.get(_place(position))
     Position.objects.bulk_create(back)

@@ -77,9 +77,12 @@ def plan(*, pipeline: Pipeline, wanted: Wanted) -> Plan:
         )
     size = min(definition.delivery.max_events_per_batch, wanted.end - wanted.start)
     basis = {
-        "pipeline": str(pipeline.id), "revision": pipeline.current_revision_id, "source": source, "channel": channel,
+        "pipeline": str(pipeline.id),
+        "revision": pipeline.current_revision_id,
+        "source": source,
+        "channel": channel,
         **wanted.model_dump(exclude={"source", "channel"}),
-    }  # fmt: skip
+    }
     return Plan(source, channel, wanted, read, size, _sinks(definition, source, channel), digest(basis))
 
 
@@ -133,23 +136,37 @@ def request(*, pipeline: Pipeline, wanted: Wanted, named: str, reason: str, acto
 def _request(pipeline: Pipeline, made: Plan, reason: str, actor: Actor) -> Operation:
     wanted = made.wanted
     asked = {
-        "source": made.source, "channel": made.channel, "topic": wanted.topic, "partition": wanted.partition,
-        "start": wanted.start, "end": wanted.end, "size": made.size, "hash": made.hash,
-    }  # fmt: skip
+        "source": made.source,
+        "channel": made.channel,
+        "topic": wanted.topic,
+        "partition": wanted.partition,
+        "start": wanted.start,
+        "end": wanted.end,
+        "size": made.size,
+        "hash": made.hash,
+    }
     words = f"[{wanted.start}, {wanted.end}) of {wanted.topic}/{wanted.partition} into {made.channel}."
     operation = Operation.objects.create(
-        pipeline=pipeline, kind=OperationKind.REPLAY_RANGE, generation=pipeline.generation,
-        steps=steps_of(OperationKind.REPLAY_RANGE), parameters=asked, message=words, created_by=actor.name,
+        pipeline=pipeline,
+        kind=OperationKind.REPLAY_RANGE,
+        generation=pipeline.generation,
+        steps=steps_of(OperationKind.REPLAY_RANGE),
+        parameters=asked,
+        message=words,
+        created_by=actor.name,
         progress={"done": 0, "of": made.offsets, "read": 0, "delivered": 0, "possible_duplicates": 0},
         deadline=clock.now() + ALLOWED,
-    )  # fmt: skip
+    )
     after = {**asked, "operation": str(operation.id), "reason": reason}
     audit.record(actor=actor, action="range.replay", pipeline_name=pipeline.name, after=after)
     data = {"operation": str(operation.id), "kind": operation.kind, "state": operation.state, **asked}
     events.record(
-        kind="operation.updated", message=f"{actor.name} asked for a replay of {words}", pipeline=pipeline,
-        actor=actor.name, data=data,
-    )  # fmt: skip
+        kind="operation.updated",
+        message=f"{actor.name} asked for a replay of {words}",
+        pipeline=pipeline,
+        actor=actor.name,
+        data=data,
+    )
     return operation
 
 
@@ -246,21 +263,34 @@ def _take_in(operation: Operation, order: Order, run: Run, entries: Sequence[Ent
 
 def _row(operation: Operation, order: Order, run: Run, done: Done) -> LedgerBatch:
     return LedgerBatch(
-        run=run, pipeline_id=operation.pipeline_id, lineage=run.lineage, source=order.source, channel=order.channel,
-        first_batch=done.batch, last_batch=done.batch, state=LedgerState.REPLAYED, operation=operation,
-        ranges=[each.model_dump(mode="json") for each in done.ranges], sink=done.sink, attempts=done.attempts,
-        duplicates_max=done.duplicates_max, done_at=clock.now(), **done.counts.model_dump(),
-    )  # fmt: skip
+        run=run,
+        pipeline_id=operation.pipeline_id,
+        lineage=run.lineage,
+        source=order.source,
+        channel=order.channel,
+        first_batch=done.batch,
+        last_batch=done.batch,
+        state=LedgerState.REPLAYED,
+        operation=operation,
+        ranges=[each.model_dump(mode="json") for each in done.ranges],
+        sink=done.sink,
+        attempts=done.attempts,
+        duplicates_max=done.duplicates_max,
+        done_at=clock.now(),
+        **done.counts.model_dump(),
+    )
 
 
 def _report(operation: Operation, order: Order) -> None:
     rows = list(LedgerBatch.objects.filter(operation=operation))
     done = sum(end - start for start, end in (order.range_of(row.first_batch) for row in rows))
     progress = {
-        **operation.progress, "done": done, "read": sum(row.read for row in rows),
+        **operation.progress,
+        "done": done,
+        "read": sum(row.read for row in rows),
         "delivered": sum(row.delivered for row in rows),
         "possible_duplicates": sum(row.duplicates_max for row in rows) + operation.progress.get("unsure", 0),
-    }  # fmt: skip
+    }
     if rows:
         words = f"{done} of {operation.progress['of']} offsets were replayed."
         operations.advance(operation_id=operation.id, step="replaying", state="running", message=words, now=clock.now())

@@ -112,9 +112,13 @@ def mark_unknown(*, run: Run, lapsed: Lapsed) -> bool:
         f"headgate declare-lost {pipeline.name}"
     )
     return set_phase(
-        pipeline_id=pipeline.id, expected=Phase(pipeline.phase), new=Phase.UNKNOWN, reason=HOST_LOST,
-        message=words, run=run,
-    )  # fmt: skip
+        pipeline_id=pipeline.id,
+        expected=Phase(pipeline.phase),
+        new=Phase.UNKNOWN,
+        reason=HOST_LOST,
+        message=words,
+        run=run,
+    )
 
 
 @fenced
@@ -196,9 +200,12 @@ def declare_lost(*, pipeline: Pipeline, confirm: str, actor: Actor) -> Run:
     if not _end(current, run, reason, now):
         raise Conflict(f"Run {run.number} ended in this instant.", code="busy", hint="Look at its status.")
     audit.record(
-        actor=actor, action="pipeline.declare_lost", pipeline_name=current.name,
-        before={"run": run.number, "host": run.host_id, "phase": current.phase}, after={"outcome": RunOutcome.LOST},
-    )  # fmt: skip
+        actor=actor,
+        action="pipeline.declare_lost",
+        pipeline_name=current.name,
+        before={"run": run.number, "host": run.host_id, "phase": current.phase},
+        after={"outcome": RunOutcome.LOST},
+    )
     if not tied(current):
         Pipeline.objects.filter(id=current.id).update(host_id=None)
     if current.desired_state == DesiredState.STOPPED:

@@ -70,9 +70,13 @@ def create_run(*, pipeline: Pipeline, wanted: NextRun, now: datetime) -> Run:
     if wanted.fresh:
         fields["restart_count"] = 0
     same = Pipeline.objects.filter(
-        id=pipeline.id, generation=pipeline.generation, phase=pipeline.phase, host_id=wanted.host,
-        closed_lineage=pipeline.closed_lineage, archived_at__isnull=True,
-    )  # fmt: skip
+        id=pipeline.id,
+        generation=pipeline.generation,
+        phase=pipeline.phase,
+        host_id=wanted.host,
+        closed_lineage=pipeline.closed_lineage,
+        archived_at__isnull=True,
+    )
     if not same.update(**fields):
         raise Overtaken(pipeline.name)
     if pipeline.current_revision is None:
@@ -255,9 +259,13 @@ def give_up_drain(*, pipeline: Pipeline, wanted: DesiredState, message: str, now
     generation = pipeline.generation + (wanted is not before)
     same = Pipeline.objects.filter(id=pipeline.id, generation=pipeline.generation, desired_state=before)
     changed = same.update(
-        desired_state=wanted, after_timeout="", restart_run=None, generation=generation,
-        observed_generation=generation, updated_at=now,
-    )  # fmt: skip
+        desired_state=wanted,
+        after_timeout="",
+        restart_run=None,
+        generation=generation,
+        observed_generation=generation,
+        updated_at=now,
+    )
     if not changed:
         return False
     kind = _DRAINED_FOR[before]

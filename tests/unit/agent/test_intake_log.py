@@ -45,9 +45,11 @@ class Limits:
     def of(cls, config: dict[str, Any]) -> Limits:
         """Out of Flume's keys."""
         names = {
-            "capacity": "capacity", "transactionCapacity": "transaction_capacity", "byteCapacity": "byte_capacity",
+            "capacity": "capacity",
+            "transactionCapacity": "transaction_capacity",
+            "byteCapacity": "byte_capacity",
             "byteCapacityBufferPercentage": "byte_capacity_buffer_percentage",
-        }  # fmt: skip
+        }
         return cls(**{names[key]: value for key, value in config.items()})
 
 

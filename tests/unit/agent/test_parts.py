@@ -68,9 +68,7 @@ def test_a_supervisor_that_has_lost_the_run_to_another_neither_orders_nor_prolon
     control = ControlFile(path, boot_id())
 
     def told(owner: int, seq: int, until: float | None) -> Command | None:
-        order = Control(
-            seq=seq, command=Command.PAUSE, boot_id=boot_id(), issued_at=0, owner=owner, lease_until=until
-        )  # fmt: skip
+        order = Control(seq=seq, command=Command.PAUSE, boot_id=boot_id(), issued_at=0, owner=owner, lease_until=until)
         order.store(path)
         taken = control.poll()
         return taken.command if taken else None

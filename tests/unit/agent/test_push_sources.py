@@ -228,9 +228,19 @@ def test_requests_are_refused_clearly(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{}", "[1]", '[{"headers": {"a": 1}, "body": "x"}]', '[{"body": 1}]', '[{"headers": {}}]',
-     '[{"body": "\\ud800"}]', "[" * 100_000, '[{"headers": [], "body": "x"}, 2]', "\x00"],
-)  # fmt: skip
+    [
+        "",
+        "{}",
+        "[1]",
+        '[{"headers": {"a": 1}, "body": "x"}]',
+        '[{"body": 1}]',
+        '[{"headers": {}}]',
+        '[{"body": "\\ud800"}]',
+        "[" * 100_000,
+        '[{"headers": [], "body": "x"}, 2]',
+        "\x00",
+    ],
+)
 def test_what_is_no_array_of_events_is_a_bad_request(content: str) -> None:
     with pytest.raises(Refusal) as refusal:
         json_events(content.encode())

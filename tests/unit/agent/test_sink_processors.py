@@ -41,8 +41,9 @@ def test_a_failed_sink_gets_nothing_before_its_time_is_up() -> None:
 
 def test_several_whose_time_is_up_are_tried_in_the_order_of_their_times() -> None:
     bench = failover(failing={"s2", "s3"})
-    bench.processor.restore([Penalty(sink="s2", failures=1, until=WALL + 1005), Penalty(
-        sink="s3", failures=1, until=WALL + 1003)])  # fmt: skip
+    bench.processor.restore(
+        [Penalty(sink="s2", failures=1, until=WALL + 1005), Penalty(sink="s3", failures=1, until=WALL + 1003)]
+    )
     bench.wait(10)
     assert bench.batch() == "s1"
     assert bench.tried == ["s3", "s2", "s1"]
@@ -247,8 +248,11 @@ def test_defaults_are_flumes() -> None:
     assert spec.model_dump()["max_penalty_ms"] == 30_000
     _, spec, _ = definition(MEMBERS, TURNS).processor_of("lake")
     assert spec.model_dump() == {
-        "type": "load_balance", "selector": "round_robin", "backoff": False, "max_timeout_ms": 30_000
-    }  # fmt: skip
+        "type": "load_balance",
+        "selector": "round_robin",
+        "backoff": False,
+        "max_timeout_ms": 30_000,
+    }
 
 
 def test_every_mistake_in_the_priorities_is_found_at_once_where_it_is() -> None:

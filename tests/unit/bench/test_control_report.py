@@ -10,9 +10,12 @@ from bench.figures import result
 
 def document(case: str, system: str, command: str = "python -m bench.control", **values: float) -> dict[str, Any]:
     return {
-        "machine": {"cpu": "any"}, "versions": {"headgate": "1"}, "measured_at": "2026-01-01", "commands": [command],
+        "machine": {"cpu": "any"},
+        "versions": {"headgate": "1"},
+        "measured_at": "2026-01-01",
+        "commands": [command],
         "results": [result(case, system, metric, [value]).plain() for metric, value in values.items()],
-    }  # fmt: skip
+    }
 
 
 def test_a_case_that_is_measured_again_is_replaced_on_that_database_alone() -> None:
@@ -21,9 +24,7 @@ def test_a_case_that_is_measured_again_is_replaced_on_that_database_alone() -> N
     report = merge(report, document("quiet_1000", "sqlite", tick_p50_ms=200.0))
     report = merge(report, document("mixed_1000", "sqlite", "again", tick_p50_ms=800.0))
     found = [(each["case"], each["system"], each["median"]) for each in report["results"]]
-    assert found == [
-        ("quiet_1000", "sqlite", 200), ("mixed_1000", "sqlite", 800), ("mixed_1000", "postgresql", 700)
-    ]  # fmt: skip
+    assert found == [("quiet_1000", "sqlite", 200), ("mixed_1000", "sqlite", 800), ("mixed_1000", "postgresql", 700)]
     assert report["commands"] == ["python -m bench.control", "again"]
 
 

@@ -43,10 +43,13 @@ def test_a_result_has_the_median_the_single_values_and_a_unit() -> None:
 @pytest.mark.parametrize(
     ("metric", "unit"),
     [
-        ("steady_records_per_second", "records/s"), ("cpu_seconds_per_million", "s per million records"),
-        ("peak_rss_mb", "MB"), ("latency_p99_ms", "ms"), ("ledger_cost_percent", "%"),
+        ("steady_records_per_second", "records/s"),
+        ("cpu_seconds_per_million", "s per million records"),
+        ("peak_rss_mb", "MB"),
+        ("latency_p99_ms", "ms"),
+        ("ledger_cost_percent", "%"),
     ],
-)  # fmt: skip
+)
 def test_a_metric_is_named_for_its_unit(metric: str, unit: str) -> None:
     assert result("c", "s", metric, [1.0]).unit == unit
 

@@ -13,17 +13,23 @@ from bench.targets import TARGETS, Lookup
 
 def document(case: str, *found: tuple[str, str, float], **more: Any) -> dict[str, Any]:
     return {
-        "machine": {"cores": 2}, "versions": {"flume": "1.11.0"}, "commands": [f"python -m bench --case {case}"],
-        "cases": [case], "skipped": {}, "notes": {}, "records": {},
+        "machine": {"cores": 2},
+        "versions": {"flume": "1.11.0"},
+        "commands": [f"python -m bench --case {case}"],
+        "cases": [case],
+        "skipped": {},
+        "notes": {},
+        "records": {},
         "results": [result(case, system, metric, [value]).plain() for system, metric, value in found],
-    } | more  # fmt: skip
+    } | more
 
 
 MAIN = document(
     "kafka_to_kafka",
-    ("headgate_micro_batch", "steady_records_per_second", 500_000), ("flume", "steady_records_per_second", 400_000),
+    ("headgate_micro_batch", "steady_records_per_second", 500_000),
+    ("flume", "steady_records_per_second", 400_000),
     ("connect", "steady_records_per_second", 300_000),
-)  # fmt: skip
+)
 START = document("start", ("headgate_micro_batch", "start_to_first_record_seconds", 5.5))
 
 

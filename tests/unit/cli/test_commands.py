@@ -152,8 +152,11 @@ def test_who_waits_says_what_follows_where_the_batch_in_hand_does_not_end(orders
     run("restart", "orders", "--on-timeout", "stop")
     run("hosts", "drain", "alpha", "--on-timeout", "stop")
     assert [each["body"] for each in orders.asked("POST")] == [
-        {"drain": True, "on_timeout": "abort"}, {"on_timeout": "stay"}, {"on_timeout": "stop"}, {"on_timeout": "stop"},
-    ]  # fmt: skip
+        {"drain": True, "on_timeout": "abort"},
+        {"on_timeout": "stay"},
+        {"on_timeout": "stop"},
+        {"on_timeout": "stop"},
+    ]
     assert run("pause", "orders", "--on-timeout", "stop").exit_code == 2
 
 
@@ -310,9 +313,14 @@ def test_the_balance_of_the_ledger_is_the_exit_code(orders: FakeApi, balanced: b
 def a_run(number: int, state: str) -> dict[str, Any]:
     empty = dict.fromkeys(("outcome", "exit_code", "started_at", "ended_at"))
     return empty | {
-        "id": number + 100, "number": number, "state": state, "exit_reason": "", "revision": 1, "host": "alpha",
+        "id": number + 100,
+        "number": number,
+        "state": state,
+        "exit_reason": "",
+        "revision": 1,
+        "host": "alpha",
         "lineage": 1,
-    }  # fmt: skip
+    }
 
 
 def test_logs_are_of_the_latest_run_and_cannot_steer_the_terminal(orders: FakeApi) -> None:
@@ -331,9 +339,15 @@ def test_following_an_ended_run_ends_with_it(orders: FakeApi) -> None:
 
 def event(number: int, message: str) -> dict[str, Any]:
     return {
-        "id": number, "at": AT, "kind": "phase.changed", "pipeline": "orders", "actor": "ada", "run": 1,
-        "message": message, "data": {},
-    }  # fmt: skip
+        "id": number,
+        "at": AT,
+        "kind": "phase.changed",
+        "pipeline": "orders",
+        "actor": "ada",
+        "run": 1,
+        "message": message,
+        "data": {},
+    }
 
 
 def test_events_are_printed_oldest_first(orders: FakeApi) -> None:

@@ -16,14 +16,33 @@ from controlplane.cli.base.errors import ExitCode
 from tests.fakes.api import AT, TOKEN, FakeApi, operation, page, serving
 
 LETTER = {
-    "id": "abc1", "at": AT, "source": "shop", "channel": "main", "component": "sinks.lake", "cause": "too large",
-    "topic": "orders", "partition": 0, "offset": 7, "size": 5, "truncated": False, "state": "NEW", "settled_at": None,
-    "settled_by": "", "operation": None, "in_doubt": False,
-}  # fmt: skip
+    "id": "abc1",
+    "at": AT,
+    "source": "shop",
+    "channel": "main",
+    "component": "sinks.lake",
+    "cause": "too large",
+    "topic": "orders",
+    "partition": 0,
+    "offset": 7,
+    "size": 5,
+    "truncated": False,
+    "state": "NEW",
+    "settled_at": None,
+    "settled_by": "",
+    "operation": None,
+    "in_doubt": False,
+}
 CONTENT = {
-    "key": None, "key_base64": None, "headers": [{"name": "h", "value": None, "value_base64": "/w=="}],
-    "body": "hello", "body_base64": None, "location": "/dead/day.jsonl:0", "host": "alpha", "repaired": False,
-}  # fmt: skip
+    "key": None,
+    "key_base64": None,
+    "headers": [{"name": "h", "value": None, "value_base64": "/w=="}],
+    "body": "hello",
+    "body_base64": None,
+    "location": "/dead/day.jsonl:0",
+    "host": "alpha",
+    "repaired": False,
+}
 CAUSE = {"component": "sinks.lake", "cause": "too large", "letters": 1, "first_at": AT, "last_at": AT}
 SUMMARY = {"new": 1, "replayed": 2, "discarded": 3, "causes": [CAUSE], "more_causes": False}
 

@@ -20,17 +20,37 @@ from tests.fakes.api import AT, TOKEN, FakeApi, problem, serving
 ID = "0b6c2f4e-0000-4000-8000-00000000000a"
 ONE = f"migrations/{ID}"
 PLAN = {
-    "changes": [], "steps": [], "pause": {"expected": 3.0, "most": 60.0}, "consequence": "restart", "skip": 0,
-    "replay": 0, "blockers": [], "warnings": [],
-}  # fmt: skip
+    "changes": [],
+    "steps": [],
+    "pause": {"expected": 3.0, "most": 60.0},
+    "consequence": "restart",
+    "skip": 0,
+    "replay": 0,
+    "blockers": [],
+    "warnings": [],
+}
 
 
 def migration(stage: str, **more: Any) -> dict[str, Any]:
     return {
-        "id": ID, "pipeline": "orders", "kind": "revision", "stage": stage, "stage_since": AT, "message": f"{stage}!",
-        "reason": "because", "created_by": "ana", "plan": PLAN, "plan_hash": "h" * 64, "steps": [], "choices": [],
-        "approvers_needed": 0, "waits_for": None, "findings": [], "new_host": "beta", **more,
-    }  # fmt: skip
+        "id": ID,
+        "pipeline": "orders",
+        "kind": "revision",
+        "stage": stage,
+        "stage_since": AT,
+        "message": f"{stage}!",
+        "reason": "because",
+        "created_by": "ana",
+        "plan": PLAN,
+        "plan_hash": "h" * 64,
+        "steps": [],
+        "choices": [],
+        "approvers_needed": 0,
+        "waits_for": None,
+        "findings": [],
+        "new_host": "beta",
+        **more,
+    }
 
 
 @pytest.fixture
@@ -81,9 +101,20 @@ def test_a_move_to_another_cluster_is_a_file_and_shows_every_partition(api: Fake
     file = tmp_path / "move.yaml"
     file.write_text("source: shop\nto: {bootstrap_servers: 'new:9092'}\npositions: {by: timestamp}\n")
     row = {
-        "source": "shop", "channel": "main", "old_topic": "in", "topic": "old.in", "partition": 3, "stopped_at": 140,
-        "new": 1139, "exact": False, "skip": 0, "replay": 1, "by": "timestamp", "code": "", "behind": 0,
-    }  # fmt: skip
+        "source": "shop",
+        "channel": "main",
+        "old_topic": "in",
+        "topic": "old.in",
+        "partition": 3,
+        "stopped_at": 140,
+        "new": 1139,
+        "exact": False,
+        "skip": 0,
+        "replay": 1,
+        "by": "timestamp",
+        "code": "",
+        "behind": 0,
+    }
     end = {"sink": "out", "topic": "there", "partition": 0, "start": 0, "end": 77}
     plan = {**PLAN, "translation": [row], "sink_ends": [end]}
     api.answers["POST", "migrations"] = 201, migration("PLANNED", plan=plan)
@@ -117,9 +148,16 @@ def test_a_plan_shows_what_each_value_was_and_will_be(api: FakeApi) -> None:
 
 def test_a_plan_of_positions_shows_where_each_partition_goes_on(api: FakeApi) -> None:
     move = {
-        "source": "shop", "channel": "main", "topic": "in", "partition": 3, "old": 100, "new": 40, "skip": 0,
-        "replay": 60, "gone": 0,
-    }  # fmt: skip
+        "source": "shop",
+        "channel": "main",
+        "topic": "in",
+        "partition": 3,
+        "old": 100,
+        "new": 40,
+        "skip": 0,
+        "replay": 60,
+        "gone": 0,
+    }
     plan = {**PLAN, "moves": [move], "replay": 60}
     api.answers["POST", "migrations"] = 201, migration("PLANNED", kind="position", plan=plan)
     done = run("migrate", "plan", "orders", "--to", "timestamp=-30m", "--reason", "again")
@@ -196,10 +234,12 @@ def test_what_others_have_approved_is_begun_by_who_waits_for_it(api: FakeApi) ->
 @pytest.mark.parametrize(
     ("stage", "code"),
     [
-        ("COMMITTED", ExitCode.OK), ("ROLLED_BACK", ExitCode.FAILED), ("ABORTED", ExitCode.FAILED),
+        ("COMMITTED", ExitCode.OK),
+        ("ROLLED_BACK", ExitCode.FAILED),
+        ("ABORTED", ExitCode.FAILED),
         ("NEEDS_ATTENTION", ExitCode.FAILED),
     ],
-)  # fmt: skip
+)
 def test_a_file_is_carried_out_and_the_exit_code_says_how_it_ended(
     api: FakeApi, tmp_path: Path, stage: str, code: ExitCode
 ) -> None:
@@ -310,8 +350,9 @@ def test_what_is_over_is_found_by_its_pipeline_to_look_at(api: FakeApi, command:
     done = run("migrate", command, "orders")
     assert done.exit_code == 0, done.output
     assert [request["query"] for request in api.asked("GET")][:2] == [
-        {"pipeline": "orders", "state": "open"}, {"pipeline": "orders"},
-    ]  # fmt: skip
+        {"pipeline": "orders", "state": "open"},
+        {"pipeline": "orders"},
+    ]
 
 
 def test_the_open_migration_of_a_pipeline_comes_before_a_later_one(api: FakeApi) -> None:
@@ -361,8 +402,14 @@ def test_evidence_that_was_tampered_with_anyhow_does_not_verify(tmp_path: Path, 
 
 def test_an_evacuation_is_waited_for_while_the_server_is_away(api: FakeApi) -> None:
     made: dict[str, Any] = {
-        "id": ID, "host": "alpha", "ended_at": None, "outcome": "", "migrations": [], "left": {}, "waiting": ["a"],
-    }  # fmt: skip
+        "id": ID,
+        "host": "alpha",
+        "ended_at": None,
+        "outcome": "",
+        "migrations": [],
+        "left": {},
+        "waiting": ["a"],
+    }
     api.answers["POST", "evacuations"] = 201, made
     over = {**made, "ended_at": AT, "outcome": "stopped", "waiting": []}
     api.answers["GET", f"evacuations/{ID}"] = 503, {}
@@ -374,9 +421,14 @@ def test_an_evacuation_is_waited_for_while_the_server_is_away(api: FakeApi) -> N
 
 def test_what_stays_on_a_host_is_named_and_fails_the_evacuation(api: FakeApi) -> None:
     made = {
-        "id": ID, "host": "alpha", "ended_at": AT, "outcome": "done", "migrations": [migration("COMMITTED")],
-        "left": {"other": "tied"}, "waiting": [],
-    }  # fmt: skip
+        "id": ID,
+        "host": "alpha",
+        "ended_at": AT,
+        "outcome": "done",
+        "migrations": [migration("COMMITTED")],
+        "left": {"other": "tied"},
+        "waiting": [],
+    }
     api.answers["POST", "evacuations"] = 201, made
     done = run("evacuate", "alpha", "--reason", "kernel", "--wait")
     assert done.exit_code == ExitCode.FAILED
@@ -395,8 +447,14 @@ def test_what_stays_on_a_host_is_named_and_fails_the_evacuation(api: FakeApi) ->
 )
 def test_an_evacuation_is_followed_by_its_id(api: FakeApi, more: dict[str, Any], code: ExitCode, words: str) -> None:
     made: dict[str, Any] = {
-        "id": ID, "host": "alpha", "ended_at": None, "outcome": "", "migrations": [], "left": {}, "waiting": ["orders"],
-    }  # fmt: skip
+        "id": ID,
+        "host": "alpha",
+        "ended_at": None,
+        "outcome": "",
+        "migrations": [],
+        "left": {},
+        "waiting": ["orders"],
+    }
     api.answers["GET", f"evacuations/{ID}"] = 200, {**made, **more}
     done = run("evacuations", "watch", ID, "--wait", "--timeout", "0.1")
     assert done.exit_code == code, done.output
@@ -425,10 +483,14 @@ def test_a_file_with_several_mistakes_tells_them_all_at_once_and_asks_nothing(ap
     assert done.exit_code == ExitCode.REFUSED
     found = json.loads(done.stderr)["error"]["findings"]
     assert {(each["path"], each["code"]) for each in found} == {
-        ("pipelin", "unknown_key"), ("pipeline", "missing_key"), ("reason", "missing_key"),
-        ("spec.hots", "unknown_key"), ("spec.host", "missing_key"),
-        ("spec.rules.widow", "unknown_key"), ("spec.rules.band", "less_than_equal"),
-    }  # fmt: skip
+        ("pipelin", "unknown_key"),
+        ("pipeline", "missing_key"),
+        ("reason", "missing_key"),
+        ("spec.hots", "unknown_key"),
+        ("spec.host", "missing_key"),
+        ("spec.rules.widow", "unknown_key"),
+        ("spec.rules.band", "less_than_equal"),
+    }
     by_path = {each["path"]: each for each in found}
     assert by_path["spec.hots"]["suggestion"] == 'Did you mean "host"?'
     assert by_path["spec.rules.widow"]["suggestion"] == 'Did you mean "window"?'
@@ -529,8 +591,14 @@ def test_the_way_back_of_the_last_committed_migration_of_a_pipeline_is_planned(a
 
 def test_an_evacuation_that_is_waited_for_says_how_far_it_is(api: FakeApi) -> None:
     made: dict[str, Any] = {
-        "id": ID, "host": "alpha", "ended_at": None, "outcome": "", "migrations": [], "left": {}, "waiting": ["orders"],
-    }  # fmt: skip
+        "id": ID,
+        "host": "alpha",
+        "ended_at": None,
+        "outcome": "",
+        "migrations": [],
+        "left": {},
+        "waiting": ["orders"],
+    }
     over = {**made, "ended_at": AT, "outcome": "done", "waiting": [], "migrations": [migration("COMMITTED")]}
     api.answers["POST", "evacuations"] = 201, made
     api.answers["GET", f"evacuations/{ID}"] = 200, over

@@ -21,8 +21,14 @@ def dump(**fields: Any) -> dict[str, Any]:
         {"name": "a-jvm.txt", "process": "jvm", "text": "Full thread dump\n"},
     ]
     return {
-        "rung": "live", "number": 0, "asked": "ab", "at": AT, "stuck": ["sinks.lake"], "silent": [], "files": files,
-    } | fields  # fmt: skip
+        "rung": "live",
+        "number": 0,
+        "asked": "ab",
+        "at": AT,
+        "stuck": ["sinks.lake"],
+        "silent": [],
+        "files": files,
+    } | fields
 
 
 def shows(orders: FakeApi, *dumps: dict[str, Any], **more: Any) -> None:

@@ -8,9 +8,15 @@ from typing import Any
 from pipelines.domain.flume.importing.importer import Imported, import_flume
 
 WHOLE = {
-    "a.sources": "s", "a.channels": "c", "a.sinks": "k", "a.sources.s.type": "seq", "a.sources.s.channels": "c",
-    "a.channels.c.type": "memory", "a.sinks.k.type": "null", "a.sinks.k.channel": "c",
-}  # fmt: skip
+    "a.sources": "s",
+    "a.channels": "c",
+    "a.sinks": "k",
+    "a.sources.s.type": "seq",
+    "a.sources.s.channels": "c",
+    "a.channels.c.type": "memory",
+    "a.sinks.k.type": "null",
+    "a.sinks.k.channel": "c",
+}
 """An agent that runs."""
 
 

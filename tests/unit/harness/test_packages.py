@@ -33,3 +33,10 @@ def test_every_module_stands_under_one_layer_of_the_contract() -> None:
     assert len(listed) == len(set(listed))
     over = {module: [name for name in listed if f"{module}.".startswith(f"{name}.")] for module in modules()}
     assert {module: names for module, names in over.items() if len(names) != 1} == {}
+
+
+def test_nothing_is_kept_from_the_formatter() -> None:
+    opposed = "# fmt" + ": "
+    files = [path for top in (*TOP, "bench", "tests") for path in (ROOT / top).rglob("*.py")]
+    assert len(files) > len(TOP)
+    assert [str(path) for path in files if opposed in path.read_text()] == []

@@ -47,9 +47,7 @@ def test_the_compose_client_accepts_the_file_where_there_is_one() -> None:
         assert yaml.safe_load(FILE.read_text())["name"] == "headgate"
         return
     environment = {**os.environ, **SECRETS}
-    subprocess.run(
-        ["docker", "compose", "config", "--quiet"], cwd=PROJECT, env=environment, check=True, timeout=60
-    )  # fmt: skip
+    subprocess.run(["docker", "compose", "config", "--quiet"], cwd=PROJECT, env=environment, check=True, timeout=60)
 
 
 def _has_compose() -> bool:

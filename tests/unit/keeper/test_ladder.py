@@ -63,8 +63,13 @@ def text_of(run: Kept, name: str) -> str:
 def test_the_highest_rung_that_is_due_is_told_with_the_number_of_the_interrupt() -> None:
     order = Order(seq=1, stop=True, term_at=10, term_every=3, kill_at=20)
     assert [order.due(at) for at in (9, 10, 12.9, 13, 19, 20)] == [
-        Due("token"), Due("sigterm", 1), Due("sigterm", 1), Due("sigterm", 2), Due("sigterm", 4), Due("sigkill"),
-    ]  # fmt: skip
+        Due("token"),
+        Due("sigterm", 1),
+        Due("sigterm", 1),
+        Due("sigterm", 2),
+        Due("sigterm", 4),
+        Due("sigkill"),
+    ]
 
 
 def test_an_interrupt_is_repeated_and_each_one_dumps_the_stacks_with_the_component_at_work(kept: Kept) -> None:

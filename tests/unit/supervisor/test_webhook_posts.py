@@ -145,7 +145,7 @@ def test_the_next_address_is_tried_where_one_does_not_answer() -> None:
         [b"HTTP/1.1 100 Continue\r\n\r\n"] * 200,
     ],
     ids=["silent", "headers that drip", "continue without end"],
-)  # fmt: skip
+)
 def test_an_attempt_is_bounded_as_a_whole(answer: list[bytes]) -> None:
     with raw_server(answer, gap=0.05) as port:
         began = time.monotonic()

@@ -55,10 +55,16 @@ def test_the_table_is_sorted() -> None:
 )
 def test_a_driver_that_ignores_an_expected_value_is_found(reads: list[str], unread: set[str]) -> None:
     expected = {"bodies": ["x"], "counts": {"1": 1, "2": 2}}
-    made = Vector({
-        "id": "X-1", "component": "x", "notes": "", "config": {"a": 1}, "input_events": [{"op": "configure"}],
-        "expected_events_or_error": expected,
-    })  # fmt: skip
+    made = Vector(
+        {
+            "id": "X-1",
+            "component": "x",
+            "notes": "",
+            "config": {"a": 1},
+            "input_events": [{"op": "configure"}],
+            "expected_events_or_error": expected,
+        }
+    )
     for key in reads:
         assert made.expected[key] == expected[key]
     assert made.unread() == unread

@@ -25,11 +25,16 @@ from tests.vectors import Vector, drives
 REFUSALS: dict[str, set[str]] = {
     "regex_syntax": {"regex_syntax"},
     "illegal_argument": {
-        "bad_duration", "invalid_header", "missing_key", "regex_syntax", "unknown_charset", "unknown_value",
+        "bad_duration",
+        "invalid_header",
+        "missing_key",
+        "regex_syntax",
+        "unknown_charset",
+        "unknown_value",
     },
     "illegal_state": {"transaction_capacity_too_large"},
     "config": {"missing_key", "unknown_channel", "unknown_value"},
-}  # fmt: skip
+}
 """The findings that stand for each kind of Flume's errors."""
 
 
@@ -130,8 +135,10 @@ def test_a_penalty_that_is_no_number_is_imported_as_flumes_default(vector: Vecto
 
 @drives("SPF-002")
 def test_a_processor_is_imported_by_its_type_or_its_class(vector: Vector) -> None:
-    names = [name.replace("<fully qualified class>", "org.apache.flume.sink.LoadBalancingSinkProcessor")
-             for name in vector.config["type"]]  # fmt: skip
+    names = [
+        name.replace("<fully qualified class>", "org.apache.flume.sink.LoadBalancingSinkProcessor")
+        for name in vector.config["type"]
+    ]
     own = {"processor.selector": vector.config["selector"]}
     first, second = (grouped(["s1", "s2"], {"processor.type": name, **own}).definition for name in names)
     assert (first == second) is vector.expected["same_kind"]

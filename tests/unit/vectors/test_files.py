@@ -93,9 +93,7 @@ def test_groups_have_sinks_of_their_own(vector: Vector) -> None:
     groups = {key.removeprefix("sinkgroups."): value.removesuffix(" (unknown)") for key, value in vector.config.items()}
     listing = groups.pop("sinkgroups", "g1")
     sinks = {f"a.sinks.k{n}.{key}": value for n in (1, 2, 3) for key, value in (("type", "null"), ("channel", "c"))}
-    made = imported(
-        sinks | {"a.sinks": "k1 k2 k3", "a.sinkgroups": listing} | below("a.sinkgroups", groups)
-    )  # fmt: skip
+    made = imported(sinks | {"a.sinks": "k1 k2 k3", "a.sinkgroups": listing} | below("a.sinkgroups", groups))
     codes = {finding.code for finding in made.findings}
     assert all(CODES[error] & codes for error in vector.expected["errors"])
     members = Counter(name for group in made.definition.get("sink_groups", {}).values() for name in group["sinks"])

@@ -12,8 +12,12 @@ from tests.unit.flume.agents import kafka_source
 from tests.vectors import Vector, drives
 
 SOURCE = {
-    "type": "kafka", "bootstrap_servers": "broker:9092", "topics": ["a"], "group_id": "g", "start_from": "earliest"
-}  # fmt: skip
+    "type": "kafka",
+    "bootstrap_servers": "broker:9092",
+    "topics": ["a"],
+    "group_id": "g",
+    "start_from": "earliest",
+}
 SINK = {"type": "kafka", "channel": "c", "bootstrap_servers": "broker:9092", "topic": "a"}
 
 

@@ -72,9 +72,20 @@ def check(made: Bench, expected: Mapping[str, Any]) -> None:
 
 
 @drives(
-    "FO-003", "FO-004", "LB-003", "LB-004", "LB-005", "LB-006", "LB-007", "LB-008", "LB-009", "LB-011", "LB-012",
-    "LB-013", "LB-018",
-)  # fmt: skip
+    "FO-003",
+    "FO-004",
+    "LB-003",
+    "LB-004",
+    "LB-005",
+    "LB-006",
+    "LB-007",
+    "LB-008",
+    "LB-009",
+    "LB-011",
+    "LB-012",
+    "LB-013",
+    "LB-018",
+)
 def test_batches_go_where_flumes_go(vector: Vector) -> None:
     made = bench(vector)
     *before, last = vector.input_events

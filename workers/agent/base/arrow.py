@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 
 
 def map_in_arrow(
-    frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: str,
-    *, barrier: bool = False,
-) -> DataFrame:  # fmt: skip
+    frame: DataFrame,
+    function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    schema: str,
+    *,
+    barrier: bool = False,
+) -> DataFrame:
     """Give each partition's Arrow batches to `function`, which yields batches of `schema`. `barrier`: all at once."""
     wrapped = UserDefinedFunction(
         function, returnType=schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF, deterministic=False

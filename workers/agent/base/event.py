@@ -47,7 +47,7 @@ class Event:
         kept, problem, copy = (f.col(n) if n in frame.columns else None for n in ("kept", "problem", "copy"))
         return cls(
             key=f.col("key"), body=f.col("body"), carried=f.col("headers"), kept=kept, problem=problem, copy=copy
-        )  # fmt: skip
+        )
 
     @property
     def text(self) -> Column:
@@ -124,6 +124,9 @@ class Event:
         that they refer to. What is None is no column."""
         optional = {"kept": self.kept, "problem": self.problem, "copy": self.copy, "targets": targets}
         return [
-            self.key.alias("key"), self.body.alias("body"), self.headers().alias("headers"), *map(f.col, ORIGIN),
+            self.key.alias("key"),
+            self.body.alias("body"),
+            self.headers().alias("headers"),
+            *map(f.col, ORIGIN),
             *[column.alias(name) for name, column in optional.items() if column is not None],
-        ]  # fmt: skip
+        ]

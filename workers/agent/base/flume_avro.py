@@ -140,9 +140,11 @@ def _parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         pairs = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
         yield pa.RecordBatch.from_arrays(
             [
-                batch.column("key"), pa.array(values, pa.binary()), pa.array(headers, pairs),
+                batch.column("key"),
+                pa.array(values, pa.binary()),
+                pa.array(headers, pairs),
                 *(batch.column(name) for name in ("topic", "partition", "offset", "timestamp")),
                 pa.array(causes, pa.string()),
             ],
             names=["key", "value", "headers", "topic", "partition", "offset", "timestamp", "undecodable"],
-        )  # fmt: skip
+        )

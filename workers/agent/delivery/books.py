@@ -71,9 +71,17 @@ class ChannelBooks:
     offsets count events, and those that the source let go of before they were read are counted as dropped."""
 
     def __init__(
-        self, source: str, channel: str, *, group: SinkGroup, judge: Judge, office: Office, journal: Journal,
-        optional: bool = False, overrun: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        source: str,
+        channel: str,
+        *,
+        group: SinkGroup,
+        judge: Judge,
+        office: Office,
+        journal: Journal,
+        optional: bool = False,
+        overrun: bool = False,
+    ) -> None:
         self.source, self.channel = source, channel
         self.name = f"{source}.{channel}"
         self.group = group
@@ -101,9 +109,12 @@ class ChannelBooks:
         """Ask the sinks how much of a batch is there that was planned and never done, and write that down."""
         resolution = self.group.resolve(planned)
         resolved = Resolved(
-            source=self.source, channel=self.channel, batch=planned.batch,
-            delivered_before=resolution.delivered_before, complete=resolution.complete,
-        )  # fmt: skip
+            source=self.source,
+            channel=self.channel,
+            batch=planned.batch,
+            delivered_before=resolution.delivered_before,
+            complete=resolution.complete,
+        )
         self._journal.append(resolved)
         crash_points.reach("agent.resolved")
         self._open = planned, resolved, resolution.committed
@@ -133,9 +144,13 @@ class ChannelBooks:
     def begin(self, number: int) -> None:
         """Plan a batch whose end is not known yet (real-time mode)."""
         planned = Planned(
-            source=self.source, channel=self.channel, batch=number, open_ended=True, ranges=_from_here(self.positions),
+            source=self.source,
+            channel=self.channel,
+            batch=number,
+            open_ended=True,
+            ranges=_from_here(self.positions),
             sink_ends=self._open[0].sink_ends if self._open else self._known_ends(number),
-        )  # fmt: skip
+        )
         self._journal.append(planned)
         self.progress.begin()
         self._begun = planned, time.monotonic()
@@ -151,10 +166,16 @@ class ChannelBooks:
         """The batch that was begun is over, and its sink has all of it (real-time mode)."""
         self._journal_added_partitions(ends)
         done = Done(
-            source=self.source, channel=self.channel, batch=number, ranges=ranges(self.positions, ends), counts=counts,
-            duplicates_max=self._open[1].delivered_before if self._open else 0, sink=sink, attempts=1,
+            source=self.source,
+            channel=self.channel,
+            batch=number,
+            ranges=ranges(self.positions, ends),
+            counts=counts,
+            duplicates_max=self._open[1].delivered_before if self._open else 0,
+            sink=sink,
+            attempts=1,
             ms=_ms_since(self._begun[1]) if self._begun else 0,
-        )  # fmt: skip
+        )
         self._journal.append(done)
         self._begun = None
         self._finish(done, ends)
@@ -178,10 +199,16 @@ class ChannelBooks:
         self._office.take(planned, delivery.pass_, sink.place.path)
         crash_points.reach("agent.letters")
         return Done(
-            source=self.source, channel=self.channel, batch=planned.batch, ranges=planned.ranges,
-            counts=delivery.counts, duplicates_max=self._duplicates(planned, delivery), sink=delivery.sink,
-            attempts=delivery.attempts, ms=_ms_since(started),
-        )  # fmt: skip
+            source=self.source,
+            channel=self.channel,
+            batch=planned.batch,
+            ranges=planned.ranges,
+            counts=delivery.counts,
+            duplicates_max=self._duplicates(planned, delivery),
+            sink=delivery.sink,
+            attempts=delivery.attempts,
+            ms=_ms_since(started),
+        )
 
     def give_up(self) -> None:
         """Others wait for this optional channel: cancel its write, and drop its batches for a while."""
@@ -200,12 +227,17 @@ class ChannelBooks:
         counts = attempt.counts
         self._office.take(batch.planned, attempt, "")
         return Done(
-            source=self.source, channel=self.channel, batch=batch.planned.batch, ranges=batch.planned.ranges,
+            source=self.source,
+            channel=self.channel,
+            batch=batch.planned.batch,
+            ranges=batch.planned.ranges,
             counts=counts.model_copy(
                 update={"delivered": 0, "dropped_optional": counts.dropped_optional + counts.delivered}
             ),
-            sink="", attempts=max(1, len(self.group.sinks)), ms=_ms_since(started),
-        )  # fmt: skip
+            sink="",
+            attempts=max(1, len(self.group.sinks)),
+            ms=_ms_since(started),
+        )
 
     def _journal_added_partitions(self, ends: Offsets) -> None:
         added = [
@@ -219,9 +251,12 @@ class ChannelBooks:
     def _plan(self, number: int, ends: Offsets) -> Planned:
         """A batch that comes again keeps the sinks' ends of its first attempt: all of its copies are counted."""
         return Planned(
-            source=self.source, channel=self.channel, batch=number, ranges=ranges(self.positions, ends),
+            source=self.source,
+            channel=self.channel,
+            batch=number,
+            ranges=ranges(self.positions, ends),
             sink_ends=self._open[0].sink_ends if self._open else self._ends_of_sinks(number),
-        )  # fmt: skip
+        )
 
     def _ends_of_sinks(self, number: int) -> dict[str, list[PartitionPosition]]:
         """The sinks' ends, at most a second old: older ones only mean a few more records to look at in recovery."""
@@ -267,19 +302,26 @@ class ChannelBooks:
             )
             self._journal.append(
                 SinkFailed(
-                    source=self.source, channel=self.channel, batch=number, sink=failure.sink, attempt=failure.attempt,
+                    source=self.source,
+                    channel=self.channel,
+                    batch=number,
+                    sink=failure.sink,
+                    attempt=failure.attempt,
                     cause=failure.cause,
                 )
-            )  # fmt: skip
+            )
             self.on_change()
 
         def switched(switch: Switch) -> None:
             self._journal.append(
                 SinkSwitched(
-                    source=self.source, channel=self.channel, batch=number, group=self.group.name,
+                    source=self.source,
+                    channel=self.channel,
+                    batch=number,
+                    group=self.group.name,
                     **switch.model_dump(),
                 )
-            )  # fmt: skip
+            )
             self.on_change()
 
         return Listener(failed, switched)
@@ -320,16 +362,24 @@ class ChannelBooks:
         progress = self.progress
         positions, ends = dict(self.positions), self.ends
         return QueryStatus(
-            source=self.source, channel=self.channel, batch=batch, in_flight=in_flight, read=progress.counts.read,
-            delivered=progress.counts.delivered, filtered=progress.counts.filtered,
-            records_per_second=round(progress.rate(), 1), first_delivered_at=progress.first_delivered_at,
-            last_batch_at=progress.last_batch_at, last_batch_balanced=progress.balanced,
+            source=self.source,
+            channel=self.channel,
+            batch=batch,
+            in_flight=in_flight,
+            read=progress.counts.read,
+            delivered=progress.counts.delivered,
+            filtered=progress.counts.filtered,
+            records_per_second=round(progress.rate(), 1),
+            first_delivered_at=progress.first_delivered_at,
+            last_batch_at=progress.last_batch_at,
+            last_batch_balanced=progress.balanced,
             cursor=[
                 Cursor(topic=topic, partition=number, next_offset=at, end_offset=_end(ends.get((topic, number)), at))
                 for (topic, number), at in sorted(positions.items())
             ],
-            holding=progress.holding or holding, group=self._group_status(),
-        )  # fmt: skip
+            holding=progress.holding or holding,
+            group=self._group_status(),
+        )
 
     def _group_status(self) -> GroupStatus | None:
         if not self.group.name:

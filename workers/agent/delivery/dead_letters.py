@@ -79,11 +79,19 @@ class Office:
         body = refusal.body or b""
         return DeadLetter(
             id=letter_id(self._builder.place, planned.source, refusal, copy),
-            component=refusal.component, cause=refusal.cause,
-            topic=refusal.topic, partition=refusal.partition, offset=refusal.offset, at=at, location=location,
-            key=base64_text(refusal.key), headers=[(name, base64_text(value) or "") for name, value in refusal.headers],
-            body=base64_text(body[:LARGEST_BODY]) or "", size=len(body), truncated=len(body) > LARGEST_BODY,
-        )  # fmt: skip
+            component=refusal.component,
+            cause=refusal.cause,
+            topic=refusal.topic,
+            partition=refusal.partition,
+            offset=refusal.offset,
+            at=at,
+            location=location,
+            key=base64_text(refusal.key),
+            headers=[(name, base64_text(value) or "") for name, value in refusal.headers],
+            body=base64_text(body[:LARGEST_BODY]) or "",
+            size=len(body),
+            truncated=len(body) > LARGEST_BODY,
+        )
 
 
 def letter_id(place: Place, source: str, refusal: Refusal, copy: int) -> str:
@@ -108,9 +116,15 @@ def _chain(frame: DataFrame | None, refusals: list[Refusal]) -> Iterator[Refusal
 def _refusal(row: Any) -> Refusal:
     headers = [(pair["key"], bytes(pair["value"] or b"")) for pair in row["headers"] or []]
     return Refusal(
-        key=_bytes(row["key"]), body=_bytes(row["body"]), headers=headers, topic=row["topic"],
-        partition=row["partition"], offset=row["offset"], cause=row["cause"] or "", component=row["component"] or "",
-    )  # fmt: skip
+        key=_bytes(row["key"]),
+        body=_bytes(row["body"]),
+        headers=headers,
+        topic=row["topic"],
+        partition=row["partition"],
+        offset=row["offset"],
+        cause=row["cause"] or "",
+        component=row["component"] or "",
+    )
 
 
 def _bytes(value: bytes | bytearray | None) -> bytes | None:
@@ -119,7 +133,8 @@ def _bytes(value: bytes | bytearray | None) -> bytes | None:
 
 def _too_many(component: str, number: int, allowed: int) -> AgentFinding:
     return AgentFinding(
-        path=component, code="TOO_MANY_DEAD_LETTERS",
+        path=component,
+        code="TOO_MANY_DEAD_LETTERS",
         message=f"{component} refused {number} events of one batch; errors.max_rate allows {allowed}.",
         suggestion="Mend the component, or raise errors.max_rate; the batch is not done and will come again.",
-    )  # fmt: skip
+    )

@@ -261,19 +261,22 @@ class SinkGroup:
 
 def _ends_its_process(component: str) -> Blocked:
     finding = AgentFinding(
-        path=component, code="INTERCEPTOR_FAILED",
+        path=component,
+        code="INTERCEPTOR_FAILED",
         message=f"It ended its Python worker, or made it crash, {_ENDED_WORKERS} times in a row.",
         suggestion="Repair the interceptor, then start the pipeline again; the agent's log may say more.",
-    )  # fmt: skip
+    )
     return Blocked(finding)
 
 
 def _tail_unreadable(planned: Planned) -> Refused:
     return refuse(
-        f"channels.{planned.channel}", "SINK_TAIL_UNREADABLE",
+        f"channels.{planned.channel}",
+        "SINK_TAIL_UNREADABLE",
         "The sink could not be asked how much of an unfinished real-time batch it holds.",
-        "Make the sink reachable; nothing is read before its tail is known.", retryable=True,
-    )  # fmt: skip
+        "Make the sink reachable; nothing is read before its tail is known.",
+        retryable=True,
+    )
 
 
 def _tell(switches: list[Switch], listener: Listener) -> None:

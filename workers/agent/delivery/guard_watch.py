@@ -34,9 +34,14 @@ class SourceGuard:
     """
 
     def __init__(
-        self, source: SourceBuilder, queries: Sequence[Query], mirror: Mirror, journal: Journal, known: SourceIdentity,
+        self,
+        source: SourceBuilder,
+        queries: Sequence[Query],
+        mirror: Mirror,
+        journal: Journal,
+        known: SourceIdentity,
         told: Sequence[Noticed] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._source = source
         self._queries = queries
         self._mirror = mirror

@@ -37,9 +37,15 @@ class ReadQuery:
     `share`: the most tasks that a batch may be split into, so that it leaves other channels their slots."""
 
     def __init__(
-        self, read: Read, channels: Sequence[ChannelBooks], *, checkpoint: Checkpoint, gate: Gate, keep: bool = False,
+        self,
+        read: Read,
+        channels: Sequence[ChannelBooks],
+        *,
+        checkpoint: Checkpoint,
+        gate: Gate,
+        keep: bool = False,
         share: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.read = read
         self.name = read.name
         self.channels = list(channels)

@@ -49,9 +49,12 @@ class PauseWatch:
         still = self._still(in_flight)
         balanced = all(query.balanced for query in self._queries)
         proof = PauseProof(
-            gate_closed=True, batches_in_flight=in_flight, cursor_still=still, balanced=balanced,
+            gate_closed=True,
+            batches_in_flight=in_flight,
+            cursor_still=still,
+            balanced=balanced,
             proven_at=self._proven_at or time.time(),
-        )  # fmt: skip
+        )
         self._proven_at = proof.proven_at if proof.holds else None
         return proof
 
@@ -80,11 +83,21 @@ class StatusFile:
         self._beats: dict[str, tuple[int, float]] = {}
 
     def update(
-        self, *, phase: AgentPhase, detail: str, stuck: list[str], command_seq: int, command_done: bool,
-        proof: PauseProof | None, queries: Sequence[Query], components: Callable[[], list[ComponentStatus]],
-        intakes: list[IntakeStatus], findings: list[AgentFinding], survey: Survey | None,
+        self,
+        *,
+        phase: AgentPhase,
+        detail: str,
+        stuck: list[str],
+        command_seq: int,
+        command_done: bool,
+        proof: PauseProof | None,
+        queries: Sequence[Query],
+        components: Callable[[], list[ComponentStatus]],
+        intakes: list[IntakeStatus],
+        findings: list[AgentFinding],
+        survey: Survey | None,
         initialised_in: float | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Write the file if it is time. A disk that is full is no reason to stop moving records."""
         self._note_progress(queries, phase)
         held = [query.holding for query in queries]
@@ -96,13 +109,25 @@ class StatusFile:
             return
         state: Literal["accepted", "done"] = "done" if command_done else "accepted"
         status = Status(
-            token=self._token, boot_id=self._boot_id, beat=boottime(), at=time.time(), phase=phase, detail=detail,
-            stuck=stuck, progress=self._progress, progress_beat=self._progress_beat, command_seq=command_seq,
-            command_state=state, pause_proof=proof,
+            token=self._token,
+            boot_id=self._boot_id,
+            beat=boottime(),
+            at=time.time(),
+            phase=phase,
+            detail=detail,
+            stuck=stuck,
+            progress=self._progress,
+            progress_beat=self._progress_beat,
+            command_seq=command_seq,
+            command_state=state,
+            pause_proof=proof,
             queries=[self._with_beat(query, status) for query in queries for status in query.statuses()],
-            components=components(), intakes=intakes, findings=findings, survey=survey,
+            components=components(),
+            intakes=intakes,
+            findings=findings,
+            survey=survey,
             initialised_in=initialised_in,
-        )  # fmt: skip
+        )
         try:
             masking.masked(status).store(self._path)
         except OSError as error:

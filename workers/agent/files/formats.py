@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 _SUFFIXES = {"json": ".json", "text": ".txt", "csv": ".csv", "parquet": ".parquet"}
 _PACKED = {"gzip": ".gz", "zstd": ".zst"}
 _TIMES = {
-    "year": "yyyy", "month": "yyyy-MM", "day": "yyyy-MM-dd", "hour": "yyyy-MM-dd-HH", "minute": "yyyy-MM-dd-HH-mm"
-}  # fmt: skip
+    "year": "yyyy",
+    "month": "yyyy-MM",
+    "day": "yyyy-MM-dd",
+    "hour": "yyyy-MM-dd-HH",
+    "minute": "yyyy-MM-dd-HH-mm",
+}
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 """The years 1 to 9999."""
 _LONGEST_VALUE = 80

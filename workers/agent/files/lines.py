@@ -117,10 +117,14 @@ def events(lines: Lines, key: Key, shift: int, path: str, labels: Labels, header
     if labels.name:
         fixed[labels.name] = Path(path).name
     columns = [
-        pa.nulls(rows, pa.binary()), pa.array(lines.bodies, pa.binary()), _headers(lines, fixed, labels.byte),
-        pa.repeat(pa.scalar(key[0]), rows), pa.repeat(pa.scalar(key[1], pa.int64()), rows),
-        pa.array([start + shift for start in lines.starts], pa.int64()), pa.array(lines.problems, pa.string()),
-    ]  # fmt: skip
+        pa.nulls(rows, pa.binary()),
+        pa.array(lines.bodies, pa.binary()),
+        _headers(lines, fixed, labels.byte),
+        pa.repeat(pa.scalar(key[0]), rows),
+        pa.repeat(pa.scalar(key[1], pa.int64()), rows),
+        pa.array([start + shift for start in lines.starts], pa.int64()),
+        pa.array(lines.problems, pa.string()),
+    ]
     return pa.record_batch(columns, schema=EVENTS)
 
 

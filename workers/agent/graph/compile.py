@@ -106,10 +106,15 @@ def build(
 def of_run(launch: Launch, definition: Definition, run: Path | None = None) -> Graph:
     """The graph of a run, whose `definition` has its references replaced. `run`: where its own files go, if any."""
     return build(
-        definition, lineage=launch.lineage, state=launch.data_root, run=run,
-        classes=frozenset(launch.interceptors), pipeline_id=launch.pipeline_id, quarantined=launch.quarantined,
+        definition,
+        lineage=launch.lineage,
+        state=launch.data_root,
+        run=run,
+        classes=frozenset(launch.interceptors),
+        pipeline_id=launch.pipeline_id,
+        quarantined=launch.quarantined,
         standby=launch.role is RunRole.STANDBY,
-    )  # fmt: skip
+    )
 
 
 def _components(definition: Definition) -> list[tuple[str, ComponentSpec]]:

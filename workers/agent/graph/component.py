@@ -201,9 +201,7 @@ class SinkBuilder(Builder, ABC):
         """Seconds that a write may take."""
         return float(self.spec.write_deadline)
 
-    def stream(
-        self, written: Callable[[Sequence[Column]], DataFrame], source: str, channel: str
-    ) -> DataStreamWriter:  # fmt: skip
+    def stream(self, written: Callable[[Sequence[Column]], DataFrame], source: str, channel: str) -> DataStreamWriter:
         """A writer without foreachBatch, for real-time mode, where the sink has one. `written`: the events in its own
         columns, with others that it has to pass over."""
         raise NotImplementedError

@@ -69,11 +69,20 @@ class Connection:
     def of(cls, spec: Any, urls: list[str], headers: Mapping[str, str]) -> Connection:
         """From the keys that every sink with HTTP has."""
         return cls(
-            urls=tuple(urls), headers=dict(headers), username=spec.username, password=spec.password, token=spec.token,
-            ca=spec.tls.ca, certificate=spec.tls.certificate, key=spec.tls.private_key,
-            connect_timeout=spec.connect_timeout, read_timeout=spec.read_timeout, total_timeout=spec.total_timeout,
-            retry_statuses=frozenset(spec.retry_statuses), gzip=spec.gzip,
-        )  # fmt: skip
+            urls=tuple(urls),
+            headers=dict(headers),
+            username=spec.username,
+            password=spec.password,
+            token=spec.token,
+            ca=spec.tls.ca,
+            certificate=spec.tls.certificate,
+            key=spec.tls.private_key,
+            connect_timeout=spec.connect_timeout,
+            read_timeout=spec.read_timeout,
+            total_timeout=spec.total_timeout,
+            retry_statuses=frozenset(spec.retry_statuses),
+            gzip=spec.gzip,
+        )
 
     def context(self) -> ssl.SSLContext:
         """What is trusted and shown. Raises ssl.SSLError where the PEM texts are none."""
@@ -108,8 +117,11 @@ class Requests:
         if connection.token:
             headers["Authorization"] = f"Bearer {connection.token}"
         self._client = httpx2.Client(
-            auth=connection.authorization(), headers=headers, verify=connection.context(), trust_env=False,
-        )  # fmt: skip
+            auth=connection.authorization(),
+            headers=headers,
+            verify=connection.context(),
+            trust_env=False,
+        )
 
     def close(self) -> None:
         """Close all connections."""

@@ -321,11 +321,13 @@ class Task:
             "key": pa.array(_values(rows, look_up, "key"), pa.binary()),
             "body": pa.array(_values(rows, look_up, "body"), pa.binary()),
             "headers": _headers(taken["headers"], rows, look_up),
-            "topic": taken["topic"], "partition": taken["partition"], "offset": taken["offset"],
+            "topic": taken["topic"],
+            "partition": taken["partition"],
+            "offset": taken["offset"],
             "copy": self._copies(columns, look_up, rows),
             "kept": pa.array(_kept(rows, look_up("kept") if "kept" in columns else None), pa.bool_()),
             "problem": pa.array(_problems(rows, look_up("problem") if "problem" in columns else None), PROBLEM),
-        }  # fmt: skip
+        }
         return pa.RecordBatch.from_arrays(list(made.values()), names=list(made))
 
     def _copies(self, columns: dict[str, Any], look_up: Callable[[str], list[Any]], rows: Rows) -> Any:

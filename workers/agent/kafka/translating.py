@@ -187,10 +187,17 @@ def _by_given(both: Move, positions: Offsets) -> dict[Key, Outcome]:
 def _row(both: Move, channel: str, key: Key, at: int, by: By, outcome: Outcome) -> PartitionTranslation:
     topic, identity = both.there(key)[0], both.new.identity
     place: dict[str, Any] = {
-        "source": both.move.source, "channel": channel, "old_topic": key[0], "topic": topic, "partition": key[1],
-        "stopped_at": at, "by": by, "cluster_id": identity.cluster_id, "topic_id": identity.topics.get(topic, ""),
+        "source": both.move.source,
+        "channel": channel,
+        "old_topic": key[0],
+        "topic": topic,
+        "partition": key[1],
+        "stopped_at": at,
+        "by": by,
+        "cluster_id": identity.cluster_id,
+        "topic_id": identity.topics.get(topic, ""),
         "evidence": outcome.evidence,
-    }  # fmt: skip
+    }
     if isinstance(outcome, Behind):
         return PartitionTranslation(**place, behind=max(1, outcome.records))
     if isinstance(outcome, Impossible):
@@ -226,10 +233,14 @@ def _behind(row: PartitionTranslation, group: str, committed: int | None) -> Par
     words = f"The group {group} has committed {committed} on the new cluster; it would go on at {row.new}, before that."
     return row.model_copy(
         update={
-            "code": "GROUP_AHEAD", "reason": words, "new": None, "skip": None, "replay": None,
+            "code": "GROUP_AHEAD",
+            "reason": words,
+            "new": None,
+            "skip": None,
+            "replay": None,
             "suggestion": "Give the source another group_id there (to.group_id), or delete the group's offsets.",
         }
-    )  # fmt: skip
+    )
 
 
 def _sink_ends(move: ClusterMove) -> list[SinkEnd]:
@@ -242,12 +253,17 @@ def _sink_ends(move: ClusterMove) -> list[SinkEnd]:
     cluster_id, ids = cluster.cluster_id(), cluster.topic_ids(topics)
     return [
         SinkEnd(
-            sink=move.sink, topic=key[0], partition=key[1], start=starts[key], end=ends[key], cluster_id=cluster_id,
+            sink=move.sink,
+            topic=key[0],
+            partition=key[1],
+            start=starts[key],
+            end=ends[key],
+            cluster_id=cluster_id,
             topic_id=ids.get(key[0], ""),
         )
         for key in partitions
         if key in starts and key in ends
-    ]  # fmt: skip
+    ]
 
 
 def looked(question: Question) -> Answer:

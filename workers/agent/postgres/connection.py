@@ -15,9 +15,19 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-_ALLOWED = frozenset({
-    "channel_binding", "dbname", "host", "hostaddr", "password", "port", "sslmode", "target_session_attrs", "user",
-})  # fmt: skip
+_ALLOWED = frozenset(
+    {
+        "channel_binding",
+        "dbname",
+        "host",
+        "hostaddr",
+        "password",
+        "port",
+        "sslmode",
+        "target_session_attrs",
+        "user",
+    }
+)
 _GRACE = 5.0
 
 
@@ -62,10 +72,15 @@ class Database:
         with self._authority() as tls:
             return psycopg.connect(
                 "",
-                connect_timeout=max(1, round(self.connect_timeout)), options=options, application_name="headgate",
-                keepalives_idle=10, keepalives_interval=5, keepalives_count=3, tcp_user_timeout=limit,
+                connect_timeout=max(1, round(self.connect_timeout)),
+                options=options,
+                application_name="headgate",
+                keepalives_idle=10,
+                keepalives_interval=5,
+                keepalives_count=3,
+                tcp_user_timeout=limit,
                 **{**self.settings(), **tls},
-            )  # fmt: skip
+            )
 
     @contextmanager
     def _authority(self) -> Iterator[dict[str, str]]:

@@ -105,10 +105,13 @@ class CommandPump:
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._child = subprocess.Popen(
-            self._spec.argv(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, process_group=0,
+            self._spec.argv(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            process_group=0,
             stderr=None if self._spec.log_stderr else subprocess.DEVNULL,
             preexec_fn=die_with_parent,
-        )  # fmt: skip
+        )
         return self._child
 
     def _copy(self, child: subprocess.Popen[bytes]) -> None:

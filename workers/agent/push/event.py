@@ -24,10 +24,12 @@ def record_batch(items: Sequence[Event]) -> pa.RecordBatch:
     columns = [
         pa.nulls(len(items), pa.binary()),
         pa.array([item.body for item in items], pa.binary()),
-        pa.array([[(name, _bytes(value)) for name, value in item.headers.items()] for item in items],
-                 frames.SCHEMA.field("headers").type),
+        pa.array(
+            [[(name, _bytes(value)) for name, value in item.headers.items()] for item in items],
+            frames.SCHEMA.field("headers").type,
+        ),
         pa.array([item.problem for item in items], pa.string()),
-    ]  # fmt: skip
+    ]
     return pa.record_batch(columns, schema=frames.SCHEMA)
 
 

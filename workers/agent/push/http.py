@@ -189,8 +189,18 @@ def serve(spec: HttpSource, log: IntakeLog) -> None:
     answers.start()
     uvicorn.Server(
         uvicorn.Config(
-            Application(spec, log, intake, answers), host=spec.bind, port=spec.port, lifespan="off", access_log=False,
-            log_level="warning", timeout_keep_alive=30, timeout_graceful_shutdown=3, limit_concurrency=1000, ws="none",
-            ssl_certfile=spec.tls_certificate, ssl_keyfile=spec.tls_key, server_header=False,
+            Application(spec, log, intake, answers),
+            host=spec.bind,
+            port=spec.port,
+            lifespan="off",
+            access_log=False,
+            log_level="warning",
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=3,
+            limit_concurrency=1000,
+            ws="none",
+            ssl_certfile=spec.tls_certificate,
+            ssl_keyfile=spec.tls_key,
+            server_header=False,
         )
-    ).run()  # fmt: skip
+    ).run()

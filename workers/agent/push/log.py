@@ -203,12 +203,18 @@ class IntakeLog:
     def _wait_for_space(self, events: int, body_bytes: int, patience: float | None) -> None:
         limits = self._limits
         if events > limits.transaction_capacity:
-            raise self._refusal(PutQueueFull, f"{events} events are more than transaction_capacity "
-                                f"({limits.transaction_capacity}). Send fewer at a time, or raise it.")  # fmt: skip
+            raise self._refusal(
+                PutQueueFull,
+                f"{events} events are more than transaction_capacity "
+                f"({limits.transaction_capacity}). Send fewer at a time, or raise it.",
+            )
         room = usable_bytes(limits)
         if body_bytes > room:
-            raise self._refusal(BytesFull, f"{body_bytes} bytes in one transaction are more than the log ever holds "
-                                f"({room}). Send fewer at a time, or raise byte_capacity.")  # fmt: skip
+            raise self._refusal(
+                BytesFull,
+                f"{body_bytes} bytes in one transaction are more than the log ever holds "
+                f"({room}). Send fewer at a time, or raise byte_capacity.",
+            )
         deadline = self._clock() + (limits.keep_alive if patience is None else patience)
         while (problem := self._too_full(events, body_bytes, room)) is not None:
             if self._clock() >= deadline:

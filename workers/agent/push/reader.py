@@ -99,10 +99,14 @@ class IntakeReader(RangeReader):
     def _with_origin(self, first: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = batch.num_rows
         columns = [
-            batch.column("key"), batch.column("body"), batch.column("headers"),
-            pa.repeat(pa.scalar(self._key[0]), rows), pa.repeat(pa.scalar(self._key[1], pa.int64()), rows),
-            pa.array(range(first, first + rows), pa.int64()), batch.column("problem"),
-        ]  # fmt: skip
+            batch.column("key"),
+            batch.column("body"),
+            batch.column("headers"),
+            pa.repeat(pa.scalar(self._key[0]), rows),
+            pa.repeat(pa.scalar(self._key[1], pa.int64()), rows),
+            pa.array(range(first, first + rows), pa.int64()),
+            batch.column("problem"),
+        ]
         return pa.record_batch(columns, schema=EVENTS)
 
 

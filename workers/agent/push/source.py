@@ -102,14 +102,18 @@ class IntakeSource(LogSource):
         reached = max(logs.acknowledged(self.directory), logs.first(self.directory))
         pin = logs.read_pin(self.directory)
         return IntakeStatus(
-            source=self.place.name, taken=max(0, end - before.end), held=end - reached,
-            capacity=self.spec.capacity, held_up_by=str(pin) if pin else "", failure=self._push.failure,
+            source=self.place.name,
+            taken=max(0, end - before.end),
+            held=end - reached,
+            capacity=self.spec.capacity,
+            held_up_by=str(pin) if pin else "",
+            failure=self._push.failure,
             answers={
                 status: count - before.answers.get(status, 0)
                 for status, count in sorted(answers.read(self.directory).items())
                 if count > before.answers.get(status, 0)
             },
-        )  # fmt: skip
+        )
 
     @cached_property
     def _before(self) -> Before:
@@ -136,10 +140,13 @@ class IntakeSource(LogSource):
         return PushProcess(
             self.place.path,
             {
-                "type": self.spec.type, "spec": self.spec.model_dump(mode="json"), "directory": str(self.directory),
-                "durable": self._durable, "extent": str(self._extent),
+                "type": self.spec.type,
+                "spec": self.spec.model_dump(mode="json"),
+                "directory": str(self.directory),
+                "durable": self._durable,
+                "extent": str(self._extent),
             },
-        )  # fmt: skip
+        )
 
 
 def _lost(found: AgentFinding) -> AgentFinding:

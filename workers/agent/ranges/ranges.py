@@ -17,9 +17,16 @@ from workers.agent.positions.checkpoint import Key, Offsets, dump
 _HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
 HEADERS = pa.list_(pa.field("element", _HEADER))
 EVENTS = pa.schema(
-    [("key", pa.binary()), ("value", pa.binary()), ("headers", HEADERS), ("topic", pa.string()),
-     ("partition", pa.int64()), ("offset", pa.int64()), ("problem", pa.string())]
-)  # fmt: skip
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("headers", HEADERS),
+        ("topic", pa.string()),
+        ("partition", pa.int64()),
+        ("offset", pa.int64()),
+        ("problem", pa.string()),
+    ]
+)
 """What `batches` yields. `value` is the body; `problem`: why the event cannot be used, null where it can."""
 
 

@@ -56,8 +56,12 @@ class SequenceReader(RangeReader):
         before, mark, after = self._body.partition("{n}")
         bodies = [f"{before}{n if mark else ''}{after}".encode() for n in numbers]
         columns = [
-            pa.nulls(rows, pa.binary()), pa.array(bodies, pa.binary()), pa.nulls(rows, EVENTS.field("headers").type),
-            pa.repeat(pa.scalar(self._topic), rows), pa.repeat(pa.scalar(partition, pa.int64()), rows),
-            pa.array(range(first, end), pa.int64()), pa.nulls(rows, pa.string()),
-        ]  # fmt: skip
+            pa.nulls(rows, pa.binary()),
+            pa.array(bodies, pa.binary()),
+            pa.nulls(rows, EVENTS.field("headers").type),
+            pa.repeat(pa.scalar(self._topic), rows),
+            pa.repeat(pa.scalar(partition, pa.int64()), rows),
+            pa.array(range(first, end), pa.int64()),
+            pa.nulls(rows, pa.string()),
+        ]
         return pa.record_batch(columns, schema=EVENTS)

@@ -53,9 +53,12 @@ class Journal:
             if not self._epoch and kind not in journal.OWN_LIFE:
                 raise NotGranted(f"a standby has nothing to write down of {kind}")
             entry = journal.Entry(
-                n=self._number + 1, epoch=self._epoch, at=time.time(), kind=kind,
+                n=self._number + 1,
+                epoch=self._epoch,
+                at=time.time(),
+                kind=kind,
                 data=masking.prose(payload.model_dump(mode="json")),
-            )  # fmt: skip
+            )
             self._write(journal.encode(entry), durable=kind in _DURABLE)
             self._number += 1
 

@@ -17,9 +17,15 @@ class LoadBalance(GroupProcessor):
     """
 
     def __init__(
-        self, members: Iterable[str], selector: Literal["round_robin", "random"], longest_ms: int, *,
-        clock: Clock, wall: Clock, rng: random.Random | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        members: Iterable[str],
+        selector: Literal["round_robin", "random"],
+        longest_ms: int,
+        *,
+        clock: Clock,
+        wall: Clock,
+        rng: random.Random | None = None,
+    ) -> None:
         super().__init__(members, longest_ms, clock=clock, wall=wall)
         self._selector = selector
         self._rng = rng or random.Random()  # noqa: S311 - it shares out work, it keeps no secret

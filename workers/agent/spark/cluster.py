@@ -139,9 +139,13 @@ class Cluster(Builder):
         """Open a session whose tasks run on the cluster. Raises any exception."""
         name = f"headgate {self.place.pipeline} run {self._run}"
         spark = sessions.connect(
-            jvm, name=name, cores=self.spec.cores, tmp=tmp, differing=settings(self.spec, jars),
+            jvm,
+            name=name,
+            cores=self.spec.cores,
+            tmp=tmp,
+            differing=settings(self.spec, jars),
             python=self.spec.python or sys.executable,
-        )  # fmt: skip
+        )
         self._send_code(spark.sparkContext, tmp)
         return spark
 
@@ -164,12 +168,13 @@ class Cluster(Builder):
     def _insufficient(self, have: int) -> Refused:
         wanted = self.spec.executors
         return refuse(
-            f"{PATH}.executors", "INSUFFICIENT_SLOTS",
+            f"{PATH}.executors",
+            "INSUFFICIENT_SLOTS",
             f"{have} of {wanted.count} executors with {wanted.cores} cores and {wanted.memory} of memory each came "
             f"within {self.spec.slots_timeout:.0f} s.{self._free()}",
             "Ask for fewer or smaller executors, give the cluster more workers, or raise slots_timeout.",
             retryable=True,
-        )  # fmt: skip
+        )
 
     def _free(self) -> str:
         if not self.spec.standalone:
@@ -189,10 +194,12 @@ def _executors(context: SparkContext) -> list[executors.ExecutorInfo]:
 def unreachable(launcher: SparkLauncher, cause: str) -> AgentFinding:
     """The finding for a master that cannot be reached."""
     return AgentFinding(
-        path=f"{PATH}.master", code="MASTER_UNREACHABLE", retryable=True,
+        path=f"{PATH}.master",
+        code="MASTER_UNREACHABLE",
+        retryable=True,
         message=f"The Spark master {launcher.master} cannot be used: {cause}",
         suggestion="Check that it runs, that this host can reach it, and that it is of the same Spark version.",
-    )  # fmt: skip
+    )
 
 
 def _reach(launcher: SparkLauncher) -> None:

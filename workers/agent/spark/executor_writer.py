@@ -89,12 +89,16 @@ def deliver(events: DataFrame, writer: Writer, seconds: float) -> list[Refusal]:
     rows = map_in_arrow(events, run, _RESULT).collect()
     return [
         Refusal(
-            key=_bytes(row["key"]), body=_bytes(row["body"]),
+            key=_bytes(row["key"]),
+            body=_bytes(row["body"]),
             headers=[(pair["key"], _bytes(pair["value"]) or b"") for pair in row["headers"] or []],
-            topic=row["topic"], partition=row["partition"], offset=row["offset"], cause=row["cause"],
+            topic=row["topic"],
+            partition=row["partition"],
+            offset=row["offset"],
+            cause=row["cause"],
         )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def run_task(writer: Writer, batches: Iterator[pa.RecordBatch], seconds: float) -> Iterator[pa.RecordBatch]:

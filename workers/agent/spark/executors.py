@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 PATH = "placement.launcher.python"
 _LOST = re.compile(r"\(([\w.:\[\]-]+) executor (\w+)\)")
 _CAUSES = (
-    r"PYTHON_VERSION_MISMATCH\][^\n]*", r"Cannot run program[^\n]*", r"(?:ModuleNotFound|Import)Error: [^\n]*",
+    r"PYTHON_VERSION_MISMATCH\][^\n]*",
+    r"Cannot run program[^\n]*",
+    r"(?:ModuleNotFound|Import)Error: [^\n]*",
     r"\w+(?:Error|Exception): [^\n]*",
-)  # fmt: skip
+)
 
 
 class ExecutorInfo(Protocol):
@@ -89,7 +91,9 @@ def _unusable(text: str) -> AgentFinding:
 
 def _finding(host: str, problem: str) -> AgentFinding:
     return AgentFinding(
-        path=PATH, code="EXECUTOR_PYTHON", message=f"Python on {host} cannot run this pipeline: {problem}",
+        path=PATH,
+        code="EXECUTOR_PYTHON",
+        message=f"Python on {host} cannot run this pipeline: {problem}",
         suggestion="Install the interpreter and Headgate's dependencies at this path on every worker, or set "
         f"{PATH} to where they are.",
-    )  # fmt: skip
+    )

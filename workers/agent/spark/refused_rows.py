@@ -46,7 +46,10 @@ def events_at(events: DataFrame, refused: Sequence[Origin]) -> list[Refusal]:
                     key=None if row["key"] is None else bytes(row["key"]),
                     body=None if row["body"] is None else bytes(row["body"]),
                     headers=[(pair["key"], bytes(pair["value"] or b"")) for pair in row["headers"] or []],
-                    topic=row["topic"], partition=row["partition"], offset=row["offset"], cause=left.pop(),
+                    topic=row["topic"],
+                    partition=row["partition"],
+                    offset=row["offset"],
+                    cause=left.pop(),
                 )
-            )  # fmt: skip
+            )
     return found

@@ -60,9 +60,14 @@ _SETTINGS = {
 
 
 def connect(
-    jvm: Jvm, *, name: str, cores: int, tmp: Path, differing: Mapping[str, str | None] = MappingProxyType({}),
+    jvm: Jvm,
+    *,
+    name: str,
+    cores: int,
+    tmp: Path,
+    differing: Mapping[str, str | None] = MappingProxyType({}),
     python: str = sys.executable,
-) -> SparkSession:  # fmt: skip
+) -> SparkSession:
     """Open a session in `jvm` with `cores` tasks at a time; files that live as long as it go below `tmp`. `differing`:
     settings that are not those of a local session, None for those it does without. `python`: that of the workers.
 

@@ -61,12 +61,13 @@ def _unresolved(definition: Definition) -> list[AgentFinding]:
     """References whose values were not handed over."""
     return [
         AgentFinding(
-            path=reference.path, code="UNRESOLVED_REFERENCE",
+            path=reference.path,
+            code="UNRESOLVED_REFERENCE",
             message=f"No value was handed over for ${{{reference.kind}:{reference.name}}}.",
             suggestion="Restart the pipeline; its host resolves every reference at the start.",
         )
         for reference in references(definition)
-    ]  # fmt: skip
+    ]
 
 
 @dataclass(frozen=True)
@@ -135,11 +136,13 @@ class Launcher:
             return self._real_time(read, gate)
         interceptors = self._graph.interceptors.get(read.source, [])
         return ReadQuery(
-            read, [self._books(read, channel, gate) for channel in read.channels],
+            read,
+            [self._books(read, channel, gate) for channel in read.channels],
             checkpoint=self._checkpoint(read),
-            gate=gate, keep=not all(interceptor.spec.repeatable for interceptor in interceptors),
+            gate=gate,
+            keep=not all(interceptor.spec.repeatable for interceptor in interceptors),
             share=self._slots.share if self._slots.channels > 1 else None,
-        )  # fmt: skip
+        )
 
     def _checkpoint(self, read: Read) -> Checkpoint:
         return Checkpoint(Path(self._launch.checkpoint_root) / read.name)
@@ -148,17 +151,26 @@ class Launcher:
         (channel,) = read.channels
         (sink,) = self._graph.sinks_of(read.source, channel).values()
         return RealTimeQuery(
-            read, self._books(read, channel, gate), checkpoint=self._checkpoint(read),
-            gate=gate, sink=sink, duration=self._definition.delivery.batch_duration,
-        )  # fmt: skip
+            read,
+            self._books(read, channel, gate),
+            checkpoint=self._checkpoint(read),
+            gate=gate,
+            sink=sink,
+            duration=self._definition.delivery.batch_duration,
+        )
 
     def _books(self, read: Read, channel: str, gate: Gate) -> ChannelBooks:
         optional = len(read.channels) > 1 and channel in self._definition.optional_targets(read.source)
         return ChannelBooks(
-            read.source, channel, group=self._group(read.source, channel, gate),
-            judge=self._graph.judge(read.source, channel), office=self._office, journal=self._journal,
-            optional=optional, overrun=self._overruns(read),
-        )  # fmt: skip
+            read.source,
+            channel,
+            group=self._group(read.source, channel, gate),
+            judge=self._graph.judge(read.source, channel),
+            office=self._office,
+            journal=self._journal,
+            optional=optional,
+            overrun=self._overruns(read),
+        )
 
     def _overruns(self, read: Read) -> bool:
         return self._graph.sources[read.source].overruns and self._definition.is_optional(read)
@@ -291,11 +303,12 @@ class Launcher:
             return []
         return [
             AgentFinding(
-                path="placement.launcher.cores", code="INSUFFICIENT_SLOTS",
+                path="placement.launcher.cores",
+                code="INSUFFICIENT_SLOTS",
                 message=f"Real-time mode needs a slot for each of {needed} partitions; there are {cores}.",
                 suggestion=f"Set placement.launcher.cores to {needed} or more; tasks that wait cost little.",
             )
-        ]  # fmt: skip
+        ]
 
     def _connect(self) -> None:
         try:
@@ -303,9 +316,12 @@ class Launcher:
                 self.spark = self._cluster.connect(self._jvm, self._launch.spark.classpath, self._tmp)
             else:
                 self.spark = sessions.connect(
-                    self._jvm, name=self._definition.name, cores=self._slots.total, tmp=self._tmp,
+                    self._jvm,
+                    name=self._definition.name,
+                    cores=self._slots.total,
+                    tmp=self._tmp,
                     differing={"spark.default.parallelism": str(self._definition.placement.launcher.cores)},
-                )  # fmt: skip
+                )
         except Exception as error:
             self._session_failure = error
 
@@ -377,12 +393,14 @@ class Launcher:
         """Note what is known of every partition while the run goes on."""
         heads = [
             QueryHead(
-                source=books.source, channel=books.channel, positions=positions(books.positions),
+                source=books.source,
+                channel=books.channel,
+                positions=positions(books.positions),
                 done_batch=books.done_batch if books.done_batch >= 0 else None,
             )
             for query in self.queries
             for books in query.channels
-        ]  # fmt: skip
+        ]
         known = Found(self._launch.model_copy(update={"heads": heads}), self._graph)
         self.survey = survey(known, {query.read: query.checkpoint for query in self.queries}, findings)
 

@@ -302,9 +302,11 @@ def _same_start(query: Query, known: Found, one: Offsets, other: Offsets, head: 
     if one == other or known.view(query.name, query.checkpoint, head).used:
         return
     finding = AgentFinding(
-        path=head.path, code="CHANNELS_APART", message=f"The channels of {query.name} do not stand at one position.",
+        path=head.path,
+        code="CHANNELS_APART",
+        message=f"The channels of {query.name} do not stand at one position.",
         suggestion="Decide where to continue; channels of one read move together.",
-    )  # fmt: skip
+    )
     raise Refused(finding)
 
 
@@ -330,9 +332,12 @@ def _agree(query: Query, head: Head, known: Found) -> tuple[Offsets, Positions |
 
 def _damaged(head: Head, damage: CheckpointDamaged) -> Refused:
     finding = AgentFinding(
-        path=head.path, code="CHECKPOINT_DISAGREES", message=f"The checkpoint cannot be read: {damage}",
-        suggestion="Decide where to continue; the ledger knows the position.", channel=head.channel,
-    )  # fmt: skip
+        path=head.path,
+        code="CHECKPOINT_DISAGREES",
+        message=f"The checkpoint cannot be read: {damage}",
+        suggestion="Decide where to continue; the ledger knows the position.",
+        channel=head.channel,
+    )
     return Refused(finding)
 
 
@@ -389,10 +394,17 @@ def _rows(
         held, at = log.get(key), mirror.get(key)
         added = ["PARTITION_ADDED"] if key[0] in topics and key not in head.positions else []
         yield PartitionSurvey(
-            source=read.source, channel=head.channel, topic=key[0], partition=key[1], ledger=head.positions.get(key),
-            checkpoint=spark.get(key), group=at.offset if at else None, log_start=held.start if held else None,
-            log_end=held.end if held else None, codes=[*_codes(findings, read.path, head.channel, key), *added],
-        )  # fmt: skip
+            source=read.source,
+            channel=head.channel,
+            topic=key[0],
+            partition=key[1],
+            ledger=head.positions.get(key),
+            checkpoint=spark.get(key),
+            group=at.offset if at else None,
+            log_start=held.start if held else None,
+            log_end=held.end if held else None,
+            codes=[*_codes(findings, read.path, head.channel, key), *added],
+        )
 
 
 def _position(known: Found, read: Read, head: Head, checkpoint: Checkpoint) -> Offsets:

@@ -68,10 +68,12 @@ class Sight:
         more = there.handover()
         answer = self.surveys.look(
             Question(
-                launch=launch.model_dump(mode="json"), values={**handover.values, **more.values}, move=move,
+                launch=launch.model_dump(mode="json"),
+                values={**handover.values, **more.values},
+                move=move,
                 masked=[*handover.masked, *more.masked],
             )
-        )  # fmt: skip
+        )
         if answer.translation is None:
             raise _away(answer)
         positions.answer_move(look=look, found=answer.translation, seen=seen)

@@ -228,10 +228,12 @@ class LagWatch:
         """One point a minute; where nothing waits and nothing moves, the one before it holds for a while."""
         due = {pipeline: parts for pipeline, parts in found.items() if parts and self._due(pipeline, parts, wall)}
         at = datetime.fromtimestamp(wall, UTC)
-        writing.record([
-            LagPoint(pipeline_id=pipeline, at=at, step=STEPS[0], **writing.measures(parts))
-            for pipeline, parts in due.items()
-        ])  # fmt: skip
+        writing.record(
+            [
+                LagPoint(pipeline_id=pipeline, at=at, step=STEPS[0], **writing.measures(parts))
+                for pipeline, parts in due.items()
+            ]
+        )
         self._written |= {pipeline: (wall, parts) for pipeline, parts in due.items()}
 
     def _due(self, pipeline: UUID, parts: list[PartitionLag], wall: float) -> bool:

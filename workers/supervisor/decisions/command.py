@@ -64,9 +64,13 @@ def next_control(view: PipelineView, run: RunView, now: Now) -> Control | None:
         return None
     seq = 1 if last is None else last.seq + 1
     base = Control(
-        seq=seq, command=wanted.command, boot_id=now.boot_id, issued_at=now.boottime, reason=wanted.reason,
+        seq=seq,
+        command=wanted.command,
+        boot_id=now.boot_id,
+        issued_at=now.boottime,
+        reason=wanted.reason,
         generation=view.generation,
-    )  # fmt: skip
+    )
     return base.model_copy(update=_deadlines(view, run, wanted, now))
 
 
@@ -116,8 +120,10 @@ def _deadlines(view: PipelineView, run: RunView, wanted: _Wanted, now: Now) -> d
         return {"term_at": now.boottime, "kill_at": now.boottime}
     if wanted.reason == INIT_TIMEOUT:
         return {
-            "term_at": now.boottime, "term_every": life.cancel_interval, "kill_at": now.boottime + life.cancel_interval,
-        }  # fmt: skip
+            "term_at": now.boottime,
+            "term_every": life.cancel_interval,
+            "kill_at": now.boottime + life.cancel_interval,
+        }
     if wanted.command is Command.PAUSE:
         timed = _initialised(run) and (wanted.reason == DRAIN or _person_waits(view))
         return {"deadline": now.boottime + life.drain_timeout if timed else None}

@@ -152,9 +152,12 @@ class _Deed:
     def _(self, action: actions.Revoke) -> None:
         fencing.require_time()
         record = ExitRecord(
-            token=self.living_run.token, reason=action.reason, revoked=True,
-            boottime=self.now.boottime, at=self.now.wall.timestamp(),
-        )  # fmt: skip
+            token=self.living_run.token,
+            reason=action.reason,
+            revoked=True,
+            boottime=self.now.boottime,
+            at=self.now.wall.timestamp(),
+        )
         self.actor.rundirs.revoke(Path(self.living_run.run_dir), record)
 
     @do.register

@@ -10,9 +10,10 @@ from pipelines.domain.definitions.document.outline import Outline, error, parts
 from pipelines.domain.definitions.document.references import REFERENCE, texts
 
 _ON_DISK = {
-    "sources": frozenset({"exec", "http", "spooldir", "taildir"}), "channels": frozenset({"file"}),
+    "sources": frozenset({"exec", "http", "spooldir", "taildir"}),
+    "channels": frozenset({"file"}),
     "sinks": frozenset({"file"}),
-}  # fmt: skip
+}
 
 
 def executors_reach_the_disk(outline: Outline) -> Iterator[Finding]:
@@ -44,10 +45,12 @@ def secrets_travel_encrypted(outline: Outline) -> Iterator[Finding]:
         return
     if any(kind == "secret" for _, text in texts(outline.data) for kind, _ in REFERENCE.findall(text)):
         yield Finding(
-            path=dotted(_path("cluster_secret")), code="secrets_in_the_clear", severity="warning",
+            path=dotted(_path("cluster_secret")),
+            code="secrets_in_the_clear",
+            severity="warning",
             message="Secrets of this pipeline go to the executors over connections that are not encrypted.",
             suggestion="Give the cluster a secret, and set it here.",
-        )  # fmt: skip
+        )
 
 
 def _launcher(outline: Outline) -> dict[str, Any] | None:

@@ -14,9 +14,18 @@ from pipelines.domain.definitions.checks.value_checks import duration_at
 from pipelines.domain.definitions.document.outline import Outline, Part, error, parts
 from pipelines.domain.definitions.document.spec import Delivery, Lifecycle
 
-REAL_TIME_INTERCEPTORS = frozenset({
-    "timestamp", "host", "static", "regex_filter", "regex_extractor", "search_replace", "remove_header", "uuid",
-})  # fmt: skip
+REAL_TIME_INTERCEPTORS = frozenset(
+    {
+        "timestamp",
+        "host",
+        "static",
+        "regex_filter",
+        "regex_extractor",
+        "search_replace",
+        "remove_header",
+        "uuid",
+    }
+)
 _OR_MICRO_BATCH = "or set delivery.mode to micro_batch."
 
 

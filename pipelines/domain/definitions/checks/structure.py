@@ -16,13 +16,24 @@ from pipelines.domain.definitions.parts import registry
 from pipelines.domain.definitions.parts.component import Kind
 
 _TYPE_NAMES = {
-    "string": "text", "int": "a whole number", "float": "a number", "bool": "true or false", "list": "a list",
-    "dict": "a mapping", "model": "a mapping", "none": "nothing",
-}  # fmt: skip
+    "string": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "list": "a list",
+    "dict": "a mapping",
+    "model": "a mapping",
+    "none": "nothing",
+}
 _KINDS_BY_FIELD: dict[str, Kind] = {
-    "sources": "source", "channels": "channel", "sinks": "sink", "interceptors": "interceptor", "selector": "selector",
-    "processor": "processor", "dead_letter": "dead_letter",
-}  # fmt: skip
+    "sources": "source",
+    "channels": "channel",
+    "sinks": "sink",
+    "interceptors": "interceptor",
+    "selector": "selector",
+    "processor": "processor",
+    "dead_letter": "dead_letter",
+}
 
 
 def structural_findings(error: ValidationError) -> Iterator[Finding]:

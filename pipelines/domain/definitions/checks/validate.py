@@ -16,8 +16,12 @@ from pipelines.domain.definitions.document.spec import Definition
 
 MAX_FINDINGS = 500
 _CHECKS = (
-    *graph_checks.CHECKS, *group_checks.CHECKS, *mode_checks.CHECKS, *cluster_checks.CHECKS, *value_checks.CHECKS,
-)  # fmt: skip
+    *graph_checks.CHECKS,
+    *group_checks.CHECKS,
+    *mode_checks.CHECKS,
+    *cluster_checks.CHECKS,
+    *value_checks.CHECKS,
+)
 
 
 @dataclass(frozen=True)

@@ -118,9 +118,11 @@ def the_watchdog_is_on(outline: Outline) -> Iterator[Finding]:
             "and never killed, so it may take for ever."
         )
         yield warning(
-            ("lifecycle", "cancel_timeout"), "watchdog_off", message,
+            ("lifecycle", "cancel_timeout"),
+            "watchdog_off",
+            message,
             "Leave it at 3m, or stop such a pipeline by force (headgate force-stop).",
-        )  # fmt: skip
+        )
 
 
 _ORDERED = (

@@ -27,18 +27,30 @@ WEIGHT = {each: weight for weight, each in enumerate(Consequence)}
 _RULES: tuple[tuple[str, Consequence, str], ...] = (
     (r"name|api_version", Consequence.POSITION_DECISION, "It would be another pipeline."),
     (r"description|labels(\..*)?", Consequence.HOT, "Words for people; no agent reads them."),
-    (r"sources\.[^.\[]+\.bootstrap_servers", Consequence.POSITION_DECISION, ("Offsets of one cluster mean nothing on "
-     "another.")),
-    (r"sources\.[^.\[]+\.type", Consequence.POSITION_DECISION, ("Positions of one kind of source mean nothing in "
-     "another.")),
-    (r"sources\.[^.\[]+", Consequence.NEW_LINEAGE, ("Sources are added or taken away; the others go on from the "
-     "ledger.")),
-    (r"sources\.[^.\[]+\.topics?(\[.*)?", Consequence.NEW_LINEAGE, ("Other topics; those that stay go on from the "
-     "ledger.")),
+    (
+        r"sources\.[^.\[]+\.bootstrap_servers",
+        Consequence.POSITION_DECISION,
+        ("Offsets of one cluster mean nothing on another."),
+    ),
+    (
+        r"sources\.[^.\[]+\.type",
+        Consequence.POSITION_DECISION,
+        ("Positions of one kind of source mean nothing in another."),
+    ),
+    (
+        r"sources\.[^.\[]+",
+        Consequence.NEW_LINEAGE,
+        ("Sources are added or taken away; the others go on from the ledger."),
+    ),
+    (
+        r"sources\.[^.\[]+\.topics?(\[.*)?",
+        Consequence.NEW_LINEAGE,
+        ("Other topics; those that stay go on from the ledger."),
+    ),
     (r"channels\.[^.\[]+(\.type)?", Consequence.NEW_LINEAGE, "Channels have cursors of their own."),
     (r"placement\.host", Consequence.NEW_LINEAGE, "Checkpoints are on the disk of the old host."),
     (r"placement\.launcher\.storage", Consequence.NEW_LINEAGE, "Checkpoints are in the old storage."),
-)  # fmt: skip
+)
 _COMPILED = [(re.compile(pattern), consequence, reason) for pattern, consequence, reason in _RULES]
 
 

@@ -66,9 +66,13 @@ def _resolved(own: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
 
 
 _WORDS = {
-    "string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "null": "nothing",
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "null": "nothing",
     "object": "mapping",
-}  # fmt: skip
+}
 
 
 def _type(own: dict[str, Any], schema: dict[str, Any]) -> str:

@@ -64,22 +64,33 @@ class Delivery(Spec):
     mode: Literal["micro_batch", "real_time"] = field(
         "`micro_batch`: batch by batch, every component. `real_time`: record by record, in milliseconds, from Kafka "
         "over built-in interceptors to Kafka.",
-        default="micro_batch", example="real_time",
-    )  # fmt: skip
+        default="micro_batch",
+        example="real_time",
+    )
     batch_duration: Annotated[Duration, Field(ge=5, le=3600)] = field(
         "Real-time mode: how long a batch lasts, at least 5 s. Pause, drain and stop wait for its end, and a crash "
         "repeats what was read since its beginning; at its end, records wait for about a tenth of a second.",
-        default=30.0, example="60s", unit="seconds",
-    )  # fmt: skip
+        default=30.0,
+        example="60s",
+        unit="seconds",
+    )
     trigger_interval_ms: int = field(
         "The shortest time between the starts of two batches. A source that had nothing new is looked at again after a "
         "quarter of a second; with 0 after 10 ms, which takes a tenth of a core.",
-        default=100, example=1000, unit="ms", ge=0, le=3_600_000,
-    )  # fmt: skip
+        default=100,
+        example=1000,
+        unit="ms",
+        ge=0,
+        le=3_600_000,
+    )
     max_events_per_batch: int = field(
         "The most events in one batch of one channel. A pause waits for the batch in hand.",
-        default=500_000, example=100_000, unit="events", ge=1, le=100_000_000,
-    )  # fmt: skip
+        default=500_000,
+        example=100_000,
+        unit="events",
+        ge=1,
+        le=100_000_000,
+    )
 
 
 class Errors(Spec):
@@ -87,13 +98,18 @@ class Errors(Spec):
 
     dead_letter: DeadLetter = field(
         "Where bad events go, with what was wrong with each.",
-        default=FileDeadLetters(type="file"), example={"type": "kafka", "topic": "orders.dead"},
-    )  # fmt: skip
+        default=FileDeadLetters(type="file"),
+        example={"type": "kafka", "topic": "orders.dead"},
+    )
     max_rate: int = field(
         "So many bad events of one cause in one batch; more of them fail the batch before it is done, and the pipeline "
         "is BLOCKED: that is no bad record, but a bad definition.",
-        default=1000, example=100, unit="events per batch", ge=0, le=1_000_000,
-    )  # fmt: skip
+        default=1000,
+        example=100,
+        unit="events per batch",
+        ge=0,
+        le=1_000_000,
+    )
 
 
 class Lifecycle(Spec):
@@ -104,20 +120,28 @@ class Lifecycle(Spec):
     )
     drain_timeout: Duration = field(
         "How long a pause or a drain may take; then it is given up or climbs, as whoever asked has chosen.",
-        default=60.0, example="60s", unit="seconds",
-    )  # fmt: skip
+        default=60.0,
+        example="60s",
+        unit="seconds",
+    )
     cancel_interval: Duration = field(
         "How long a stop waits for the batch in hand before it interrupts, and between interrupts.",
-        default=30.0, example="30s", unit="seconds",
-    )  # fmt: skip
+        default=30.0,
+        example="30s",
+        unit="seconds",
+    )
     cancel_timeout: Duration = field(
         "When a stop that has not ended is killed; 0 switches the watchdog off.",
-        default=180.0, example="3m", unit="seconds",
-    )  # fmt: skip
+        default=180.0,
+        example="3m",
+        unit="seconds",
+    )
     stall_timeout: Duration = field(
         "Without a finished batch for this long while there is something to read, the pipeline is stalled.",
-        default=300.0, example="5m", unit="seconds",
-    )  # fmt: skip
+        default=300.0,
+        example="5m",
+        unit="seconds",
+    )
     heartbeat_interval: Duration = field("How often the agent reports.", default=2.0, example="2s", unit="seconds")
     heartbeat_timeout: Duration = field(
         "Without a report for this long, the state is unknown.", default=30.0, example="30s", unit="seconds"
@@ -125,34 +149,47 @@ class Lifecycle(Spec):
     guard_interval: Duration = field(
         "How often positions are compared with log and group while records move; before each start and resume they are "
         "anyway.",
-        default=60.0, example="60s", unit="seconds",
-    )  # fmt: skip
+        default=60.0,
+        example="60s",
+        unit="seconds",
+    )
     restart_backoff: Duration = field(
         "The wait before the first restart; it doubles with each further one.",
-        default=1.0, example="1s", unit="seconds",
-    )  # fmt: skip
+        default=1.0,
+        example="1s",
+        unit="seconds",
+    )
     restart_backoff_max: Duration = field(
         "The longest wait before a restart.", default=600.0, example="10m", unit="seconds"
     )
     restart_reset_after: Duration = field(
         "After running well for this long, the count of restarts begins anew.",
-        default=300.0, example="5m", unit="seconds",
-    )  # fmt: skip
+        default=300.0,
+        example="5m",
+        unit="seconds",
+    )
     on_supervisor_loss: OnSupervisorLoss = field(
         "What an agent does when no supervisor looks after it. `continue`: it goes on, and another host takes over "
         "only when its end is proven or a person states it. `fence`: it stops when its lease ends, and another host "
         "takes over by itself; what it delivered after its last report is then delivered again.",
-        default="continue", example="fence",
-    )  # fmt: skip
+        default="continue",
+        example="fence",
+    )
     lease: Annotated[Duration, Field(ge=2, le=3600)] = field(
         "With `fence`: how long after the supervisor's last renewal the agent stops at the next batch. What is in hand "
         "is killed after the longest write_deadline of its sinks.",
-        default=60.0, example="60s", unit="seconds",
-    )  # fmt: skip
+        default=60.0,
+        example="60s",
+        unit="seconds",
+    )
     max_restarts: int = field(
         "So many restarts in a row; then the pipeline has failed.",
-        default=10, example=10, unit="restarts", ge=0, le=1000,
-    )  # fmt: skip
+        default=10,
+        example=10,
+        unit="restarts",
+        ge=0,
+        le=1000,
+    )
 
 
 class Placement(Spec):
@@ -211,8 +248,10 @@ class Definition(Spec):
     )
     sink_groups: dict[ComponentName, SinkGroup] = field(
         "Sinks that share a channel, by the group's name.",
-        default={}, example={"lake": {"sinks": ["lake"], "processor": {"type": "default"}}}, max_length=100,
-    )  # fmt: skip
+        default={},
+        example={"lake": {"sinks": ["lake"], "processor": {"type": "default"}}},
+        max_length=100,
+    )
     delivery: Delivery = field("How events are moved.", default=Delivery(), example={"trigger_interval_ms": 100})
     errors: Errors = field("What becomes of bad events.", default=Errors(), example={})
     lifecycle: Lifecycle = field("Deadlines and restarts.", default=Lifecycle(), example={"drain_timeout": "60s"})

@@ -16,19 +16,46 @@ from pydantic import AfterValidator, PlainValidator, WithJsonSchema
 from pipelines.domain.base.findings import did_you_mean, listed, quote
 from pipelines.domain.base.values import refuse
 
-COMMON = frozenset({
-    "client.id", "client.rack", "connections.max.idle.ms", "metadata.max.age.ms", "receive.buffer.bytes",
-    "reconnect.backoff.max.ms", "reconnect.backoff.ms", "request.timeout.ms", "retry.backoff.max.ms",
-    "retry.backoff.ms",
-    "sasl.mechanism", "sasl.password", "sasl.username", "security.protocol", "send.buffer.bytes",
-    "socket.connection.setup.timeout.max.ms", "socket.connection.setup.timeout.ms", "ssl.cipher.suites",
-    "ssl.enabled.protocols", "ssl.key.password", "ssl.keystore.certificate.chain", "ssl.keystore.key",
-    "ssl.keystore.type", "ssl.protocol", "ssl.truststore.certificates", "ssl.truststore.type",
-})  # fmt: skip
+COMMON = frozenset(
+    {
+        "client.id",
+        "client.rack",
+        "connections.max.idle.ms",
+        "metadata.max.age.ms",
+        "receive.buffer.bytes",
+        "reconnect.backoff.max.ms",
+        "reconnect.backoff.ms",
+        "request.timeout.ms",
+        "retry.backoff.max.ms",
+        "retry.backoff.ms",
+        "sasl.mechanism",
+        "sasl.password",
+        "sasl.username",
+        "security.protocol",
+        "send.buffer.bytes",
+        "socket.connection.setup.timeout.max.ms",
+        "socket.connection.setup.timeout.ms",
+        "ssl.cipher.suites",
+        "ssl.enabled.protocols",
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.type",
+        "ssl.protocol",
+        "ssl.truststore.certificates",
+        "ssl.truststore.type",
+    }
+)
 CONSUMER = COMMON | {
-    "check.crcs", "default.api.timeout.ms", "fetch.max.bytes", "fetch.max.wait.ms", "fetch.min.bytes",
-    "isolation.level", "max.partition.fetch.bytes", "max.poll.records",
-}  # fmt: skip
+    "check.crcs",
+    "default.api.timeout.ms",
+    "fetch.max.bytes",
+    "fetch.max.wait.ms",
+    "fetch.min.bytes",
+    "isolation.level",
+    "max.partition.fetch.bytes",
+    "max.poll.records",
+}
 PRODUCER = COMMON | {"batch.size", "buffer.memory", "max.request.size", "metadata.max.idle.ms"}
 
 SECRET_OPTIONS = frozenset({"sasl.password", "ssl.key.password", "ssl.keystore.key"})
@@ -58,7 +85,7 @@ _REASONS = [
     (r"(enable\.)?auto\..*|acks|enable\.idempotence", _OWNED, "Leave it out."),
     (r"max\.in\.flight.*|retries|transactional.*", _OWNED, "Leave it out."),
     (r"(key|value)\.(de)?serializer.*", _OWNED, "Leave it out."),
-]  # fmt: skip
+]
 
 
 def forbidden_reason(key: str) -> tuple[str, str] | None:

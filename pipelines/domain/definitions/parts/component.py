@@ -99,8 +99,10 @@ class SinkSpec(ComponentSpec):
     write_deadline: Duration = field(
         "The longest a write of one batch may take. Then it is cancelled and counts as failed: the next sink of a "
         "group is tried, and what was in flight is announced as possible duplicates.",
-        default=300.0, example="5m", unit="seconds",
-    )  # fmt: skip
+        default=300.0,
+        example="5m",
+        unit="seconds",
+    )
 
 
 class ProcessorSpec(ComponentSpec):

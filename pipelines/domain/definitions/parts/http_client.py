@@ -18,10 +18,23 @@ Url = Annotated[
         'Write "https://host:port/path", without user name and fragment.',
     ),
 ]
-_OWN_HEADERS = frozenset({
-    "authorization", "connection", "content-encoding", "content-length", "content-type", "expect", "host",
-    "idempotency-key", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade",
-})  # fmt: skip
+_OWN_HEADERS = frozenset(
+    {
+        "authorization",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "expect",
+        "host",
+        "idempotency-key",
+        "proxy-authorization",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
 
 
 def _header(name: str) -> str:
@@ -46,8 +59,9 @@ class Tls(Spec):
 
     ca: str | None = field(
         "The certificates of the authorities to trust, instead of the system's.",
-        default=None, example="${file:ca.pem}",
-    )  # fmt: skip
+        default=None,
+        example="${file:ca.pem}",
+    )
     certificate: str | None = field(
         "The certificate that this client shows.", default=None, example="${file:client.pem}"
     )
@@ -68,8 +82,12 @@ class HttpSinkSpec(SinkSpec):
     )
     batch_bytes: int = field(
         "The size at which a request is sent, before compression. One larger event travels alone.",
-        default=1 << 20, example=5 << 20, unit="bytes", ge=1, le=100 << 20,
-    )  # fmt: skip
+        default=1 << 20,
+        example=5 << 20,
+        unit="bytes",
+        ge=1,
+        le=100 << 20,
+    )
     gzip: bool = field("Compress requests.", default=False, example=True)
     connect_timeout: Duration = field(
         "How long a connection may take to be made.", default=5.0, example="5s", unit="seconds", gt=0
@@ -79,9 +97,14 @@ class HttpSinkSpec(SinkSpec):
     )
     total_timeout: Duration = field(
         "How long one request may take with all its repetitions; then the write has failed and the batch is held.",
-        default=120.0, example="2m", unit="seconds", gt=0,
-    )  # fmt: skip
+        default=120.0,
+        example="2m",
+        unit="seconds",
+        gt=0,
+    )
     retry_statuses: list[Status] = field(
         "Statuses after which a request is sent again, with growing pauses and as Retry-After says.",
-        default=[408, 425, 429, 500, 502, 503, 504], example=[429, 503], max_length=100,
-    )  # fmt: skip
+        default=[408, 425, 429, 500, 502, 503, 504],
+        example=[429, 503],
+        max_length=100,
+    )

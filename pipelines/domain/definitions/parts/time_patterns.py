@@ -10,9 +10,28 @@ from pipelines.domain.base.values import refuse
 
 _TOKEN = re.compile(r"'(?:[^']|'')*'|([A-Za-z])\1*|[^A-Za-z']")
 _LONGEST = {
-    "G": 3, "y": 6, "u": 6, "D": 3, "M": 4, "L": 4, "d": 2, "a": 1, "h": 2, "K": 2, "k": 2, "H": 2, "m": 2, "s": 2,
-    "S": 9, "V": 2, "z": 4, "O": 4, "X": 5, "x": 5, "Z": 5,
-}  # fmt: skip
+    "G": 3,
+    "y": 6,
+    "u": 6,
+    "D": 3,
+    "M": 4,
+    "L": 4,
+    "d": 2,
+    "a": 1,
+    "h": 2,
+    "K": 2,
+    "k": 2,
+    "H": 2,
+    "m": 2,
+    "s": 2,
+    "S": 9,
+    "V": 2,
+    "z": 4,
+    "O": 4,
+    "X": 5,
+    "x": 5,
+    "Z": 5,
+}
 _EXACTLY_TWO = frozenset("V")
 _ZONES = frozenset("VzOXxZ")
 _CHANGE = "Use y, M, d, H, m, s and S, and put other letters between apostrophes: yyyy-MM-dd'T'HH:mm:ss.SSS."

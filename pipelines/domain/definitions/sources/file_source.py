@@ -33,8 +33,10 @@ class FileSourceSpec(SourceSpec):
     on_host: ClassVar[bool] = True
     max_line_bytes: Annotated[ByteSize, Field(ge=1)] = field(
         "The longest line. A longer one becomes a dead letter that says how long it was; it is never cut silently.",
-        default=1 << 20, example="64KiB", unit="bytes",
-    )  # fmt: skip
+        default=1 << 20,
+        example="64KiB",
+        unit="bytes",
+    )
     file_header: bool = field("Add a header with the path of the file.", default=False, example=True)
     file_header_key: HeaderName = field("The name of the header with the path.", default="file", example="path")
     basename_header: bool = field("Add a header with the name of the file.", default=False, example=True)

@@ -26,21 +26,35 @@ class Limits(Spec):
 
     capacity: int = field(
         "The most events that the log holds. When it is full, whoever sends is told to wait; nothing is dropped.",
-        default=100_000, example=1_000_000, unit="events", ge=1, le=1_000_000_000,
-    )  # fmt: skip
+        default=100_000,
+        example=1_000_000,
+        unit="events",
+        ge=1,
+        le=1_000_000_000,
+    )
     transaction_capacity: int = field(
         "The most events in one transaction, which is one request or one flush; not more than the capacity.",
-        default=10_000, example=1000, unit="events", ge=1, le=10_000_000,
-    )  # fmt: skip
+        default=10_000,
+        example=1000,
+        unit="events",
+        ge=1,
+        le=10_000_000,
+    )
     byte_capacity: Annotated[ByteSize, Field(ge=1 << 16)] = field(
         "The most bytes that the log holds; only bodies count, and a part is kept free for headers "
         "(`byte_capacity_buffer_percentage`).",
-        default=256 << 20, example="2GiB", unit="bytes",
-    )  # fmt: skip
+        default=256 << 20,
+        example="2GiB",
+        unit="bytes",
+    )
     byte_capacity_buffer_percentage: int = field(
         "The part of `byte_capacity` that is kept free for what is not counted: headers and framing.",
-        default=20, example=20, unit="percent", ge=0, le=99,
-    )  # fmt: skip
+        default=20,
+        example=20,
+        unit="percent",
+        ge=0,
+        le=99,
+    )
     keep_alive: Duration = field(
         "How long an append waits for space before it is refused.", default=3.0, example="3s", unit="seconds"
     )
@@ -60,5 +74,6 @@ class IntakeSourceSpec(SourceSpec, Limits):
         "Where the intake log is kept. `file`: on disk, safe with every answer, also after a loss of power. `memory`: "
         "in shared memory, which survives the agent and not a reboot of its host; what a reboot takes is reported as "
         "INTAKE_LOST.",
-        default="file", example="memory",
-    )  # fmt: skip
+        default="file",
+        example="memory",
+    )

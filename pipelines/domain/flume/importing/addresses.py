@@ -23,7 +23,10 @@ def read_address(section: Section, draft: Draft, secret_prefix: str) -> None:
     draft.put("url", f"{scheme}{rest}", property_)
     draft.keys |= {"username": username, "password": reference}
     draft.report.tell(
-        "secret_not_copied", f"{property_.key} has a password in the address.",
-        f"It was not copied; {reference} stands in its place.", about=property_, path=(*draft.path, "password"),
+        "secret_not_copied",
+        f"{property_.key} has a password in the address.",
+        f"It was not copied; {reference} stands in its place.",
+        about=property_,
+        path=(*draft.path, "password"),
         suggestion=f"headgate secrets set {secret_prefix}-password",
-    )  # fmt: skip
+    )

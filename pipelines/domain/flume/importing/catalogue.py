@@ -54,22 +54,28 @@ _BACKOFF = "Headgate waits without it: batches follow delivery.trigger_interval_
 _POSITIONS = "positions are in Headgate's ledger"
 _OWN_DIRECTORY = "the log lies in the host's state directory"
 _READING = {
-    "batchSize": _BATCHES, "batchDurationMillis": _BATCHES, "backoffSleepIncrement": _BACKOFF,
-    "maxBackoffSleep": _BACKOFF, "maxBackoff": _BACKOFF,
-}  # fmt: skip
+    "batchSize": _BATCHES,
+    "batchDurationMillis": _BATCHES,
+    "backoffSleepIncrement": _BACKOFF,
+    "maxBackoffSleep": _BACKOFF,
+    "maxBackoff": _BACKOFF,
+}
 _ZOOKEEPER = "Kafka has had no offsets in ZooKeeper since 0.9"
 _PUSH = "Let its clients post to an http source, or write to Kafka and read the topic."
 _STORE = "Write to Kafka and let Kafka Connect fill the store, or use a file, postgres or opensearch sink."
 
 _IN_MEMORY = {
-    "keep-alive": "a batch never waits for space", "byteCapacity": "a batch is as large as Spark has room for",
+    "keep-alive": "a batch never waits for space",
+    "byteCapacity": "a batch is as large as Spark has room for",
     "byteCapacityBufferPercentage": "a batch is as large as Spark has room for",
-}  # fmt: skip
+}
 _TLS = "a certificate and its key are PEM files here; set tls_certificate and tls_key, or the port speaks no TLS"
 
 SOURCES = (
     FlumeType(
-        "source", ("kafka", "org.apache.flume.source.kafka.KafkaSource"), "kafka",
+        "source",
+        ("kafka", "org.apache.flume.source.kafka.KafkaSource"),
+        "kafka",
         rules={
             "kafka.bootstrap.servers": _to("bootstrap_servers"),
             "kafka.topics.regex": _to("topics_pattern"),
@@ -79,23 +85,32 @@ SOURCES = (
             "groupId": _to("group_id"),
             "useFlumeEventFormat": _to("parse_as_flume_event"),
         },
-        needless=_READING | {
-            "zookeeperConnect": _ZOOKEEPER, "migrateZookeeperOffsets": _ZOOKEEPER,
+        needless=_READING
+        | {
+            "zookeeperConnect": _ZOOKEEPER,
+            "migrateZookeeperOffsets": _ZOOKEEPER,
             "auto.commit.enabled": _POSITIONS,
         },
         batch=("batchSize", 1000),
     ),
     FlumeType(
-        "source", ("taildir", "org.apache.flume.source.taildir.TaildirSource"), "taildir",
+        "source",
+        ("taildir", "org.apache.flume.source.taildir.TaildirSource"),
+        "taildir",
         rules={"filegroups": _to(), "idleTimeout": _to("idle_timeout", unit="ms")},
-        needless=_READING | {
-            "positionFile": _POSITIONS, "writePosInterval": _POSITIONS, "maxBatchCount": _BATCHES,
+        needless=_READING
+        | {
+            "positionFile": _POSITIONS,
+            "writePosInterval": _POSITIONS,
+            "maxBatchCount": _BATCHES,
             "cachePatternMatching": "directories are listed anew for each batch",
         },
         batch=("batchSize", 100),
     ),
     FlumeType(
-        "source", ("exec", "org.apache.flume.source.ExecSource"), "exec",
+        "source",
+        ("exec", "org.apache.flume.source.ExecSource"),
+        "exec",
         rules={
             "restartThrottle": _to("restart_throttle_ms", unit="ms"),
             "batchTimeout": _to("batch_timeout_ms", unit="ms"),
@@ -105,7 +120,9 @@ SOURCES = (
         advice="What it printed before the intake log had it cannot be asked for again; taildir loses nothing.",
     ),
     FlumeType(
-        "source", ("spooldir", "org.apache.flume.source.SpoolDirectorySource"), "spooldir",
+        "source",
+        ("spooldir", "org.apache.flume.source.SpoolDirectorySource"),
+        "spooldir",
         rules={
             "spoolDir": _to("directory"),
             "recursiveDirectorySearch": _to("recursive"),
@@ -114,51 +131,79 @@ SOURCES = (
             "deserializer.maxLineLength": _to("max_line_bytes"),
             "pollDelay": _to("scan_interval", unit="ms"),
         },
-        needless=_READING | {
-            "trackerDir": _POSITIONS, "trackingPolicy": _POSITIONS, "bufferMaxLines": "it has no effect in Flume",
+        needless=_READING
+        | {
+            "trackerDir": _POSITIONS,
+            "trackingPolicy": _POSITIONS,
+            "bufferMaxLines": "it has no effect in Flume",
             "bufferMaxLineLength": "it is replaced by deserializer.maxLineLength in Flume",
         },
         batch=("batchSize", 100),
     ),
     FlumeType(
-        "source", ("http", "org.apache.flume.source.http.HTTPSource"), "http",
-        rules={"handler": _to("handler", words={
-            "org.apache.flume.source.http.JSONHandler": "json", "org.apache.flume.source.http.BLOBHandler": "blob",
-            "org.apache.flume.sink.solr.morphline.BlobHandler": "blob",
-        })},
+        "source",
+        ("http", "org.apache.flume.source.http.HTTPSource"),
+        "http",
+        rules={
+            "handler": _to(
+                "handler",
+                words={
+                    "org.apache.flume.source.http.JSONHandler": "json",
+                    "org.apache.flume.source.http.BLOBHandler": "blob",
+                    "org.apache.flume.sink.solr.morphline.BlobHandler": "blob",
+                },
+            )
+        },
         needless={
-            "enableSSL": _TLS, "ssl": _TLS, "keystore": _TLS, "keystorePassword": _TLS, "keystore-password": _TLS,
+            "enableSSL": _TLS,
+            "ssl": _TLS,
+            "keystore": _TLS,
+            "keystorePassword": _TLS,
+            "keystore-password": _TLS,
         },
         advice="Without bind only its own machine reaches it; Flume listens on all addresses.",
     ),
     FlumeType(
-        "source", ("seq", "org.apache.flume.source.SequenceGeneratorSource"), "sequence",
-        rules={"totalEvents": _to("limit")}, defaults={"rate": "0"}, needless=_READING, batch=("batchSize", 1),
+        "source",
+        ("seq", "org.apache.flume.source.SequenceGeneratorSource"),
+        "sequence",
+        rules={"totalEvents": _to("limit")},
+        defaults={"rate": "0"},
+        needless=_READING,
+        batch=("batchSize", 1),
     ),
     FlumeType("source", ("avro", "org.apache.flume.source.AvroSource"), None, advice=_PUSH),
     FlumeType("source", ("thrift", "org.apache.flume.source.ThriftSource"), None, advice=_PUSH),
     FlumeType("source", ("netcat", "org.apache.flume.source.NetcatSource"), None, advice=_PUSH),
     FlumeType("source", ("netcatudp", "org.apache.flume.source.NetcatUdpSource"), None, advice=_PUSH),
     FlumeType("source", ("syslogtcp", "org.apache.flume.source.SyslogTcpSource"), None, advice=_PUSH),
-    FlumeType("source", ("multiport_syslogtcp", "org.apache.flume.source.MultiportSyslogTCPSource"), None,
-              advice=_PUSH),
+    FlumeType(
+        "source", ("multiport_syslogtcp", "org.apache.flume.source.MultiportSyslogTCPSource"), None, advice=_PUSH
+    ),
     FlumeType("source", ("syslogudp", "org.apache.flume.source.SyslogUDPSource"), None, advice=_PUSH),
     FlumeType("source", ("jms", "org.apache.flume.source.jms.JMSSource"), None, advice=_PUSH),
     FlumeType("source", ("scribe", "org.apache.flume.source.scribe.ScribeSource"), None, advice=_PUSH),
     FlumeType("source", ("stress", "org.apache.flume.source.StressSource"), None, advice="Use a sequence source."),
-)  # fmt: skip
+)
 
 CHANNELS = (
     FlumeType(
-        "channel", ("memory", "org.apache.flume.channel.MemoryChannel"), "memory", needless=_IN_MEMORY,
+        "channel",
+        ("memory", "org.apache.flume.channel.MemoryChannel"),
+        "memory",
+        needless=_IN_MEMORY,
     ),
     FlumeType(
-        "channel", ("file", "org.apache.flume.channel.file.FileChannel"), "file",
+        "channel",
+        ("file", "org.apache.flume.channel.file.FileChannel"),
+        "file",
         rules={
             "keep-alive": _to("keep_alive", unit="s"),
         },
         needless={
-            "checkpointDir": _OWN_DIRECTORY, "dataDirs": _OWN_DIRECTORY, "backupCheckpointDir": _OWN_DIRECTORY,
+            "checkpointDir": _OWN_DIRECTORY,
+            "dataDirs": _OWN_DIRECTORY,
+            "backupCheckpointDir": _OWN_DIRECTORY,
             "useDualCheckpoints": "the log needs no checkpoint of its own; its cursor is in the ledger",
             "checkpointInterval": "the log needs no checkpoint of its own; its cursor is in the ledger",
             "checkpointOnClose": "the log needs no checkpoint of its own; its cursor is in the ledger",
@@ -167,161 +212,232 @@ CHANNELS = (
         },
     ),
     FlumeType(
-        "channel", ("kafka", "org.apache.flume.channel.kafka.KafkaChannel"), "kafka",
+        "channel",
+        ("kafka", "org.apache.flume.channel.kafka.KafkaChannel"),
+        "kafka",
         rules={
-            "kafka.bootstrap.servers": _to("bootstrap_servers"), "kafka.topic": _to("topic"),
-            "kafka.consumer.group.id": _to("group_id"), "kafka.producer.compression.type": _to("compression"),
+            "kafka.bootstrap.servers": _to("bootstrap_servers"),
+            "kafka.topic": _to("topic"),
+            "kafka.consumer.group.id": _to("group_id"),
+            "kafka.producer.compression.type": _to("compression"),
         },
         defaults={"kafka.topic": "flume-channel"},
         needless={
             "parseAsFlumeEvent": "the channel reads only what it has written itself",
-            "pollTimeout": _BACKOFF, "zookeeperConnect": _ZOOKEEPER, "migrateZookeeperOffsets": _ZOOKEEPER,
+            "pollTimeout": _BACKOFF,
+            "zookeeperConnect": _ZOOKEEPER,
+            "migrateZookeeperOffsets": _ZOOKEEPER,
             "kafka.pollTimeout": _BACKOFF,
         },
     ),
     FlumeType(
-        "channel", ("spillablememory", "org.apache.flume.channel.SpillableMemoryChannel"), "file",
+        "channel",
+        ("spillablememory", "org.apache.flume.channel.SpillableMemoryChannel"),
+        "file",
         rules={"overflowCapacity": _to("capacity")},
         needless={
-            "memoryCapacity": "every event goes to the log", "overflowTimeout": "every event goes to the log",
-            "checkpointDir": _OWN_DIRECTORY, "dataDirs": _OWN_DIRECTORY,
+            "memoryCapacity": "every event goes to the log",
+            "overflowTimeout": "every event goes to the log",
+            "checkpointDir": _OWN_DIRECTORY,
+            "dataDirs": _OWN_DIRECTORY,
         },
         advice="A file channel keeps what a spillable memory channel loses.",
     ),
     FlumeType(
-        "channel", ("jdbc", "org.apache.flume.channel.jdbc.JdbcChannel"), "file",
-        rules={"maximum.capacity": _to("capacity")}, advice="A file channel takes the place of the embedded database.",
+        "channel",
+        ("jdbc", "org.apache.flume.channel.jdbc.JdbcChannel"),
+        "file",
+        rules={"maximum.capacity": _to("capacity")},
+        advice="A file channel takes the place of the embedded database.",
     ),
     FlumeType(
-        "channel", ("org.apache.flume.channel.PseudoTxnMemoryChannel",), "memory", needless=_IN_MEMORY,
+        "channel",
+        ("org.apache.flume.channel.PseudoTxnMemoryChannel",),
+        "memory",
+        needless=_IN_MEMORY,
         advice="A memory channel has real transactions.",
     ),
-)  # fmt: skip
+)
 
 SINKS = (
     FlumeType(
-        "sink", ("kafka", "org.apache.flume.sink.kafka.KafkaSink"), "kafka",
+        "sink",
+        ("kafka", "org.apache.flume.sink.kafka.KafkaSink"),
+        "kafka",
         rules={
-            "kafka.bootstrap.servers": _to("bootstrap_servers"), "kafka.topic": _to("topic"),
-            "brokerList": _to("bootstrap_servers"), "topic": _to("topic"),
+            "kafka.bootstrap.servers": _to("bootstrap_servers"),
+            "kafka.topic": _to("topic"),
+            "brokerList": _to("bootstrap_servers"),
+            "topic": _to("topic"),
             "kafka.producer.linger.ms": _to("linger_ms", unit="ms"),
             "kafka.producer.compression.type": _to("compression"),
             "kafka.producer.delivery.timeout.ms": _to("write_timeout", unit="ms"),
-            "partitionIdHeader": _to("partition_header"), "defaultPartitionId": _to("partition"),
+            "partitionIdHeader": _to("partition_header"),
+            "defaultPartitionId": _to("partition"),
         },
         defaults={"kafka.topic": "default-flume-topic"},
         needless={
             "kafka.producer.acks": "Headgate always waits for all replicas (acks=all)",
             "requiredAcks": "Headgate always waits for all replicas (acks=all)",
-            "flumeBatchSize": _BATCHES, "batchSize": _BATCHES,
+            "flumeBatchSize": _BATCHES,
+            "batchSize": _BATCHES,
         },
         batch=("flumeBatchSize", 100),
     ),
     FlumeType(
-        "sink", ("file_roll", "org.apache.flume.sink.RollingFileSink"), "file",
+        "sink",
+        ("file_roll", "org.apache.flume.sink.RollingFileSink"),
+        "file",
         rules={
             "sink.directory": _to("path"),
         },
-        needless={"sink.batchSize": _BATCHES}, batch=("sink.batchSize", 100),
+        needless={"sink.batchSize": _BATCHES},
+        batch=("sink.batchSize", 100),
         advice="Files appear under their names when a batch is complete, never while they are written.",
     ),
     FlumeType(
-        "sink", ("hdfs", "org.apache.flume.sink.hdfs.HDFSEventSink"), "file",
+        "sink",
+        ("hdfs", "org.apache.flume.sink.hdfs.HDFSEventSink"),
+        "file",
         rules={
-            "hdfs.path": _to("path"), "hdfs.codeC": _to("compression"),
+            "hdfs.path": _to("path"),
+            "hdfs.codeC": _to("compression"),
         },
         needless={
-            "hdfs.batchSize": _BATCHES, "hdfs.fileType": "the format says how a file is written",
+            "hdfs.batchSize": _BATCHES,
+            "hdfs.fileType": "the format says how a file is written",
             "hdfs.writeFormat": "the format says how a file is written",
             "hdfs.useLocalTimeStamp": "paths take the time of the header timestamp; add the interceptor timestamp",
             "hdfs.inUsePrefix": "a file has a hidden name until it is complete",
             "hdfs.inUseSuffix": "a file has a hidden name until it is complete",
-            "hdfs.idleTimeout": "files are closed by batch", "hdfs.closeTries": "files are closed by batch",
-            "hdfs.retryInterval": "files are closed by batch", "hdfs.maxOpenFiles": "files are closed by batch",
-            "hdfs.threadsPoolSize": "Spark's cores write", "hdfs.rollTimerPoolSize": "Spark's cores write",
+            "hdfs.idleTimeout": "files are closed by batch",
+            "hdfs.closeTries": "files are closed by batch",
+            "hdfs.retryInterval": "files are closed by batch",
+            "hdfs.maxOpenFiles": "files are closed by batch",
+            "hdfs.threadsPoolSize": "Spark's cores write",
+            "hdfs.rollTimerPoolSize": "Spark's cores write",
         },
         batch=("hdfs.batchSize", 100),
         advice="Files appear under their names when a batch is complete, never while they are written.",
     ),
     FlumeType(
-        "sink", ("http", "org.apache.flume.sink.http.HttpSink"), "http",
+        "sink",
+        ("http", "org.apache.flume.sink.http.HttpSink"),
+        "http",
         rules={
-            "endpoint": _to("url"), "connectTimeout": _to("connect_timeout", unit="ms"),
+            "endpoint": _to("url"),
+            "connectTimeout": _to("connect_timeout", unit="ms"),
             "requestTimeout": _to("read_timeout", unit="ms"),
         },
         advice="What is refused for good becomes dead letters; what fails is tried again, and nothing is dropped.",
     ),
     FlumeType(
-        "sink", ("elasticsearch", "org.apache.flume.sink.elasticsearch.ElasticSearchSink"), "opensearch",
+        "sink",
+        ("elasticsearch", "org.apache.flume.sink.elasticsearch.ElasticSearchSink"),
+        "opensearch",
         rules={"hostNames": _to("hosts", separator=","), "indexName": _to("index")},
         needless={
-            "batchSize": _BATCHES, "clusterName": "HTTP has no name of a cluster",
-            "indexType": "documents have no types any more", "client": "it is always HTTP",
+            "batchSize": _BATCHES,
+            "clusterName": "HTTP has no name of a cluster",
+            "indexType": "documents have no types any more",
+            "client": "it is always HTTP",
         },
         batch=("batchSize", 100),
     ),
     FlumeType(
-        "sink", ("logger", "org.apache.flume.sink.LoggerSink"), "logger",
-        rules={"maxBytesToLog": _to("max_bytes_to_log")}, needless={"batchSize": _BATCHES},
+        "sink",
+        ("logger", "org.apache.flume.sink.LoggerSink"),
+        "logger",
+        rules={"maxBytesToLog": _to("max_bytes_to_log")},
+        needless={"batchSize": _BATCHES},
     ),
     FlumeType(
-        "sink", ("null", "org.apache.flume.sink.NullSink"), "null", needless={"batchSize": _BATCHES},
+        "sink",
+        ("null", "org.apache.flume.sink.NullSink"),
+        "null",
+        needless={"batchSize": _BATCHES},
         batch=("batchSize", 100),
     ),
-    FlumeType("sink", ("avro", "org.apache.flume.sink.AvroSink"), None,
-              advice="Two agents in a row are one pipeline here, or two with a Kafka topic between."),
-    FlumeType("sink", ("thrift", "org.apache.flume.sink.ThriftSink"), None,
-              advice="Two agents in a row are one pipeline here, or two with a Kafka topic between."),
+    FlumeType(
+        "sink",
+        ("avro", "org.apache.flume.sink.AvroSink"),
+        None,
+        advice="Two agents in a row are one pipeline here, or two with a Kafka topic between.",
+    ),
+    FlumeType(
+        "sink",
+        ("thrift", "org.apache.flume.sink.ThriftSink"),
+        None,
+        advice="Two agents in a row are one pipeline here, or two with a Kafka topic between.",
+    ),
     FlumeType("sink", ("hive", "org.apache.flume.sink.hive.HiveSink"), None, advice=_STORE),
     FlumeType("sink", ("hbase", "org.apache.flume.sink.hbase.HBaseSink"), None, advice=_STORE),
     FlumeType("sink", ("hbase2", "org.apache.flume.sink.hbase2.HBase2Sink"), None, advice=_STORE),
     FlumeType("sink", ("asynchbase", "org.apache.flume.sink.hbase.AsyncHBaseSink"), None, advice=_STORE),
-    FlumeType("sink", ("morphline_solr", "org.apache.flume.sink.solr.morphline.MorphlineSolrSink"), None,
-              advice=_STORE),
+    FlumeType(
+        "sink", ("morphline_solr", "org.apache.flume.sink.solr.morphline.MorphlineSolrSink"), None, advice=_STORE
+    ),
     FlumeType("sink", ("irc", "org.apache.flume.sink.irc.IRCSink"), None, advice=_STORE),
     FlumeType("sink", ("org.apache.flume.sink.kite.DatasetSink",), None, advice=_STORE),
-)  # fmt: skip
+)
 
 _HEADER_NAME = _to("header_name")
 
 INTERCEPTORS = (
     FlumeType(
-        "interceptor", ("timestamp", "org.apache.flume.interceptor.TimestampInterceptor$Builder"), "timestamp",
+        "interceptor",
+        ("timestamp", "org.apache.flume.interceptor.TimestampInterceptor$Builder"),
+        "timestamp",
         rules={"headerName": _HEADER_NAME, "header": _HEADER_NAME},
     ),
     FlumeType(
-        "interceptor", ("host", "org.apache.flume.interceptor.HostInterceptor$Builder"), "host",
+        "interceptor",
+        ("host", "org.apache.flume.interceptor.HostInterceptor$Builder"),
+        "host",
     ),
     FlumeType(
-        "interceptor", ("static", "org.apache.flume.interceptor.StaticInterceptor$Builder"), "static",
+        "interceptor",
+        ("static", "org.apache.flume.interceptor.StaticInterceptor$Builder"),
+        "static",
         defaults={"key": "key", "value": "value"},
     ),
     FlumeType(
-        "interceptor", ("regex_filter", "org.apache.flume.interceptor.RegexFilteringInterceptor$Builder"),
-        "regex_filter", defaults={"regex": ".*"},
+        "interceptor",
+        ("regex_filter", "org.apache.flume.interceptor.RegexFilteringInterceptor$Builder"),
+        "regex_filter",
+        defaults={"regex": ".*"},
     ),
     FlumeType(
-        "interceptor", ("regex_extractor", "org.apache.flume.interceptor.RegexExtractorInterceptor$Builder"),
-        "regex_extractor", rules={"serializers": _to()},
+        "interceptor",
+        ("regex_extractor", "org.apache.flume.interceptor.RegexExtractorInterceptor$Builder"),
+        "regex_extractor",
+        rules={"serializers": _to()},
     ),
     FlumeType(
-        "interceptor", ("search_replace", "org.apache.flume.interceptor.SearchAndReplaceInterceptor$Builder"),
+        "interceptor",
+        ("search_replace", "org.apache.flume.interceptor.SearchAndReplaceInterceptor$Builder"),
         "search_replace",
     ),
     FlumeType(
-        "interceptor", ("remove_header", "org.apache.flume.interceptor.RemoveHeaderInterceptor$Builder"),
-        "remove_header", rules={"fromList": _to("from_list", separator=",")},
+        "interceptor",
+        ("remove_header", "org.apache.flume.interceptor.RemoveHeaderInterceptor$Builder"),
+        "remove_header",
+        rules={"fromList": _to("from_list", separator=",")},
         needless={"fromListSeparator": "the names are a list here"},
     ),
     FlumeType(
-        "interceptor", ("uuid", "org.apache.flume.sink.solr.morphline.UUIDInterceptor$Builder"), "uuid",
+        "interceptor",
+        ("uuid", "org.apache.flume.sink.solr.morphline.UUIDInterceptor$Builder"),
+        "uuid",
         advice="An event has the same UUID when it is read again; Flume makes a new one.",
     ),
     FlumeType(
-        "interceptor", ("org.apache.flume.sink.solr.morphline.MorphlineInterceptor$Builder",), None,
+        "interceptor",
+        ("org.apache.flume.sink.solr.morphline.MorphlineInterceptor$Builder",),
+        None,
         advice="Use morph_json for JSON, or a python interceptor.",
     ),
-)  # fmt: skip
+)
 
 SELECTORS = (
     FlumeType("selector", ("replicating", "org.apache.flume.channel.ReplicatingChannelSelector"), "replicating"),
@@ -333,15 +449,22 @@ SELECTORS = (
 
 PROCESSORS = (
     FlumeType("processor", ("default", "org.apache.flume.sink.DefaultSinkProcessor"), "default"),
-    FlumeType("processor", ("failover", "org.apache.flume.sink.FailoverSinkProcessor"), "failover",
-              rules={"maxpenalty": _to("max_penalty_ms", unit="ms")}),
     FlumeType(
-        "processor", ("load_balance", "org.apache.flume.sink.LoadBalancingSinkProcessor"), "load_balance",
+        "processor",
+        ("failover", "org.apache.flume.sink.FailoverSinkProcessor"),
+        "failover",
+        rules={"maxpenalty": _to("max_penalty_ms", unit="ms")},
+    ),
+    FlumeType(
+        "processor",
+        ("load_balance", "org.apache.flume.sink.LoadBalancingSinkProcessor"),
+        "load_balance",
         rules={
-            "selector": _to("selector"), "selector.maxTimeOut": _to("max_timeout_ms", unit="ms"),
+            "selector": _to("selector"),
+            "selector.maxTimeOut": _to("max_timeout_ms", unit="ms"),
         },
     ),
-)  # fmt: skip
+)
 
 ALL = (*SOURCES, *CHANNELS, *SINKS, *INTERCEPTORS, *SELECTORS, *PROCESSORS)
 

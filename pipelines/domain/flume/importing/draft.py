@@ -113,9 +113,12 @@ class Draft:
         if schema.get("default") != value:
             self.keys[key] = value
             self.report.tell(
-                "default_written_out", f"{name} is not written; Flume takes {text}.", "It was written out.",
-                about=f"{prefix}{name}", path=(*self.path, key),
-            )  # fmt: skip
+                "default_written_out",
+                f"{name} is not written; Flume takes {text}.",
+                "It was written out.",
+                about=f"{prefix}{name}",
+                path=(*self.path, key),
+            )
 
     def finished(self) -> dict[str, Any]:
         """The type, then the other keys in the order of the specification."""
@@ -127,10 +130,12 @@ class Draft:
     def bad_value(self, property_: Property, key: str, why: str) -> None:
         """Leave a property out because of its value."""
         self.report.tell(
-            "bad_value", f"The value of {property_.key} cannot be taken over: {why}.",
+            "bad_value",
+            f"The value of {property_.key} cannot be taken over: {why}.",
             f"It was left out; the default of {key} counts, or it is asked for where it has none.",
-            about=property_, path=(*self.path, key),
-        )  # fmt: skip
+            about=property_,
+            path=(*self.path, key),
+        )
 
     def no_equivalent(self, property_: Property, reason: str = "") -> None:
         """Leave a property out because nothing here corresponds to it."""
@@ -139,7 +144,11 @@ class Draft:
 
     def leave_secret(self, property_: Property) -> None:
         self.report.tell(
-            "secret_not_copied", f"{property_.key} holds a password or key.", "It was not copied.", about=property_,
-            path=self.path, suggestion="Store it with headgate secrets set NAME, and refer to it where the page of the "
+            "secret_not_copied",
+            f"{property_.key} holds a password or key.",
+            "It was not copied.",
+            about=property_,
+            path=self.path,
+            suggestion="Store it with headgate secrets set NAME, and refer to it where the page of the "
             "component says so.",
-        )  # fmt: skip
+        )

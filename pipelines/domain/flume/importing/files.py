@@ -72,20 +72,25 @@ def read_directory(section: Section, draft: Draft) -> None:
         draft.keys["partition_by"] = partitions
     left = f" {', '.join(unknown)} was left out." if unknown else ""
     draft.report.tell(
-        "path_escapes", "The path has escapes that Flume replaces for each event.",
-        f"They became partition_by, whose directories are called NAME=value.{left}", about=property_,
+        "path_escapes",
+        "The path has escapes that Flume replaces for each event.",
+        f"They became partition_by, whose directories are called NAME=value.{left}",
+        about=property_,
         path=(*draft.path, "partition_by"),
         suggestion="Times are read from the header timestamp; add the interceptor timestamp where nothing sets it.",
-    )  # fmt: skip
+    )
 
 
 def _with_file_system(property_: Property, draft: Draft) -> str:
     if not property_.value.startswith("/"):
         return property_.value
     draft.report.tell(
-        "differs", "The path names no file system: Flume takes Hadoop's default one, Headgate the host's own.",
-        f"It became hdfs://{property_.value}.", about=property_, path=(*draft.path, "path"),
-    )  # fmt: skip
+        "differs",
+        "The path names no file system: Flume takes Hadoop's default one, Headgate the host's own.",
+        f"It became hdfs://{property_.value}.",
+        about=property_,
+        path=(*draft.path, "path"),
+    )
     return f"hdfs://{property_.value}"
 
 
@@ -134,6 +139,9 @@ def read_format(section: Section, draft: Draft) -> None:
     draft.put("format", "text" if is_text else "json", *([written] if written else []))
     if not is_text:
         draft.report.tell(
-            "differs", "Headgate writes json, text, csv and parquet, not the format of this sink.",
-            "It became json, with headers and body.", about=(written if plain else kind) or "", path=draft.path,
-        )  # fmt: skip
+            "differs",
+            "Headgate writes json, text, csv and parquet, not the format of this sink.",
+            "It became json, with headers and body.",
+            about=(written if plain else kind) or "",
+            path=draft.path,
+        )

@@ -54,10 +54,13 @@ def _competing(
         name = names.give(channel)
         made[name] = {"sinks": [sinks[member] for member in members], "processor": {"type": "load_balance"}}
         report.tell(
-            "competing_sinks", f"The sinks {listed(members)} share the channel {channel}: each event goes to one.",
-            f"They became the group {name}, which takes them in turn.", about=f"{agent.name}.channels.{channel}",
-            path=("sink_groups", name), suggestion="Give each a channel of its own where all should get every event.",
-        )  # fmt: skip
+            "competing_sinks",
+            f"The sinks {listed(members)} share the channel {channel}: each event goes to one.",
+            f"They became the group {name}, which takes them in turn.",
+            about=f"{agent.name}.channels.{channel}",
+            path=("sink_groups", name),
+            suggestion="Give each a channel of its own where all should get every event.",
+        )
     return made
 
 
@@ -97,10 +100,13 @@ def _processor(
         report.mapped(written, (*draft.path, "type"))
     if flume_type is None:
         report.tell(
-            "custom_class", f"{name} is a sink processor of its own, and Headgate runs no classes of Flume.",
-            "Its name stands in the definition, which is refused until it is replaced.", about=written or "",
-            path=draft.path, suggestion="Use failover or load_balance.",
-        )  # fmt: skip
+            "custom_class",
+            f"{name} is a sink processor of its own, and Headgate runs no classes of Flume.",
+            "Its name stands in the definition, which is refused until it is replaced.",
+            about=written or "",
+            path=draft.path,
+            suggestion="Use failover or load_balance.",
+        )
     if draft.keys["type"] == "failover":
         _priorities(family, members, sinks, draft)
         _check_penalty(family, draft)
@@ -157,19 +163,25 @@ def _free(wanted: int, used: set[int]) -> int:
 def _tell_missing(member: str, number: int, property_: Property | None, draft: Draft) -> None:
     what = "no whole number as" if property_ else "no"
     draft.report.tell(
-        "missing_priority", f"The sink {member} has {what} priority.", f"It got {number}, as Flume gives it.",
-        about=property_ or f"processor.priority.{member}", path=(*draft.path, "priorities"),
+        "missing_priority",
+        f"The sink {member} has {what} priority.",
+        f"It got {number}, as Flume gives it.",
+        about=property_ or f"processor.priority.{member}",
+        path=(*draft.path, "priorities"),
         suggestion="Write the order that is meant.",
-    )  # fmt: skip
+    )
 
 
 def _tell_duplicate(member: str, number: int, free: int, property_: Property | None, draft: Draft) -> None:
     draft.report.tell(
-        "duplicate_priority", f"The sink {member} has the priority {number} of another one, so Flume leaves one "
-        "of them out, whichever comes later in a hash table.", f"Both are in the group; {member} got {free}.",
-        about=property_ or f"processor.priority.{member}", path=(*draft.path, "priorities"),
+        "duplicate_priority",
+        f"The sink {member} has the priority {number} of another one, so Flume leaves one "
+        "of them out, whichever comes later in a hash table.",
+        f"Both are in the group; {member} got {free}.",
+        about=property_ or f"processor.priority.{member}",
+        path=(*draft.path, "priorities"),
         suggestion="Write the order that is meant.",
-    )  # fmt: skip
+    )
 
 
 def _check_penalty(family: Section, draft: Draft) -> None:
@@ -179,9 +191,12 @@ def _check_penalty(family: Section, draft: Draft) -> None:
     family.take("maxpenalty")
     draft.put("max_penalty_ms", DEFAULT_PENALTY_MS, written)
     draft.report.tell(
-        "bad_value", f"maxpenalty is not a number of milliseconds; Flume warns and takes {DEFAULT_PENALTY_MS}.",
-        f"max_penalty_ms became {DEFAULT_PENALTY_MS}.", about=written, path=(*draft.path, "max_penalty_ms"),
-    )  # fmt: skip
+        "bad_value",
+        f"maxpenalty is not a number of milliseconds; Flume warns and takes {DEFAULT_PENALTY_MS}.",
+        f"max_penalty_ms became {DEFAULT_PENALTY_MS}.",
+        about=written,
+        path=(*draft.path, "max_penalty_ms"),
+    )
 
 
 def _leave(section: Section, report: Report, reason: str) -> None:

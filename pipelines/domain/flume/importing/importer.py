@@ -63,9 +63,13 @@ def _parsed(text: str) -> list[Property]:
         return parse(text)
     except MalformedError as error:
         finding = ImportFinding(
-            path="", code="malformed", message=f"{error}.", line=error.line, suggestion="Repair the line.",
+            path="",
+            code="malformed",
+            message=f"{error}.",
+            line=error.line,
+            suggestion="Repair the line.",
             done="Nothing was imported.",
-        )  # fmt: skip
+        )
         raise ImportRefused([finding]) from None
 
 
@@ -187,14 +191,18 @@ class _Importer:
         self, kind: str, name: str, written: Property | None, path: tuple[str, str], known: FlumeType | None
     ) -> None:
         message = (
-            f"There is no {kind} for Flume's {name}." if known
+            f"There is no {kind} for Flume's {name}."
+            if known
             else f"{name} is a class of its own, and Headgate runs no classes of Flume."
-        )  # fmt: skip
+        )
         self.report.tell(
-            "unsupported_component" if known else "custom_class", message,
-            "Its type stands in the definition, which is refused until it is replaced.", about=written or "", path=path,
+            "unsupported_component" if known else "custom_class",
+            message,
+            "Its type stands in the definition, which is refused until it is replaced.",
+            about=written or "",
+            path=path,
             suggestion=known.advice if known else f"Replace it by a {kind} of headgate components.",
-        )  # fmt: skip
+        )
 
     def _fill(self, draft: Draft, section: Section, flume_type: FlumeType | None) -> None:
         if flume_type is None:

@@ -51,9 +51,13 @@ def _read_option(draft: Draft, name: str, property_: Property, allowed: frozense
         reason = forbidden_reason(name)
         why, advice = reason or ("it is not on the list of allowed client settings", "Leave it out.")
         draft.report.tell(
-            "forbidden_option", f"The client setting {name} is not taken over: {why}.", "It was left out.",
-            about=property_, path=(*draft.path, "options"), suggestion=advice,
-        )  # fmt: skip
+            "forbidden_option",
+            f"The client setting {name} is not taken over: {why}.",
+            "It was left out.",
+            about=property_,
+            path=(*draft.path, "options"),
+            suggestion=advice,
+        )
     elif name in SECRET_OPTIONS or is_secret(property_):
         _put_secret(draft, name, property_, property_.value, secret_prefix)
     else:
@@ -74,10 +78,13 @@ def _put_secret(draft: Draft, name: str, property_: Property, value: str, secret
     secret = f"{secret_prefix}-{name.replace('.', '-')}"
     _put(draft, name, f"${{secret:{secret}}}", property_)
     draft.report.tell(
-        "secret_not_copied", f"{property_.key} holds a password or key in the clear.",
-        f"It was not copied; ${{secret:{secret}}} stands in its place.", about=property_,
-        path=(*draft.path, "options", name), suggestion=f"headgate secrets set {secret}",
-    )  # fmt: skip
+        "secret_not_copied",
+        f"{property_.key} holds a password or key in the clear.",
+        f"It was not copied; ${{secret:{secret}}} stands in its place.",
+        about=property_,
+        path=(*draft.path, "options", name),
+        suggestion=f"headgate secrets set {secret}",
+    )
 
 
 def _read_login(draft: Draft, property_: Property, secret_prefix: str) -> None:
@@ -85,10 +92,13 @@ def _read_login(draft: Draft, property_: Property, secret_prefix: str) -> None:
     pairs = dict(_PAIR.findall(property_.value))
     if not _MODULE_WITH_PASSWORD.search(property_.value) or not {"username", "password"} <= pairs.keys():
         draft.report.tell(
-            "unsupported_login", "The log-in is not one with user name and password.", "It was left out.",
-            about=property_, path=(*draft.path, "options"),
+            "unsupported_login",
+            "The log-in is not one with user name and password.",
+            "It was left out.",
+            about=property_,
+            path=(*draft.path, "options"),
             suggestion="Use SCRAM: sasl.mechanism, sasl.username and sasl.password.",
-        )  # fmt: skip
+        )
         return
     _put(draft, "sasl.username", pairs["username"], property_)
     _put_secret(draft, "sasl.password", property_, pairs["password"], secret_prefix)
@@ -98,9 +108,13 @@ def _leave_store(draft: Draft, name: str, property_: Property) -> None:
     side = "ssl.truststore.certificates" if "trust" in name else "ssl.keystore.certificate.chain and ssl.keystore.key"
     code = "secret_not_copied" if name.endswith("password") else "forbidden_option"
     draft.report.tell(
-        code, f"{name} belongs to a Java key store, which Headgate does not open.", "It was not copied.",
-        about=property_, path=(*draft.path, "options"), suggestion=f"Put the certificates as PEM into {side}.",
-    )  # fmt: skip
+        code,
+        f"{name} belongs to a Java key store, which Headgate does not open.",
+        "It was not copied.",
+        about=property_,
+        path=(*draft.path, "options"),
+        suggestion=f"Put the certificates as PEM into {side}.",
+    )
 
 
 def prefer_new_names(section: Section, draft: Draft) -> None:
@@ -127,16 +141,22 @@ def choose_group(draft: Draft, section: Section, pipeline: str, groups: dict[str
     if written is None or written == DEFAULT_GROUP:
         written = own
         draft.report.tell(
-            "default_group", f"The group is {DEFAULT_GROUP}, which all agents share that name none: they would split "
-            "each other's records.", f"The group became {own}.", about=about,
+            "default_group",
+            f"The group is {DEFAULT_GROUP}, which all agents share that name none: they would split "
+            "each other's records.",
+            f"The group became {own}.",
+            about=about,
             path=(*draft.path, "group_id"),
-        )  # fmt: skip
+        )
     elif written in groups:
         message = f"The source {groups[written]} reads with the group {written} already."
         draft.report.tell(
-            "shared_group", message, f"The group became {own}; each source reads all of its topics.",
-            about=about, path=(*draft.path, "group_id"),
-        )  # fmt: skip
+            "shared_group",
+            message,
+            f"The group became {own}; each source reads all of its topics.",
+            about=about,
+            path=(*draft.path, "group_id"),
+        )
         written = own
     kept = written != own or written == draft.keys.get("group_id")
     groups[written] = component
@@ -168,11 +188,14 @@ def choose_start(draft: Draft, section: Section, reset: Property | None, *, own_
         else "auto.offset.reset names no place, so Flume begins at the end, or fails, when positions get lost."
     )
     draft.report.tell(
-        "start_from_chosen", why, f"start_from is {chosen}: {_STARTS[chosen]}", path=path,
+        "start_from_chosen",
+        why,
+        f"start_from is {chosen}: {_STARTS[chosen]}",
+        path=path,
         about=reset or f"{section.prefix}kafka.consumer.auto.offset.reset",
         suggestion="Decide it before the first start: earliest, latest, a time, offsets, or group to go on where Flume "
         "stopped. A position that gets lost later blocks the pipeline and is never guessed.",
-    )  # fmt: skip
+    )
 
 
 def read_headers(draft: Draft, section: Section, used: frozenset[str] | None) -> None:
@@ -195,10 +218,13 @@ def read_headers(draft: Draft, section: Section, used: frozenset[str] | None) ->
             left.append(name)
     if left:
         draft.report.tell(
-            "headers_left_out", f"Flume also sets the headers {listed(left)}, which nothing in this agent reads.",
-            "They are not set, which is faster.", about=section.prefix.rstrip("."), path=draft.path,
+            "headers_left_out",
+            f"Flume also sets the headers {listed(left)}, which nothing in this agent reads.",
+            "They are not set, which is faster.",
+            about=section.prefix.rstrip("."),
+            path=draft.path,
             suggestion="Name them, as in topic_header: topic, where somebody behind the sinks reads them.",
-        )  # fmt: skip
+        )
 
 
 _HEADERS = ("topic", "partition", "offset", "key", "timestamp")

@@ -72,11 +72,15 @@ def _python(written: Property, section: Section, path: PathParts, report: Report
         alias = draft.spec.model_fields[key].alias if draft.spec else None
         draft.keys[alias or key] = target
     report.tell(
-        "custom_class", f"{written.value} is a class of its own, and Headgate runs no classes of Flume.",
+        "custom_class",
+        f"{written.value} is a class of its own, and Headgate runs no classes of Flume.",
         f"A python interceptor {target} stands in its place; the pipeline does not start before it exists."
-        if key else "Its name stands in the definition, which is refused until it is replaced.",
-        about=written, path=path, suggestion=advice or f"Write it in Python and register it on the hosts as {target}.",
-    )  # fmt: skip
+        if key
+        else "Its name stands in the definition, which is refused until it is replaced.",
+        about=written,
+        path=path,
+        suggestion=advice or f"Write it in Python and register it on the hosts as {target}.",
+    )
     _config(section, draft)
     return draft
 
@@ -137,10 +141,13 @@ def selector(section: Section, channels: Mapping[str, str], path: PathParts, rep
         report.mapped(written, (*draft.path, "type"))
     if flume_type is None:
         report.tell(
-            "custom_class", f"{name} is a channel selector of its own, and Headgate runs no classes of Flume.",
-            "Its name stands in the definition, which is refused until it is replaced.", about=written or "",
-            path=draft.path, suggestion="Use multiplexing, with a python interceptor that sets the header.",
-        )  # fmt: skip
+            "custom_class",
+            f"{name} is a channel selector of its own, and Headgate runs no classes of Flume.",
+            "Its name stands in the definition, which is refused until it is replaced.",
+            about=written or "",
+            path=draft.path,
+            suggestion="Use multiplexing, with a python interceptor that sets the header.",
+        )
     if ours == "multiplexing":
         _multiplexing(family, channels, draft)
     elif draft.accepts("channels"):
@@ -162,10 +169,13 @@ def _multiplexing(section: Section, channels: Mapping[str, str], draft: Draft) -
         _read_routes(section.below(f"{key}."), key, channels, draft)
     if not draft.keys.get("default"):
         draft.report.tell(
-            "no_default_route", "There is no default: Flume drops an event that no mapping takes, and reports success.",
+            "no_default_route",
+            "There is no default: Flume drops an event that no mapping takes, and reports success.",
             "None was added; such an event is counted as unrouted and becomes a dead letter.",
-            about=f"{section.prefix}default", path=draft.path, suggestion="Name default channels if it should arrive.",
-        )  # fmt: skip
+            about=f"{section.prefix}default",
+            path=draft.path,
+            suggestion="Name default channels if it should arrive.",
+        )
 
 
 def _read_routes(section: Section, key: str, channels: Mapping[str, str], draft: Draft) -> None:
@@ -195,7 +205,10 @@ def _known(property_: Property, channels: Mapping[str, str], draft: Draft) -> li
     for name in names:
         if name not in channels:
             draft.report.tell(
-                "unknown_channel", f"The source has no channel {name}, so Flume does not start it.",
-                "The channel was left out of the selector.", about=property_, path=draft.path,
-            )  # fmt: skip
+                "unknown_channel",
+                f"The source has no channel {name}, so Flume does not start it.",
+                "The channel was left out of the selector.",
+                about=property_,
+                path=draft.path,
+            )
     return [channels[name] for name in names if name in channels]

@@ -34,7 +34,9 @@ def _status(section: Section, key: str) -> int:
 
 def _tell(status: int, property_: Property, draft: Draft) -> None:
     draft.report.tell(
-        "refused_status", f"Flume drops the events that the server answers with {status}.",
-        f"They become dead letters: {status} is in refuse_statuses.", about=property_,
+        "refused_status",
+        f"Flume drops the events that the server answers with {status}.",
+        f"They become dead letters: {status} is in refuse_statuses.",
+        about=property_,
         path=(*draft.path, "refuse_statuses"),
-    )  # fmt: skip
+    )

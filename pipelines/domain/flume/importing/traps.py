@@ -34,11 +34,12 @@ def _check_batch(
     if capacity is None or batch <= capacity:
         return
     report.tell(
-        "batch_exceeds_transaction", f"The batch of the {component}, {batch}, is larger than a transaction of the "
+        "batch_exceeds_transaction",
+        f"The batch of the {component}, {batch}, is larger than a transaction of the "
         f"channel {channel}, {capacity}; Flume leaves the {component} out.",
         "It was imported; Headgate fits batches to the channel.",
         about=section.properties.get(key) or f"{section.prefix}{key}",
-    )  # fmt: skip
+    )
 
 
 def _transaction_capacity(channel: Section | None) -> int | None:
@@ -52,11 +53,13 @@ def check_channel(section: Section, flume_type: FlumeType, draft: Draft) -> None
     """Memory that forgets, and a capacity below that of a transaction."""
     if flume_type.ours == "memory":
         draft.report.tell(
-            "memory_channel_loss", f"The channel {section.name} is in memory; Flume loses it with the agent.",
+            "memory_channel_loss",
+            f"The channel {section.name} is in memory; Flume loses it with the agent.",
             "Here a memory channel holds a batch that is read again after a crash; nothing is lost.",
-            about=section.prefix.rstrip("."), path=draft.path,
+            about=section.prefix.rstrip("."),
+            path=draft.path,
             suggestion="Where the source can be read again, {type: direct} lets no channel hold another one back.",
-        )  # fmt: skip
+        )
     _check_capacities(section, flume_type, draft)
 
 
@@ -75,11 +78,13 @@ def _check_capacities(section: Section, flume_type: FlumeType, draft: Draft) -> 
     elif key:
         draft.keys[key] = transaction
     draft.report.tell(
-        "capacity_below_transaction", f"The capacity of the channel {section.name}, {capacity}, is below that of a "
+        "capacity_below_transaction",
+        f"The capacity of the channel {section.name}, {capacity}, is below that of a "
         f"transaction, {transaction}; Flume does not start the channel.",
         f"The capacity was raised to {transaction}." if key else "The capacity was left out.",
-        about=written or f"{section.prefix}capacity", path=draft.path,
-    )  # fmt: skip
+        about=written or f"{section.prefix}capacity",
+        path=draft.path,
+    )
 
 
 def fit_transactions(draft: Draft) -> None:
@@ -90,10 +95,12 @@ def fit_transactions(draft: Draft) -> None:
         return
     draft.keys[key] = capacity
     draft.report.tell(
-        "default_written_out", f"The capacity, {capacity}, is below the default of {key}.",
-        f"{key} became {capacity}.", about=draft.report.places.get(dotted((*draft.path, "capacity")), ""),
+        "default_written_out",
+        f"The capacity, {capacity}, is below the default of {key}.",
+        f"{key} became {capacity}.",
+        about=draft.report.places.get(dotted((*draft.path, "capacity")), ""),
         path=(*draft.path, key),
-    )  # fmt: skip
+    )
 
 
 def check_topic_override(section: Section, draft: Draft) -> None:
@@ -109,8 +116,11 @@ def check_topic_override(section: Section, draft: Draft) -> None:
     if header and switch:
         draft.report.mapped(switch, (*draft.path, "topic"))
     draft.report.tell(
-        "topic_override", f"In Flume an event's header {name} chooses the topic; behind a Kafka source that is the "
-        "topic it was read from, so that records go round.", "Every event goes to the topic of the definition.",
-        about=about, path=(*draft.path, "topic"),
+        "topic_override",
+        f"In Flume an event's header {name} chooses the topic; behind a Kafka source that is the "
+        "topic it was read from, so that records go round.",
+        "Every event goes to the topic of the definition.",
+        about=about,
+        path=(*draft.path, "topic"),
         suggestion=f"Where the header is meant to choose: topic_header: {name}, with allowed_topics.",
-    )  # fmt: skip
+    )

@@ -89,12 +89,14 @@ def _by_agent(properties: list[Property], report: Report) -> dict[str, list[Prop
     for property_ in properties:
         agent, _, rest = property_.key.partition(".")
         problem = (
-            ("empty_value", "The property has no value.") if not property_.value
+            ("empty_value", "The property has no value.")
+            if not property_.value
             else ("agent_name_missing", "The property does not begin with the name of an agent.")
             if not agent or "." not in property_.key
-            else ("property_name_missing", "Nothing follows the name of the agent.") if not rest
+            else ("property_name_missing", "Nothing follows the name of the agent.")
+            if not rest
             else None
-        )  # fmt: skip
+        )
         if problem is None:
             by_agent[agent].append(property_)
         else:
@@ -170,15 +172,20 @@ def _with_references(property_: Property, filters: dict[str, str], report: Repor
     translated = placeholders.translate(property_.value, filters)
     for variable in translated.variables:
         report.tell(
-            "environment_reference", f"The value comes from the environment variable {variable}.",
-            f"It became ${{env:{variable}}}.", about=property_,
+            "environment_reference",
+            f"The value comes from the environment variable {variable}.",
+            f"It became ${{env:{variable}}}.",
+            about=property_,
             suggestion=f"Allow {variable} on the host, or Headgate refuses the start.",
-        )  # fmt: skip
+        )
     for secret in translated.secrets:
         report.tell(
-            "filter_reference", "A configuration filter gives the value.",
-            f"It became ${{secret:{secret}}}.", about=property_, suggestion=f"headgate secrets set {secret}",
-        )  # fmt: skip
+            "filter_reference",
+            "A configuration filter gives the value.",
+            f"It became ${{secret:{secret}}}.",
+            about=property_,
+            suggestion=f"headgate secrets set {secret}",
+        )
     if translated.defaults_dropped:
         done = "The default was left out; a reference that cannot be resolved refuses the start."
         report.tell("reference_default", "The reference has a default.", done, about=property_)

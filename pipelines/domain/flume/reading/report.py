@@ -57,9 +57,15 @@ class Report:
         """Add a finding about a property, or about a name in the file."""
         key, line = (about.key, about.line) if isinstance(about, Property) else (about, None)
         finding = ImportFinding(
-            path=dotted(path), code=code, message=message, suggestion=suggestion, severity=severity, line=line, key=key,
+            path=dotted(path),
+            code=code,
+            message=message,
+            suggestion=suggestion,
+            severity=severity,
+            line=line,
+            key=key,
             done=done,
-        )  # fmt: skip
+        )
         self.findings.append(finding)
 
     def located(self, finding: Finding) -> ImportFinding:

@@ -103,8 +103,9 @@ def test_a_sink_that_cannot_be_asked_after_a_crash_may_hold_the_whole_batch(stag
     stage.sink.silent = True
     bench.books.resolve(planned)
     assert stage.disk.of_kind(Resolved)[-1].model_dump(exclude={"source", "channel", "batch"}) == {
-        "delivered_before": 6, "complete": False,
-    }  # fmt: skip
+        "delivered_before": 6,
+        "complete": False,
+    }
     with pytest.raises(Refused) as raised:
         bench.books.resolve(planned.model_copy(update={"open_ended": True}))
     (finding,) = raised.value.findings

@@ -324,8 +324,10 @@ def test_a_client_that_is_ready_answers_one_question_and_one_that_lost_its_broke
     for _ in range(3):
         cluster.get_ready_to_ask("g", KEY)
     assert ([at.topic for at in cluster.answers_of("g", [KEY])], len(Asked.made), Asked.made[0].closed) == (
-        [KEY[0]], 1, 1,
-    )  # fmt: skip
+        [KEY[0]],
+        1,
+        1,
+    )
     cluster.answers_of("g", [KEY])
     assert [each.closed for each in Asked.made] == [1, 1]
     cluster.get_ready_to_ask("g", KEY)

@@ -53,8 +53,10 @@ def test_every_way_of_failing_is_a_finding_of_its_own_component(journal: Journal
     components = Components(parts, journal)
     findings = check_all(parts, components, lambda part: part.probe(), timeout=5, last=True)
     assert {(finding.path, finding.code) for finding in findings} == {
-        ("sinks.refuses.path", "DIRECTORY_UNWRITABLE"), ("sinks.raises", "INIT_FAILED"), ("sinks.exits", "INIT_FAILED"),
-    }  # fmt: skip
+        ("sinks.refuses.path", "DIRECTORY_UNWRITABLE"),
+        ("sinks.raises", "INIT_FAILED"),
+        ("sinks.exits", "INIT_FAILED"),
+    }
     assert any("whitelisted it is not" in finding.message for finding in findings)
     states = {state.name: state.state for state in components.states()}
     assert states == {

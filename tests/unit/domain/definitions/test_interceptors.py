@@ -28,13 +28,19 @@ def findings(data: dict[str, Any]) -> set[tuple[str, str]]:
 @pytest.mark.parametrize(
     "interceptor",
     [
-        {"type": "host"}, {"type": "uuid"}, {"type": "remove_header", "matching": "x-.*"}, EXTRACTOR, MORPH, PYTHON,
+        {"type": "host"},
+        {"type": "uuid"},
+        {"type": "remove_header", "matching": "x-.*"},
+        EXTRACTOR,
+        MORPH,
+        PYTHON,
         {**EXTRACTOR, "serializers": [{"name": "at", "type": "millis", "pattern": "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"}]},
         {**EXTRACTOR, "serializers": [{"name": f"h{number}"} for number in range(4)]},
-        {**REPLACE, "replace_string": r"$1${b}$0\$\\$12"}, {**REPLACE, "charset": "latin1"},
+        {**REPLACE, "replace_string": r"$1${b}$0\$\\$12"},
+        {**REPLACE, "charset": "latin1"},
         {**PYTHON, "config": {"deep": [1, {"a": None}]}, "on_error": "drop", "init_timeout": "5s"},
     ],
-)  # fmt: skip
+)
 def test_what_is_right_is_accepted_and_written_as_it_was(interceptor: dict[str, Any]) -> None:
     validation = validate_data(changed({FIRST: interceptor}))
     assert validation.findings == []
@@ -59,15 +65,18 @@ def test_what_is_right_is_accepted_and_written_as_it_was(interceptor: dict[str, 
         ({**EXTRACTOR, "serializers": [{"name": "n", "type": "millis"}]}, ".serializers[0]", "missing_key"),
         (
             {**EXTRACTOR, "serializers": [{"name": "n", "type": "millis", "pattern": "YYYY-ww"}]},
-            ".serializers[0].pattern", "bad_time_pattern",
+            ".serializers[0].pattern",
+            "bad_time_pattern",
         ),
         (
             {**EXTRACTOR, "serializers": [{"name": "n", "type": "millis", "pattern": "yyyy'T"}]},
-            ".serializers[0].pattern", "bad_time_pattern",
+            ".serializers[0].pattern",
+            "bad_time_pattern",
         ),
         (
             {**EXTRACTOR, "serializers": [{"name": "n", "timezone": "Mars/Base"}]},
-            ".serializers[0].timezone", "unknown_timezone",
+            ".serializers[0].timezone",
+            "unknown_timezone",
         ),
         ({**REPLACE, "replace_string": "$3"}, "", "bad_replacement"),
         ({**REPLACE, "replace_string": "${c}"}, "", "bad_replacement"),
@@ -82,7 +91,7 @@ def test_what_is_right_is_accepted_and_written_as_it_was(interceptor: dict[str, 
         ({"type": "python"}, ".class", "missing_key"),
         ({**PYTHON, "init_timeout": 0}, ".init_timeout", "out_of_range"),
     ],
-)  # fmt: skip
+)
 def test_each_mistake_of_an_interceptor_is_found_where_it_is(
     interceptor: dict[str, Any], where: str, code: str
 ) -> None:
@@ -92,8 +101,11 @@ def test_each_mistake_of_an_interceptor_is_found_where_it_is(
 def test_a_multiplexing_selector_mentions_channels_in_four_places() -> None:
     assert findings(changed({SELECTOR: MULTIPLEXING})) == set()
     everywhere = {
-        **MULTIPLEXING, "mapping": {"CZ": ["lake", "x1"]}, "default": ["x2"], "optional": {"a.b": ["audit", "x3"]},
-    }  # fmt: skip
+        **MULTIPLEXING,
+        "mapping": {"CZ": ["lake", "x1"]},
+        "default": ["x2"],
+        "optional": {"a.b": ["audit", "x3"]},
+    }
     assert findings(changed({SELECTOR: everywhere})) == {
         ("sources.shop.selector.mapping.CZ[1]", "unknown_channel"),
         ("sources.shop.selector.default[0]", "unknown_channel"),

@@ -57,11 +57,18 @@ def test_what_is_wrong_with_a_launcher_is_said_at_its_place(launcher: Any, path:
 @pytest.mark.parametrize(
     "name",
     [
-        "spark.executor.extraJavaOptions", "spark.jars", "spark.task.maxFailures", "spark.authenticate.secret",
-        "spark.speculation", "spark.kubernetes.executor.podTemplateFile", "spark.master",
-        "spark.kubernetes.executor.volumes.hostPath.x.mount.path", "spark.driver.extraClassPath", "spark.nonsense",
+        "spark.executor.extraJavaOptions",
+        "spark.jars",
+        "spark.task.maxFailures",
+        "spark.authenticate.secret",
+        "spark.speculation",
+        "spark.kubernetes.executor.podTemplateFile",
+        "spark.master",
+        "spark.kubernetes.executor.volumes.hostPath.x.mount.path",
+        "spark.driver.extraClassPath",
+        "spark.nonsense",
     ],
-)  # fmt: skip
+)
 def test_settings_that_load_code_or_open_files_or_break_the_books_are_refused(name: str) -> None:
     found = findings({"type": "spark", "master": MASTER, "conf": {name: "x"}})
     assert found[f'.conf["{name}"]'] == "forbidden_option"

@@ -121,9 +121,17 @@ def test_the_catalogue_is_found_by_file_name() -> None:
 
 
 SPECS: list[type[Spec]] = [
-    *registry.all(), Definition, Delivery, Errors, Executors, Lifecycle, LocalLauncher, Placement, SinkGroup,
+    *registry.all(),
+    Definition,
+    Delivery,
+    Errors,
+    Executors,
+    Lifecycle,
+    LocalLauncher,
+    Placement,
+    SinkGroup,
     SparkLauncher,
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.__name__)

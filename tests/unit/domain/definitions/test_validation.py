@@ -60,7 +60,9 @@ def test_a_definition_that_uses_everything_has_no_findings() -> None:
         ({START: {"offsets": {"orders": {"0": -1}}}}, "sources.shop.start_from.offsets.orders.0", "out_of_range", "0"),
         (
             {START: {"offsets": {"orders": {"x": 1}}}},
-            "sources.shop.start_from.offsets.orders.x", "invalid_partition", "number",
+            "sources.shop.start_from.offsets.orders.x",
+            "invalid_partition",
+            "number",
         ),
         ({START: {"offsets": {"other": {"0": 1}}}}, "sources.shop.start_from.offsets.other", "unknown_topic", "topics"),
         ({START: {"offsets": {"other": {"0": 1}}}}, "sources.shop.start_from.offsets", "missing_offsets", "every"),
@@ -73,7 +75,9 @@ def test_a_definition_that_uses_everything_has_no_findings() -> None:
         ({"delivery": {"mode": "real_time", "batch_duration": 1}}, "delivery.batch_duration", "out_of_range", "5"),
         (
             {"delivery": {"mode": "real_time", "batch_duration": 90}},
-            "lifecycle.drain_timeout", "deadlines_disagree", "batch_duration",
+            "lifecycle.drain_timeout",
+            "deadlines_disagree",
+            "batch_duration",
         ),
         ({"errors": {"dead_letter": {"type": "kafka"}}}, "errors.dead_letter.topic", "missing_key", "orders.dead"),
         ({"delivery/trigger_interval_ms": -1}, "delivery.trigger_interval_ms", "out_of_range", "0"),
@@ -90,7 +94,9 @@ def test_a_definition_that_uses_everything_has_no_findings() -> None:
         ({"sinks/lake/channel": "lakes"}, "sinks.lake.channel", "unknown_channel", "lake"),
         (
             {f"{SHOP}/selector/channels": ["lake", "audits"]},
-            "sources.shop.selector.channels[1]", "unknown_channel", "audit",
+            "sources.shop.selector.channels[1]",
+            "unknown_channel",
+            "audit",
         ),
         ({f"{SHOP}/selector/optional": ["x"]}, "sources.shop.selector.optional[0]", "unknown_channel", "channels"),
         ({f"{SHOP}/selector/channels": ["lake"]}, "sources.shop.selector.optional[0]", "optional_not_selected", "Add"),
@@ -106,13 +112,15 @@ def test_a_definition_that_uses_everything_has_no_findings() -> None:
         ({"sinks/lake/topic": "orders"}, "sinks.lake.topic", "topic_loop", "another"),
         (
             {"description": "${secret:x}", f"{SECOND}/value": "${secret:x}"},
-            "sources.shop.interceptors[1].value", "secret_not_allowed", "options",
+            "sources.shop.interceptors[1].value",
+            "secret_not_allowed",
+            "options",
         ),
         ({f"{SECOND}/value": "${vault:x}"}, "sources.shop.interceptors[1].value", "bad_reference", "${env:NAME}"),
         ({f"{THIRD}/regex": "(a+)+$"}, "sources.shop.interceptors[2].regex", "regex_unsafe", "repetitions"),
         ({f"{THIRD}/regex": "("}, "sources.shop.interceptors[2].regex", "regex_syntax", "Repair"),
     ],
-)  # fmt: skip
+)
 def test_each_mistake_is_found_where_it_is(changes: dict[str, Any], path: str, code: str, suggestion: str) -> None:
     findings = found(changed(changes))
     assert (path, code) in findings, sorted(findings)
@@ -219,7 +227,7 @@ BOMB = "\n".join(["a0: &a0 [1,1]"] + [f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 
         ("{a: " * 50_000, "too_deep", 1),
         (BOMB, "too_large", 5),
     ],
-)  # fmt: skip
+)
 def test_text_that_cannot_be_used_says_where(text: str, code: str, line: int) -> None:
     findings = [finding for finding in validate_text(text).findings if finding.code == code]
     assert findings

@@ -57,10 +57,14 @@ def steps(kind: MigrationKind = MigrationKind.REVISION, **more: Any) -> list[Pla
 
 def a_plan(**more: Any) -> MigrationPlan:
     return MigrationPlan(
-        kind=MigrationKind.REVISION, pipeline="orders", basis={"revision": 1}, steps=steps(),
+        kind=MigrationKind.REVISION,
+        pipeline="orders",
+        basis={"revision": 1},
+        steps=steps(),
         target=MigrationTarget(host="alpha", revision=None, digest="d"),
-        pause=expected_pause(batch_seconds=0.5, drain_timeout=60, steps=8), **more,
-    )  # fmt: skip
+        pause=expected_pause(batch_seconds=0.5, drain_timeout=60, steps=8),
+        **more,
+    )
 
 
 # stages
@@ -164,11 +168,16 @@ def test_the_way_back_undoes_what_was_done_and_no_more() -> None:
     assert _back(has_standby=True) == ["discard_standby"]
     assert _back(paused=True, has_standby=True) == ["resume_old", "discard_standby"]
     assert _back(paused=True, ending=True, ended=True, has_standby=True) == [
-        "discard_standby", "restore", "start_old",
-    ]  # fmt: skip
+        "discard_standby",
+        "restore",
+        "start_old",
+    ]
     assert _back(paused=True, ending=True, ended=True, promoted=True, has_standby=True) == [
-        "pause_new", "end_new_run", "restore", "start_old",
-    ]  # fmt: skip
+        "pause_new",
+        "end_new_run",
+        "restore",
+        "start_old",
+    ]
 
 
 def test_an_old_run_whose_end_was_asked_for_is_ended_before_anything_is_restored() -> None:
@@ -235,9 +244,14 @@ def facts(**more: Any) -> Facts:
     old = more.pop("old", definition())
     new = more.pop("new", _with(["sinks", "out", "topic"], "elsewhere"))
     given_: dict[str, Any] = {
-        "kind": MigrationKind.REVISION, "pipeline": "orders", "phase": Phase.RUNNING, "desired": DesiredState.RUNNING,
-        "host": "alpha", "host_heard": True, "target": Place("alpha"),
-    }  # fmt: skip
+        "kind": MigrationKind.REVISION,
+        "pipeline": "orders",
+        "phase": Phase.RUNNING,
+        "desired": DesiredState.RUNNING,
+        "host": "alpha",
+        "host_heard": True,
+        "target": Place("alpha"),
+    }
     changes = judge(diff(old, new), old, new) if new else []
     return Facts(**{**given_, "old": old, "new": new, "judged": changes, **more})
 
@@ -252,12 +266,22 @@ def test_a_change_of_a_running_pipeline_is_blocked_by_nothing() -> None:
 
 def test_everything_that_blocks_is_told_at_once_and_says_what_to_do() -> None:
     found = facts(
-        phase=Phase.UNKNOWN, host_heard=False, operation="pause", frozen=["Frozen until then: sale"],
-        kind=MigrationKind.HOST, target=Place("beta", heard=False, drained=True, lacks="beta has no slot"),
-    )  # fmt: skip
+        phase=Phase.UNKNOWN,
+        host_heard=False,
+        operation="pause",
+        frozen=["Frozen until then: sale"],
+        kind=MigrationKind.HOST,
+        target=Place("beta", heard=False, drained=True, lacks="beta has no slot"),
+    )
     assert codes(found) == [
-        "PIPELINE_NOT_STEADY", "OPERATION_OPEN", "HOST_SILENT", "FROZEN", "HOST_SILENT", "HOST_DRAINED", "NO_CAPACITY",
-    ]  # fmt: skip
+        "PIPELINE_NOT_STEADY",
+        "OPERATION_OPEN",
+        "HOST_SILENT",
+        "FROZEN",
+        "HOST_SILENT",
+        "HOST_DRAINED",
+        "NO_CAPACITY",
+    ]
     assert all(finding.suggestion for finding in blockers.blockers(found))
 
 
@@ -302,9 +326,11 @@ def test_an_approval_counts_for_one_plan_for_a_while_and_not_from_the_author() -
 
 def test_the_strictest_rule_that_concerns_the_pipeline_counts() -> None:
     rules = [
-        policy.ApprovalRule(1), policy.ApprovalRule(3, label="tier:gold"), policy.ApprovalRule(2, pipeline="orders"),
+        policy.ApprovalRule(1),
+        policy.ApprovalRule(3, label="tier:gold"),
+        policy.ApprovalRule(2, pipeline="orders"),
         policy.ApprovalRule(9, pipeline="other"),
-    ]  # fmt: skip
+    ]
     assert policy.rule_for(rules, pipeline="orders", labels={"tier": "gold"}).approvers == 3
     assert policy.rule_for(rules, pipeline="orders", labels={"tier": "iron"}).approvers == 2
     assert policy.rule_for(rules, pipeline="plain", labels={}).approvers == 1
@@ -386,11 +412,14 @@ def test_of_a_paused_pipeline_neither_lag_nor_rate_is_judged() -> None:
 @pytest.mark.parametrize(
     ("before", "span", "now", "holds"),
     [
-        (0, 60.0, 0, True), (0, 60.0, 1, False),  # not one where there were none
-        (10, 120.0, 29, True), (10, 120.0, 35, False),  # twice the time: 20, and 3 * sqrt(20) by chance
-        (10, 0.0, 19, True), (10, 0.0, 21, False),  # a time that nobody knows is taken for the same
+        (0, 60.0, 0, True),
+        (0, 60.0, 1, False),  # not one where there were none
+        (10, 120.0, 29, True),
+        (10, 120.0, 35, False),  # twice the time: 20, and 3 * sqrt(20) by chance
+        (10, 0.0, 19, True),
+        (10, 0.0, 21, False),  # a time that nobody knows is taken for the same
     ],
-)  # fmt: skip
+)
 def test_dead_letters_are_compared_with_those_of_as_long_a_time_before(
     before: int, span: float, now: int, holds: bool
 ) -> None:
@@ -408,8 +437,10 @@ def test_a_backlog_that_falls_is_no_breach_and_one_that_grows_is() -> None:
 def test_what_comes_between_two_batches_is_no_lag() -> None:
     rules, before = ObservationRules(window=0), Sample(rate=200.0, lag=0)
     for lag, interval, conclusion in (
-        (1_900, 5.0, Conclusion.COMMIT), (1_900, 0.2, Conclusion.ROLL_BACK), (2_100, 5.0, Conclusion.ROLL_BACK),
-    ):  # fmt: skip
+        (1_900, 5.0, Conclusion.COMMIT),
+        (1_900, 0.2, Conclusion.ROLL_BACK),
+        (2_100, 5.0, Conclusion.ROLL_BACK),
+    ):
         found = observe(rules, before, Sample(rate=50.0, lag=lag), seconds=0, interval=interval)
         assert found.conclusion is conclusion, found.breaches
 
@@ -439,9 +470,14 @@ def test_the_price_of_the_way_back_grows_with_what_was_done() -> None:
     untouched = allowed(Standing(stage=MigrationStage.PREFLIGHT), MigrationAction.ROLLBACK)
     ended = allowed(Standing(stage=MigrationStage.APPLYING, old_ended=True, restart=12), MigrationAction.ROLLBACK)
     after = Standing(
-        stage=MigrationStage.VERIFYING, old_ended=True, promoted=True, planned=True, delivered=40, open_records=7,
+        stage=MigrationStage.VERIFYING,
+        old_ended=True,
+        promoted=True,
+        planned=True,
+        delivered=40,
+        open_records=7,
         restart=12,
-    )  # fmt: skip
+    )
     delivered = allowed(after, MigrationAction.ROLLBACK)
     assert untouched is not None
     assert untouched.price is not None
@@ -532,22 +568,40 @@ def test_a_pause_is_proven_only_when_every_item_holds() -> None:
     whole: dict[str, Any] = {"phase": "PAUSED", "proof": PROOF, "cursors": stands, "ledger": stands, "open_batches": 0}
     assert proof.holds(proof.checklist(**whole))
     for change in (
-        {"phase": "PAUSING"}, {"proof": None}, {"proof": {**PROOF, "batches_in_flight": 1}}, {"open_batches": 1},
+        {"phase": "PAUSING"},
+        {"proof": None},
+        {"proof": {**PROOF, "batches_in_flight": 1}},
+        {"open_batches": 1},
         {"ledger": [{**PLACE, "offset": 6}]},
-    ):  # fmt: skip
+    ):
         assert not proof.holds(proof.checklist(**{**whole, **change}))
 
 
 # evidence
 
 CONTENT: dict[str, Any] = {
-    "pipeline": "orders", "kind": "revision", "stage": "COMMITTED", "id": "x", "reason": "<b>why</b>", "message": "",
-    "created_by": "ana", "created_at": NOW, "ended_at": NOW, "plan": a_plan().model_dump(mode="json"), "plan_hash": "h",
-    "approvals": [{"by": "ben", "at": "t", "hash": "h"}], "before": {"host": "alpha"},
+    "pipeline": "orders",
+    "kind": "revision",
+    "stage": "COMMITTED",
+    "id": "x",
+    "reason": "<b>why</b>",
+    "message": "",
+    "created_by": "ana",
+    "created_at": NOW,
+    "ended_at": NOW,
+    "plan": a_plan().model_dump(mode="json"),
+    "plan_hash": "h",
+    "approvals": [{"by": "ben", "at": "t", "hash": "h"}],
+    "before": {"host": "alpha"},
     "pause": {"seen": 1.2, "expected": 4.0},
-    "gap": 0, "overlap": 0, "books": {"before": {"read": 1}, "after": {"read": 2}}, "steps": [], "observed": [],
-    "positions": [{**PLACE, "stopped_at": 7, "snapshot": 7, "started_at": 7, "gap": 0, "overlap": 0}], "findings": [],
-}  # fmt: skip
+    "gap": 0,
+    "overlap": 0,
+    "books": {"before": {"read": 1}, "after": {"read": 2}},
+    "steps": [],
+    "observed": [],
+    "positions": [{**PLACE, "stopped_at": 7, "snapshot": 7, "started_at": 7, "gap": 0, "overlap": 0}],
+    "findings": [],
+}
 
 
 def test_evidence_that_nobody_has_touched_verifies() -> None:

@@ -23,9 +23,14 @@ def at(second: float) -> str:
 
 def step(name: str, stage: str, began: float | None, ended: float | None, state: str = "done") -> dict[str, Any]:
     return {
-        "name": name, "stage": stage, "state": state, "tried": 1, "message": "",
-        "intent_at": None if began is None else at(began), "done_at": None if ended is None else at(ended),
-    }  # fmt: skip
+        "name": name,
+        "stage": stage,
+        "state": state,
+        "tried": 1,
+        "message": "",
+        "intent_at": None if began is None else at(began),
+        "done_at": None if ended is None else at(ended),
+    }
 
 
 LOG = [
@@ -41,16 +46,27 @@ BOOKS = {"read": 10, "added": 0, "delivered": 7, "filtered": 3}
 def content(**more: Any) -> dict[str, Any]:
     position = {**PLACE, "partition": 0, "stopped_at": 1234, "snapshot": 1234, "started_at": 1234, "gap": 0}
     return {
-        "pipeline": "orders", "kind": "revision", "stage": "COMMITTED", "id": "x", "reason": "why", "message": "Done.",
-        "created_by": "ana", "created_at": at(0), "begun_at": at(1), "ended_at": at(40), "plan_hash": "h" * 64,
+        "pipeline": "orders",
+        "kind": "revision",
+        "stage": "COMMITTED",
+        "id": "x",
+        "reason": "why",
+        "message": "Done.",
+        "created_by": "ana",
+        "created_at": at(0),
+        "begun_at": at(1),
+        "ended_at": at(40),
+        "plan_hash": "h" * 64,
         "plan": {
             "changes": [
                 {
                     "change": {"path": "sinks.out.topic", "op": "changed", "old": "a", "new": 1000},
-                    "consequence": "restart", "reason": "The agent reads it when it starts.",
+                    "consequence": "restart",
+                    "reason": "The agent reads it when it starts.",
                 }
             ],
-            "consequence": "restart", "target": {"host": "beta", "revision": None},
+            "consequence": "restart",
+            "target": {"host": "beta", "revision": None},
             "warnings": [{"code": "LONG_PAUSE", "path": "delivery.mode", "message": "m", "suggestion": "s"}],
         },
         "approvals": [{"by": "ben", "at": at(0.5), "hash": "h" * 64}, {"by": "eva", "at": at(0.4), "hash": "old"}],
@@ -59,30 +75,52 @@ def content(**more: Any) -> dict[str, Any]:
             {"at": at(0), "by": "ana", "action": "create", "outcome": "accepted", "stage": None, "reason": "why"},
             {"at": at(0.2), "by": "ana", "action": "approve", "outcome": "refused", "stage": None, "reason": "author"},
         ],
-        "before": {"revision": 1, "host": "alpha", "run": 1}, "after": {"revision": 2, "host": "beta", "run": 2},
+        "before": {"revision": 1, "host": "alpha", "run": 1},
+        "after": {"revision": 2, "host": "beta", "run": 2},
         "runs": [
             {
-                "side": "before", "number": 1, "revision": 1, "host": "alpha", "role": "ACTIVE", "epoch": 1,
-                "started_at": at(0), "promoted_at": None, "first_record_at": at(0.5),
+                "side": "before",
+                "number": 1,
+                "revision": 1,
+                "host": "alpha",
+                "role": "ACTIVE",
+                "epoch": 1,
+                "started_at": at(0),
+                "promoted_at": None,
+                "first_record_at": at(0.5),
             }
         ],
         "software": {"server": "0.1.0", "worker on beta": "0.2.0"},
         "snapshot": {"digest": "d" * 64},
         "positions": [
-            {**position, "overlap": 0}, {**position, "partition": 1, "started_at": None, "gap": None, "overlap": None},
+            {**position, "overlap": 0},
+            {**position, "partition": 1, "started_at": None, "gap": None, "overlap": None},
         ],
-        "announced": {"skip": 0, "replay": 0}, "gap": 0, "overlap": 0, "not_compared": 1, "sink_ends": [],
-        "books": {"before": BOOKS, "after": {**BOOKS, "read": 20, "delivered": 17}, "difference": {"before": 0,
-                  "after": 0}},
-        "pause": {"expected": 4.0, "most": 62.0, "seen": 2.6, "last_delivered_at": at(20.4),
-                  "first_delivered_at": at(23)},
-        "stages": evidence.stages(LOG, at(40)), "steps": evidence.durations(LOG),
+        "announced": {"skip": 0, "replay": 0},
+        "gap": 0,
+        "overlap": 0,
+        "not_compared": 1,
+        "sink_ends": [],
+        "books": {
+            "before": BOOKS,
+            "after": {**BOOKS, "read": 20, "delivered": 17},
+            "difference": {"before": 0, "after": 0},
+        },
+        "pause": {
+            "expected": 4.0,
+            "most": 62.0,
+            "seen": 2.6,
+            "last_delivered_at": at(20.4),
+            "first_delivered_at": at(23),
+        },
+        "stages": evidence.stages(LOG, at(40)),
+        "steps": evidence.durations(LOG),
         "proof": {"run": 1, "checks": [{"name": "in_flight", "holds": True, "words": "None.", "evidence": 0}]},
         "preflight": {"components": [{"name": "out", "kind": "sink", "type": "kafka", "state": "ready", "detail": ""}]},
         "observed": [{"name": "lag", "holds": False, "before": 10, "after": 90_000, "words": "The lag is small."}],
         "findings": [{"code": "OBSERVED_LAG", "path": "lag", "message": "too much", "suggestion": "wait for it"}],
         **more,
-    }  # fmt: skip
+    }
 
 
 def words(page: str) -> str:
@@ -110,17 +148,34 @@ def test_books_that_do_not_balance_say_by_how_much() -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        "asked for by ana", "approve – refused author", "ben 2026-03-01 12:00:00.500 this one",
-        "an earlier one, old", "revision before, after 1, 2", "host before, after alpha, beta",
-        "2.6 s, between the deliveries of 12:00:20.400 and 12:00:23", "4 s, at most 62 s",
-        "1 of 2; of the others one side has read nothing", "shop.main in/0 1,234 1,234 1,234 0 0",
-        "in/1 1,234 1,234 – – –", "read 10 20 10", "records without a verdict 0 0",
-        "PREFLIGHT 2026-03-01 12:00:01.000000"[:-3], "SNAPSHOT 2026-03-01 12:00:21.000 2026-03-01 12:00:40.000 19.0",
-        "in flight yes None. 0", "out sink kafka ready", "lag NO 10 90,000", "OBSERVED_LAG lag too much wait for it",
-        "LONG_PAUSE", "worker on beta 0.2.0", "sinks.out.topic changed a 1000 restart: The agent reads it",
-        "before 1 1 alpha", "COMMITTED rules", "d" * 64, "h" * 64,
+        "asked for by ana",
+        "approve – refused author",
+        "ben 2026-03-01 12:00:00.500 this one",
+        "an earlier one, old",
+        "revision before, after 1, 2",
+        "host before, after alpha, beta",
+        "2.6 s, between the deliveries of 12:00:20.400 and 12:00:23",
+        "4 s, at most 62 s",
+        "1 of 2; of the others one side has read nothing",
+        "shop.main in/0 1,234 1,234 1,234 0 0",
+        "in/1 1,234 1,234 – – –",
+        "read 10 20 10",
+        "records without a verdict 0 0",
+        "PREFLIGHT 2026-03-01 12:00:01.000000"[:-3],
+        "SNAPSHOT 2026-03-01 12:00:21.000 2026-03-01 12:00:40.000 19.0",
+        "in flight yes None. 0",
+        "out sink kafka ready",
+        "lag NO 10 90,000",
+        "OBSERVED_LAG lag too much wait for it",
+        "LONG_PAUSE",
+        "worker on beta 0.2.0",
+        "sinks.out.topic changed a 1000 restart: The agent reads it",
+        "before 1 1 alpha",
+        "COMMITTED rules",
+        "d" * 64,
+        "h" * 64,
     ],
-)  # fmt: skip
+)
 def test_the_page_says_who_when_what_and_how_it_went(said: str) -> None:
     assert said in words(page_of())
 
@@ -128,9 +183,15 @@ def test_the_page_says_who_when_what_and_how_it_went(said: str) -> None:
 def test_the_page_of_one_that_was_taken_back_shows_both_cuts() -> None:
     row = content()["positions"][0] | {"stopped_at": 2000, "started_at": 2003, "gap": 3}
     back = {
-        "positions": [row], "gap": 3, "overlap": 0, "not_compared": 0, "seen": 5.1, "duplicates_max": 7,
-        "last_delivered_at": at(30), "first_delivered_at": at(35.1),
-    }  # fmt: skip
+        "positions": [row],
+        "gap": 3,
+        "overlap": 0,
+        "not_compared": 0,
+        "seen": 5.1,
+        "duplicates_max": 7,
+        "last_delivered_at": at(30),
+        "first_delivered_at": at(35.1),
+    }
     page = words(page_of(way_back=back))
     assert "back 5.1 s, between the deliveries of 12:00:30" in page
     assert "way back 3, 0 at most twice of batches in hand 7" in page
@@ -166,9 +227,25 @@ def test_no_text_of_the_content_becomes_markup_and_nothing_is_fetched() -> None:
     seen = Tags()
     seen.feed(page)
     assert seen.names <= {
-        "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "p", "table", "thead", "tbody", "tr",
-        "th", "td", "code", "footer",
-    }  # fmt: skip
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "main",
+        "h1",
+        "h2",
+        "p",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "code",
+        "footer",
+    }
     assert seen.attributes <= {"lang", "charset", "class", "scope", "name", "content"}
     assert "url(" not in page
     assert "@import" not in page
@@ -177,12 +254,24 @@ def test_no_text_of_the_content_becomes_markup_and_nothing_is_fetched() -> None:
 def test_the_page_of_one_that_never_began_says_so() -> None:
     page = words(
         page_of(
-            stage="ABORTED", begun_at=None, positions=[], not_compared=0, stages=[], steps=[], proof=None,
-            preflight=None, observed=[], findings=[], runs=[], software=None, snapshot={}, gates=[],
+            stage="ABORTED",
+            begun_at=None,
+            positions=[],
+            not_compared=0,
+            stages=[],
+            steps=[],
+            proof=None,
+            preflight=None,
+            observed=[],
+            findings=[],
+            runs=[],
+            software=None,
+            snapshot={},
+            gates=[],
             pause={"expected": None, "seen": None},
             books={"before": {}, "after": BOOKS, "difference": {"before": None, "after": 0}},
         )
-    )  # fmt: skip
+    )
     for said in ("begun –", "pause as the data saw it –", "It ended before positions", "No pause was proven"):
         assert said in page
 

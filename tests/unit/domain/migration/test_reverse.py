@@ -33,23 +33,27 @@ NEW = {"bootstrap_servers": "new:9092"}
         (MigrationKind.HOST, {"host": "beta"}, {"host": "alpha"}),
         (MigrationKind.POSITION, {"to": "latest"}, {"to": "offsets=orders/0:10,orders/1:11"}),
         (
-            MigrationKind.POSITION, {"to": "latest", "source": "shop"},
+            MigrationKind.POSITION,
+            {"to": "latest", "source": "shop"},
             {"source": "shop", "to": "offsets=orders/0:10,orders/1:11"},
         ),
         (
             MigrationKind.CLUSTER,
             {"source": "shop", "to": NEW, "topics": {"orders": "dc1.orders"}, "positions": {"by": "mapping"}},
             {
-                "source": "shop", "to": {"bootstrap_servers": "old:9092", "group_id": "g"},
-                "topics": {"dc1.orders": "orders"}, "positions": {"by": "timestamp"},
+                "source": "shop",
+                "to": {"bootstrap_servers": "old:9092", "group_id": "g"},
+                "topics": {"dc1.orders": "orders"},
+                "positions": {"by": "timestamp"},
             },
         ),
         (
-            MigrationKind.CLUSTER, {"sink": "out", "to": {**NEW, "topic": "neat"}},
+            MigrationKind.CLUSTER,
+            {"sink": "out", "to": {**NEW, "topic": "neat"}},
             {"sink": "out", "to": {"bootstrap_servers": "old:9092", "topic": "clean"}},
         ),
     ],
-)  # fmt: skip
+)
 def test_the_way_back_is_a_migration_that_can_be_asked_for(
     kind: MigrationKind, spec: dict[str, Any], back: dict[str, Any]
 ) -> None:

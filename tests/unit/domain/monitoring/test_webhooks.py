@@ -97,11 +97,16 @@ def test_chance_moves_a_delay_by_a_tenth_at_most() -> None:
 @pytest.mark.parametrize(
     ("header", "seconds"),
     [
-        ("120", 120.0), ("1", 5.0), ("999999999", 86_400.0), ("soon", 5.0), ("-5", 5.0), ("", 5.0),
+        ("120", 120.0),
+        ("1", 5.0),
+        ("999999999", 86_400.0),
+        ("soon", 5.0),
+        ("-5", 5.0),
+        ("", 5.0),
         (format_datetime(NOW + timedelta(minutes=10), usegmt=True), 600.0),
         (format_datetime(NOW - timedelta(minutes=10), usegmt=True), 5.0),
     ],
-)  # fmt: skip
+)
 def test_a_receiver_may_ask_for_more_time_up_to_a_day(header: str, seconds: float) -> None:
     assert next_delay(1, Answer(503, "", header), now=NOW, chance=0.5) == seconds
 
@@ -109,11 +114,30 @@ def test_a_receiver_may_ask_for_more_time_up_to_a_day(header: str, seconds: floa
 @pytest.mark.parametrize(
     "address",
     [
-        "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.1.2.3", "224.0.0.1",
-        "255.255.255.255", "240.0.0.1", "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fec0::1", "ff02::1",
-        "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:7f00:1::", "2001:0:a00:1::",
+        "127.0.0.1",
+        "10.1.2.3",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.1.2.3",
+        "224.0.0.1",
+        "255.255.255.255",
+        "240.0.0.1",
+        "::1",
+        "::",
+        "fe80::1",
+        "fe80::1%eth0",
+        "fc00::1",
+        "fec0::1",
+        "ff02::1",
+        "::ffff:127.0.0.1",
+        "::ffff:10.0.0.1",
+        "64:ff9b::a00:1",
+        "2002:7f00:1::",
+        "2001:0:a00:1::",
     ],
-)  # fmt: skip
+)
 def test_an_address_that_is_not_public_is_not_reached(address: str) -> None:
     assert not CLOSED.allows(ipaddress.ip_address(address))
 

@@ -46,9 +46,11 @@ def test_a_sync_is_read_from_the_bytes_that_the_mirror_writes() -> None:
 
 
 @given(
-    st.text("abc.-_ž", min_size=1, max_size=40), st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1),
+    st.text("abc.-_ž", min_size=1, max_size=40),
+    st.integers(0, 2**31 - 1),
     st.integers(0, 2**63 - 1),
-)  # fmt: skip
+    st.integers(0, 2**63 - 1),
+)
 def test_every_sync_is_read_back(topic: str, partition: int, upstream: int, downstream: int) -> None:
     assert decode(*sync(topic, partition, upstream, downstream)) == (topic, partition, upstream, downstream)
 
@@ -122,11 +124,14 @@ def test_behind_the_last_pair_the_records_prove_where_it_goes_on() -> None:
 
 
 @given(
-    kept=st.lists(st.booleans(), min_size=1, max_size=120), shift=st.integers(0, 50),
+    kept=st.lists(st.booleans(), min_size=1, max_size=120),
+    shift=st.integers(0, 50),
     holes=st.sets(st.integers(0, 119)),
-    position=st.integers(0, 120), synced=st.sets(st.integers(0, 119), max_size=6), ends=st.integers(0, 120),
+    position=st.integers(0, 120),
+    synced=st.sets(st.integers(0, 119), max_size=6),
+    ends=st.integers(0, 120),
     other=st.booleans(),
-)  # fmt: skip
+)
 def test_a_mapping_is_exact_or_says_why_not(
     kept: list[bool], shift: int, holes: set[int], position: int, synced: set[int], ends: int, other: bool
 ) -> None:
@@ -370,9 +375,17 @@ def test_what_the_pipeline_does_not_have_cannot_move(spec: ClusterSpec, code: st
 
 def row(**more: Any) -> PartitionTranslation:
     fields = {
-        "source": "shop", "channel": "main", "old_topic": "in", "topic": "old.in", "partition": 0, "stopped_at": 140,
-        "new": 1140, "by": By.MAPPING, "exact": True, **more,
-    }  # fmt: skip
+        "source": "shop",
+        "channel": "main",
+        "old_topic": "in",
+        "topic": "old.in",
+        "partition": 0,
+        "stopped_at": 140,
+        "new": 1140,
+        "by": By.MAPPING,
+        "exact": True,
+        **more,
+    }
     return PartitionTranslation(**fields)
 
 

@@ -156,11 +156,23 @@ def test_targets_are_read_as_people_write_them(written: Any, expected: Target) -
 @pytest.mark.parametrize(
     "written",
     [
-        "", "yesterday", "ledger=1", "timestamp", "timestamp=soon", "offsets", "offsets=a/0:-1", "offsets=a", 7,
-        None, {},
-        {"offsets": {"a": {"0": -1}}}, {"offsets": {"a": {"0": 1.5}}}, {"earliest": 1, "latest": 1}, {"timestamp": -1},
+        "",
+        "yesterday",
+        "ledger=1",
+        "timestamp",
+        "timestamp=soon",
+        "offsets",
+        "offsets=a/0:-1",
+        "offsets=a",
+        7,
+        None,
+        {},
+        {"offsets": {"a": {"0": -1}}},
+        {"offsets": {"a": {"0": 1.5}}},
+        {"earliest": 1, "latest": 1},
+        {"timestamp": -1},
     ],
-)  # fmt: skip
+)
 def test_anything_else_is_refused_with_the_forms(written: Any) -> None:
     with pytest.raises(BadTarget):
         target(written, now=NOW)

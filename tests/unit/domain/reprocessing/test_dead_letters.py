@@ -48,9 +48,12 @@ def test_a_location_is_a_byte_of_a_file_or_a_record_of_a_topic(text: str, place:
 
 def test_a_letter_goes_to_its_topic_while_the_source_reads_it() -> None:
     shop = {
-        "type": "kafka", "bootstrap_servers": "b:9092", "topics_pattern": "orders[.].*", "group_id": "g",
+        "type": "kafka",
+        "bootstrap_servers": "b:9092",
+        "topics_pattern": "orders[.].*",
+        "group_id": "g",
         "start_from": "earliest",
-    }  # fmt: skip
+    }
     found = definition("orders", sources={"shop": shop})
     assert target(found, "shop", "orders.cz") == TopicTarget("b:9092", {}, "orders.cz")
     with pytest.raises(NotReplayable, match="does not read the topic bills"):

@@ -64,9 +64,16 @@ def status(phase: AgentPhase = AgentPhase.RUNNING, **fields: Any) -> Status:
 
 def run(**fields: Any) -> RunView:
     defaults: dict[str, Any] = {
-        "number": 1, "generation": 1, "state": RunState.LIVE, "token": "t", "holders": (KEEPER, DRIVER),
-        "known_driver": 11, "identity": IDENTITY, "control": control(), "status": status(),
-    }  # fmt: skip
+        "number": 1,
+        "generation": 1,
+        "state": RunState.LIVE,
+        "token": "t",
+        "holders": (KEEPER, DRIVER),
+        "known_driver": 11,
+        "identity": IDENTITY,
+        "control": control(),
+        "status": status(),
+    }
     return RunView(**(defaults | fields))
 
 
@@ -76,9 +83,17 @@ def dead(**fields: Any) -> RunView:
 
 def view(**fields: Any) -> PipelineView:
     defaults: dict[str, Any] = {
-        "id": UUID(int=1), "name": "orders", "desired": DesiredState.RUNNING, "generation": 1, "observed_generation": 1,
-        "phase": Phase.RUNNING, "phase_reason": "", "phase_message": "", "lifecycle": Lifecycle(), "run": run(),
-    }  # fmt: skip
+        "id": UUID(int=1),
+        "name": "orders",
+        "desired": DesiredState.RUNNING,
+        "generation": 1,
+        "observed_generation": 1,
+        "phase": Phase.RUNNING,
+        "phase_reason": "",
+        "phase_message": "",
+        "lifecycle": Lifecycle(),
+        "run": run(),
+    }
     return PipelineView(**(defaults | fields))
 
 
@@ -511,9 +526,10 @@ class TestEnds:
     def test_an_agent_that_hung_in_a_component_names_it(self) -> None:
         part = ComponentStatus(name="lake", kind="sink", type="kafka", state="initialising")
         hung = dead(
-            control=control(Command.STOP, reason="init_timeout"), exit=exited(None, signal=15, rung="sigterm"),
+            control=control(Command.STOP, reason="init_timeout"),
+            exit=exited(None, signal=15, rung="sigterm"),
             status=status(AgentPhase.PREFLIGHT, components=[part]),
-        )  # fmt: skip
+        )
         end = one(actions.EndRun, view(phase=Phase.PREFLIGHT, run=hung))
         assert end.phase is Phase.BLOCKED
         assert "sink lake (kafka)" in end.message
@@ -536,9 +552,13 @@ class TestOperations:
 
     def test_a_start_that_was_refused_has_failed_with_the_cause(self) -> None:
         refused = self.waiting(
-            OperationKind.START, phase=Phase.BLOCKED, phase_reason="ledger_lost", phase_message="It is empty.",
-            run=None, findings=({"suggestion": "Restore it."},),
-        )  # fmt: skip
+            OperationKind.START,
+            phase=Phase.BLOCKED,
+            phase_reason="ledger_lost",
+            phase_message="It is empty.",
+            run=None,
+            findings=({"suggestion": "Restore it."},),
+        )
         finished = one(actions.FinishOperation, refused)
         assert finished.state is OperationState.FAILED
         assert finished.error == {"code": "ledger_lost", "message": "It is empty.", "hint": "Restore it."}

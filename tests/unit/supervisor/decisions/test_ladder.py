@@ -64,18 +64,21 @@ def test_what_an_interrupt_found_is_recorded_once() -> None:
     assert none(actions.RecordDumps, replace(stopping, run=replace(fresh, dumped_at=5.0)))
     ended = dead(exit=exited(0), control=STOPPING, dumps=(INTERRUPT,))
     assert [type(action) for action in life(view(desired=DesiredState.STOPPED, run=ended))] == [
-        actions.RecordDumps, actions.EndRun,
-    ]  # fmt: skip
+        actions.RecordDumps,
+        actions.EndRun,
+    ]
 
 
 @pytest.mark.parametrize(("kill_at", "words"), [(1170.0, "killed 180 s after"), (None, "force")])
 def test_the_operation_says_who_is_at_work_and_what_ends_it(kill_at: float | None, words: str) -> None:
     order = control(Command.STOP, reason="stop", term_at=1020.0, kill_at=kill_at)
     stopping = view(
-        desired=DesiredState.STOPPED, drain_on_stop=False, phase=Phase.STOPPING,
+        desired=DesiredState.STOPPED,
+        drain_on_stop=False,
+        phase=Phase.STOPPING,
         operation=OperationView(uuid4(), OperationKind.STOP, 1),
         run=run(control=order, dumps=(INTERRUPT,), dumped_at=5.0),
-    )  # fmt: skip
+    )
     message = one(actions.AdvanceOperation, stopping).message
     assert "Interrupted 2 times; at work: sinks.lake" in message
     assert words in message

@@ -15,9 +15,14 @@ from workers.supervisor.decisions.decide import decide, hurried
 from workers.supervisor.decisions.view import PipelineView, RunView
 
 OF_A_RUN = (
-    actions.Spawn, actions.Revoke, actions.RecordProcesses, actions.RecordDumps, actions.WriteControl,
-    actions.EndStandby, actions.KillProcesses,
-)  # fmt: skip
+    actions.Spawn,
+    actions.Revoke,
+    actions.RecordProcesses,
+    actions.RecordDumps,
+    actions.WriteControl,
+    actions.EndStandby,
+    actions.KillProcesses,
+)
 
 
 def standby(found: RunView, **fields: object) -> PipelineView:

@@ -30,16 +30,24 @@ class Builder(ChannelBuilder):
     @cached_property
     def _sink(self) -> SinkBuilder:
         spec = KafkaSink(
-            type="kafka", channel=self.place.name, bootstrap_servers=self.spec.bootstrap_servers,
-            topic=self.spec.topic, compression=self.spec.compression, options=self.spec.options,
-        )  # fmt: skip
+            type="kafka",
+            channel=self.place.name,
+            bootstrap_servers=self.spec.bootstrap_servers,
+            topic=self.spec.topic,
+            compression=self.spec.compression,
+            options=self.spec.options,
+        )
         return sink_kafka.Builder(spec, self.place)
 
     @cached_property
     def _source(self) -> SourceBuilder:
         group = self.spec.group_id or f"headgate.{self.place.pipeline}.{self.place.name}"
         spec = KafkaSource(
-            type="kafka", bootstrap_servers=self.spec.bootstrap_servers, topics=[self.spec.topic], group_id=group,
-            start_from="earliest", options=self.spec.options,
-        )  # fmt: skip
+            type="kafka",
+            bootstrap_servers=self.spec.bootstrap_servers,
+            topics=[self.spec.topic],
+            group_id=group,
+            start_from="earliest",
+            options=self.spec.options,
+        )
         return source_kafka.Builder(spec, self.place)

@@ -51,10 +51,14 @@ class Builder(DeadLetterBuilder):
 
 def _line(planned: Planned, letter: Refusal) -> bytes:
     text = {
-        "at": time.time(), "source": planned.source, "channel": planned.channel, "component": letter.component,
+        "at": time.time(),
+        "source": planned.source,
+        "channel": planned.channel,
+        "component": letter.component,
         "cause": letter.cause,
         "origin": {"topic": letter.topic, "partition": letter.partition, "offset": letter.offset},
-        "key": base64_text(letter.key), "headers": [[name, base64_text(value)] for name, value in letter.headers],
+        "key": base64_text(letter.key),
+        "headers": [[name, base64_text(value)] for name, value in letter.headers],
         "body": base64_text(letter.body),
-    }  # fmt: skip
+    }
     return json.dumps(text, separators=(",", ":")).encode() + b"\n"

@@ -39,11 +39,17 @@ class Builder(DeadLetterBuilder):
 
     @cached_property
     def _producer(self) -> Producer:
-        return Producer({
-            **self._cluster.settings, "acks": "all", "enable.idempotence": True, "compression.type": "lz4",
-            "delivery.timeout.ms": int(_TIMEOUT * 1000), "client.id": f"headgate.{self.place.pipeline}.dead",
-            "message.max.bytes": _LARGEST,
-        })  # fmt: skip
+        return Producer(
+            {
+                **self._cluster.settings,
+                "acks": "all",
+                "enable.idempotence": True,
+                "compression.type": "lz4",
+                "delivery.timeout.ms": int(_TIMEOUT * 1000),
+                "client.id": f"headgate.{self.place.pipeline}.dead",
+                "message.max.bytes": _LARGEST,
+            }
+        )
 
     @cached_property
     def _files(self) -> file.Builder:
@@ -73,9 +79,12 @@ class Builder(DeadLetterBuilder):
         answer = _Answer()
         try:
             self._producer.produce(
-                self.spec.topic, key=letter.key, value=letter.body, headers=_headers(self.place, planned, letter),
+                self.spec.topic,
+                key=letter.key,
+                value=letter.body,
+                headers=_headers(self.place, planned, letter),
                 on_delivery=answer.hear,
-            )  # fmt: skip
+            )
         except KafkaException as error:
             answer.error = error.args[0]
         return answer
@@ -107,8 +116,12 @@ class _Answer:
 
 def _headers(place: Place, planned: Planned, letter: Refusal) -> list[tuple[str, str | bytes | None]]:
     told = {
-        "pipeline": place.pipeline, "source": planned.source, "channel": planned.channel,
-        "component": letter.component, "cause": letter.cause,
-        "origin": f"{letter.topic}/{letter.partition}/{letter.offset}", "at": f"{time.time():.3f}",
-    }  # fmt: skip
+        "pipeline": place.pipeline,
+        "source": planned.source,
+        "channel": planned.channel,
+        "component": letter.component,
+        "cause": letter.cause,
+        "origin": f"{letter.topic}/{letter.partition}/{letter.offset}",
+        "at": f"{time.time():.3f}",
+    }
     return [*letter.headers, *((f"headgate.dead.{name}", value.encode()) for name, value in told.items())]

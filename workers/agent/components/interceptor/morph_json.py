@@ -146,5 +146,8 @@ def _as_boolean(value: Column) -> Column:
 
 
 _CASTS: dict[str, Callable[[Column], Column]] = {
-    "string": _as_string, "integer": _as_integer, "number": _as_number, "boolean": _as_boolean,
-}  # fmt: skip
+    "string": _as_string,
+    "integer": _as_integer,
+    "number": _as_number,
+    "boolean": _as_boolean,
+}

@@ -34,11 +34,15 @@ class Builder(InterceptorBuilder):
     @property
     def _settings(self) -> Settings:
         return Settings(
-            run=str(self.place.run or self.place.pipeline), path=self.place.path, class_name=self.spec.class_name,
-            config=dict(self.spec.config), on_error=self.spec.on_error, init_timeout=self.spec.init_timeout,
+            run=str(self.place.run or self.place.pipeline),
+            path=self.place.path,
+            class_name=self.spec.class_name,
+            config=dict(self.spec.config),
+            on_error=self.spec.on_error,
+            init_timeout=self.spec.init_timeout,
             batch_timeout=self.spec.batch_timeout,
             control=str(self.place.run / "control.json") if self.place.run else None,
-        )  # fmt: skip
+        )
 
     def probe(self) -> None:
         """Allowed, and initialised once in a process of its own."""

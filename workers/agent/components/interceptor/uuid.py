@@ -44,6 +44,14 @@ def _version_5(digest: Column) -> Column:
     """The UUID of a SHA-1 digest in hexadecimal."""
     variant = f.translate(f.substring(digest, 17, 1), "0123456789abcdef", "89ab89ab89ab89ab")
     return f.concat(
-        f.substring(digest, 1, 8), f.lit("-"), f.substring(digest, 9, 4), f.lit("-5"), f.substring(digest, 14, 3),
-        f.lit("-"), variant, f.substring(digest, 18, 3), f.lit("-"), f.substring(digest, 21, 12),
-    )  # fmt: skip
+        f.substring(digest, 1, 8),
+        f.lit("-"),
+        f.substring(digest, 9, 4),
+        f.lit("-5"),
+        f.substring(digest, 14, 3),
+        f.lit("-"),
+        variant,
+        f.substring(digest, 18, 3),
+        f.lit("-"),
+        f.substring(digest, 21, 12),
+    )

@@ -132,9 +132,11 @@ class Builder(SinkBuilder):
         for directory in sorted({str(Path(part).relative_to(staging).parent) for part in parts}):
             name = f"{hashlib.sha256(directory.encode()).hexdigest()[:16]}-{planned.batch}"
             file = open_files.get(directory) or {
-                "path": f"{self._own}/{self._stem(planned)}-{name}.open", "size": 0, "since": time.time(),
+                "path": f"{self._own}/{self._stem(planned)}-{name}.open",
+                "size": 0,
+                "since": time.time(),
                 "final": self._final_name(planned, Path(directory), "0"),
-            }  # fmt: skip
+            }
             own = [part for part in parts if str(Path(part).relative_to(staging).parent) == directory]
             open_files[directory] = file | {"size": storage.append(file["path"], file["size"], own)}
         closed = {directory: file for directory, file in open_files.items() if self._is_full(file)}

@@ -48,9 +48,14 @@ class Builder(SinkBuilder):
             item = f.to_json(event_values.body_variant())
         scope = f"{self.place.pipeline}/{attempt.planned.source}/{attempt.planned.channel}"
         writer = HttpWriter(
-            self._connection(), self.spec.method, self.spec.format, self.spec.batch_size, self.spec.batch_bytes,
-            frozenset(self.spec.refuse_statuses), scope,
-        )  # fmt: skip
+            self._connection(),
+            self.spec.method,
+            self.spec.format,
+            self.spec.batch_size,
+            self.spec.batch_bytes,
+            frozenset(self.spec.refuse_statuses),
+            scope,
+        )
         frame = attempt.events.select(*EVENT, item.cast("binary").alias("item"))
         attempt.refuse(deliver(frame, writer, self.spec.write_deadline))
         return attempt.counts
@@ -64,9 +69,15 @@ class HttpWriter(ChunkedWriter):
     """One task of the sink."""
 
     def __init__(
-        self, connection: Connection, method: str, form: Literal["json_array", "ndjson"], most: int, most_bytes: int,
-        refuse_statuses: frozenset[int], scope: str,
-    ) -> None:  # fmt: skip
+        self,
+        connection: Connection,
+        method: str,
+        form: Literal["json_array", "ndjson"],
+        most: int,
+        most_bytes: int,
+        refuse_statuses: frozenset[int],
+        scope: str,
+    ) -> None:
         super().__init__(connection, most, most_bytes)
         self._method, self._form = method, form
         self._refuse_statuses, self._scope = refuse_statuses, scope

@@ -118,9 +118,7 @@ class Builder(SinkBuilder):
         finally:
             producer.close()
 
-    def stream(
-        self, written: Callable[[Sequence[Column]], DataFrame], source: str, channel: str
-    ) -> DataStreamWriter:  # fmt: skip
+    def stream(self, written: Callable[[Sequence[Column]], DataFrame], source: str, channel: str) -> DataStreamWriter:
         """Spark writes each record at once: in real-time mode nothing lingers."""
         records = written(self._columns(source, channel))
         return records.writeStream.format("kafka").options(**{**self._options(), "kafka.linger.ms": "0"})

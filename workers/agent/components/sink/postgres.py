@@ -38,9 +38,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DEFAULT_COLUMNS = {
-    "key": "key", "headers": "headers", "body": "body",
-    "topic": "origin.topic", "partition": "origin.partition", "offset": "origin.offset",
-}  # fmt: skip
+    "key": "key",
+    "headers": "headers",
+    "body": "body",
+    "topic": "origin.topic",
+    "partition": "origin.partition",
+    "offset": "origin.offset",
+}
 _KEY_REUSED = (
     "Another pipeline of this name wrote to this database, or one of both was restored from a backup. Compare the "
     "table with the ledger, then choose positions anew, which begins a new lineage and with it new keys."
@@ -146,9 +150,14 @@ class Builder(SinkBuilder):
     def _key(self, planned: Planned) -> BatchKey:
         ranges = [item.model_dump() for item in planned.ranges]
         return BatchKey(
-            self.place.pipeline, self.place.lineage, planned.source, planned.channel, self.place.name, planned.batch,
+            self.place.pipeline,
+            self.place.lineage,
+            planned.source,
+            planned.channel,
+            self.place.name,
+            planned.batch,
             ranges,
-        )  # fmt: skip
+        )
 
     def resolve(self, planned: Planned) -> Resolution:
         """Committed as a whole, or not at all."""

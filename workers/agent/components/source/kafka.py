@@ -140,9 +140,11 @@ class Builder(SourceBuilder):
         if missing:
             names = ", ".join(f"{topic}/{number}" for topic, number in missing)
             raise refuse(
-                f"{self.place.path}.start_from.offsets", "START_OFFSETS_INCOMPLETE",
-                f"No offset is given for {names}.", "Give one for every partition.",
-            )  # fmt: skip
+                f"{self.place.path}.start_from.offsets",
+                "START_OFFSETS_INCOMPLETE",
+                f"No offset is given for {names}.",
+                "Give one for every partition.",
+            )
         return {key: given[key] for key in partitions}
 
     def ends(self, partitions: list[Key]) -> Offsets:
@@ -240,9 +242,11 @@ class Builder(SourceBuilder):
             numbers.setdefault(topic, []).append(number)
         begin = {key: starts.get(key, 0) for key in ends}
         options = {
-            **self._options(), "assign": json.dumps(numbers), "startingOffsets": _json(begin),
+            **self._options(),
+            "assign": json.dumps(numbers),
+            "startingOffsets": _json(begin),
             "endingOffsets": _json(ends),
-        }  # fmt: skip
+        }
         return self._with_event(spark.read.format("kafka").options(**options).load())
 
     def _with_event(self, frame: DataFrame) -> tuple[DataFrame, Event]:

@@ -37,9 +37,7 @@ class Builder(SourceBuilder):
         """The sequence, from `starts` where the checkpoint is new."""
         from workers.agent.ranges.source import stream
 
-        return stream(
-            spark, SequenceReader, self._config, starts=starts, max_events=max_events, path=self.place.path
-        )  # fmt: skip
+        return stream(spark, SequenceReader, self._config, starts=starts, max_events=max_events, path=self.place.path)
 
     @cached_property
     def _reader(self) -> SequenceReader:
@@ -49,9 +47,15 @@ class Builder(SourceBuilder):
     def _config(self) -> str:
         spec = self.spec
         return json.dumps(
-            {"topic": self.place.name, "rate": spec.rate, "limit": spec.limit, "body": spec.body,
-             "partitions": spec.partitions, "began": self._began()}
-        )  # fmt: skip
+            {
+                "topic": self.place.name,
+                "rate": spec.rate,
+                "limit": spec.limit,
+                "body": spec.body,
+                "partitions": spec.partitions,
+                "began": self._began(),
+            }
+        )
 
     def _began(self) -> float:
         path = self.place.state / "sequences" / f"{self.place.name}.json"

@@ -87,9 +87,14 @@ class Builder(SourceBuilder):
     def _spool(self) -> Spool:
         spec = self.spec
         rules = Rules(
-            spec.directory, spec.include_pattern, spec.ignore_pattern, spec.recursive, spec.consume_order,
-            spec.completed, spec.completed_suffix,
-        )  # fmt: skip
+            spec.directory,
+            spec.include_pattern,
+            spec.ignore_pattern,
+            spec.recursive,
+            spec.consume_order,
+            spec.completed,
+            spec.completed_suffix,
+        )
         return Spool(rules, self.place.state / "files" / f"{self.place.name}.json")
 
     @cached_property
@@ -100,7 +105,9 @@ class Builder(SourceBuilder):
     def _config(self) -> str:
         return json.dumps(
             {
-                "registry": str(self._spool.registry), "topic": self.place.name, "labels": asdict(of_spec(self.spec)),
+                "registry": str(self._spool.registry),
+                "topic": self.place.name,
+                "labels": asdict(of_spec(self.spec)),
                 "longest": self.spec.max_line_bytes,
             }
-        )  # fmt: skip
+        )

@@ -102,8 +102,10 @@ class Builder(SourceBuilder):
         labels: Labels = of_spec(self.spec)
         return json.dumps(
             {
-                "registry": str(self._tail.registry), "labels": asdict(labels), "longest": self.spec.max_line_bytes,
+                "registry": str(self._tail.registry),
+                "labels": asdict(labels),
+                "longest": self.spec.max_line_bytes,
                 "headers": {name: group.headers for name, group in self.spec.file_groups.items()},
                 "share": self.spec.max_file_share,
             }
-        )  # fmt: skip
+        )

@@ -21,14 +21,24 @@ class FileChannel(ChannelSpec, Limits):
     type: Literal["file"] = field("Chooses this channel.", example="file")
     capacity: int = field(
         "The most events that the log holds. When it is full, the source waits; nothing is dropped.",
-        default=1_000_000, example=1_000_000, unit="events", ge=1, le=1_000_000_000,
-    )  # fmt: skip
+        default=1_000_000,
+        example=1_000_000,
+        unit="events",
+        ge=1,
+        le=1_000_000_000,
+    )
     transaction_capacity: int = field(
         "The most events in one transaction, which is one batch of the source.",
-        default=50_000, example=10_000, unit="events", ge=1, le=10_000_000,
-    )  # fmt: skip
+        default=50_000,
+        example=10_000,
+        unit="events",
+        ge=1,
+        le=10_000_000,
+    )
     byte_capacity: Annotated[ByteSize, Field(ge=1 << 16)] = field(
         "The most bytes that the log holds; only bodies count, and a part is kept free for headers "
         "(`byte_capacity_buffer_percentage`).",
-        default=1 << 30, example="2GiB", unit="bytes",
-    )  # fmt: skip
+        default=1 << 30,
+        example="2GiB",
+        unit="bytes",
+    )

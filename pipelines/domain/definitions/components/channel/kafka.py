@@ -16,9 +16,10 @@ def _for_both(options: dict[str, str]) -> dict[str, str]:
     """A channel writes and reads with the same settings."""
     for name in sorted(options.keys() - PRODUCER):
         refuse(
-            "option_not_allowed", f"{quote(name)} is a setting of consumers alone; the channel also writes.",
+            "option_not_allowed",
+            f"{quote(name)} is a setting of consumers alone; the channel also writes.",
             "Leave it out.",
-        )  # fmt: skip
+        )
     return options
 
 
@@ -36,12 +37,14 @@ class KafkaChannel(ChannelSpec):
     group_id: GroupId | None = field(
         "The consumer group to which the position in the topic is mirrored for lag tools; without it, "
         "`headgate.PIPELINE.CHANNEL`.",
-        default=None, example="headgate.orders.audit",
-    )  # fmt: skip
+        default=None,
+        example="headgate.orders.audit",
+    )
     compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = field(
         "How batches of records are compressed.", default="lz4", example="zstd"
     )
     options: Annotated[ConsumerOptions, AfterValidator(_for_both)] = field(
         "Further settings of the Kafka clients that write and read, out of a list of allowed ones.",
-        default={}, example={"security.protocol": "SSL"},
-    )  # fmt: skip
+        default={},
+        example={"security.protocol": "SSL"},
+    )

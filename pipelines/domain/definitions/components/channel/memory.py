@@ -19,12 +19,20 @@ class MemoryChannel(ChannelSpec):
     type: Literal["memory"] = field("Chooses this channel.", example="memory")
     capacity: int = field(
         "The most events held at a time. A batch never has more, so nothing ever waits for space.",
-        default=100_000, example=100_000, unit="events", ge=1, le=100_000_000,
-    )  # fmt: skip
+        default=100_000,
+        example=100_000,
+        unit="events",
+        ge=1,
+        le=100_000_000,
+    )
     transaction_capacity: int = field(
         "The most events in one transaction, which is a batch; not more than the capacity.",
-        default=100_000, example=10_000, unit="events", ge=1, le=100_000_000,
-    )  # fmt: skip
+        default=100_000,
+        example=10_000,
+        unit="events",
+        ge=1,
+        le=100_000_000,
+    )
 
     @model_validator(mode="after")
     def _transactions_fit(self) -> Self:

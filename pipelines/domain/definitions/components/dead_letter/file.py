@@ -15,5 +15,6 @@ class FileDeadLetters(DeadLetterSpec):
     type: Literal["file"] = field("Chooses files.", example="file")
     path: DirectoryPath | None = field(
         "An absolute directory on the owning host; without it, one in Headgate's own state directory.",
-        default=None, example="/data/orders-dead",
-    )  # fmt: skip
+        default=None,
+        example="/data/orders-dead",
+    )

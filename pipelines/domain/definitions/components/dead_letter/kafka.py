@@ -18,9 +18,11 @@ class KafkaDeadLetters(DeadLetterSpec):
     bootstrap_servers: BootstrapServers | None = field(
         "Brokers to ask first, as host:port with commas between; without it, those of the first Kafka source, with its "
         "security settings.",
-        default=None, example="broker:9092",
-    )  # fmt: skip
+        default=None,
+        example="broker:9092",
+    )
     options: ProducerOptions = field(
         "Further settings of the Kafka client, out of a list of allowed ones.",
-        default={}, example={"security.protocol": "SSL"},
-    )  # fmt: skip
+        default={},
+        example={"security.protocol": "SSL"},
+    )

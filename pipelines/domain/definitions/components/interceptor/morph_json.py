@@ -24,25 +24,33 @@ class MorphJsonInterceptor(InterceptorSpec):
     type: Literal["morph_json"] = field("Chooses this interceptor.", example="morph_json")
     select: list[FieldName] | None = field(
         "The fields to keep; without it, all. One that an event lacks stays absent.",
-        default=None, example=["id", "total", "customer"], min_length=1, max_length=1000,
-    )  # fmt: skip
+        default=None,
+        example=["id", "total", "customer"],
+        min_length=1,
+        max_length=1000,
+    )
     rename: dict[FieldName, FieldName] = field(
         "New names by old ones. A field that had the new name before is replaced.",
-        default={}, example={"customer": "customer_id"}, max_length=1000,
-    )  # fmt: skip
+        default={},
+        example={"customer": "customer_id"},
+        max_length=1000,
+    )
     cast: dict[FieldName, JsonType] = field(
         "Types by names, after renaming. Null stays null. `integer` and `number` keep every digit; `string` takes the "
         "text of a number and the JSON of an object; `boolean` takes true, false, 1 and 0.",
-        default={}, example={"total": "number"}, max_length=1000,
-    )  # fmt: skip
+        default={},
+        example={"total": "number"},
+        max_length=1000,
+    )
     drop: list[FieldName] = field(
         "The fields to remove, by their names after renaming.", default=[], example=["debug"], max_length=1000
     )
     on_error: Literal["dead_letter", "fail", "drop"] = field(
         "What becomes of an event that cannot be reshaped: `dead_letter`; `fail` holds the batch until the definition "
         "is changed; `drop` counts it as filtered.",
-        default="dead_letter", example="drop",
-    )  # fmt: skip
+        default="dead_letter",
+        example="drop",
+    )
 
     @model_validator(mode="after")
     def _does_something(self) -> MorphJsonInterceptor:

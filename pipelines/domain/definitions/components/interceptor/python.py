@@ -43,8 +43,9 @@ class PythonInterceptor(InterceptorSpec):
     on_error: Literal["dead_letter", "fail", "drop"] = field(
         "What becomes of an event for which the class raises an exception: `dead_letter`; `fail` fails the batch; "
         "`drop` counts it as filtered. An initialisation that fails, whenever it happens, always fails the batch.",
-        default="dead_letter", example="fail",
-    )  # fmt: skip
+        default="dead_letter",
+        example="fail",
+    )
     init_timeout: Annotated[Duration, AfterValidator(_not_zero)] = field(
         "How long `initialize` may take, in each process.", default=60.0, example="30s", unit="seconds"
     )
@@ -52,8 +53,10 @@ class PythonInterceptor(InterceptorSpec):
         "How long the class may work on one Arrow batch. A loop without end is interrupted then; the batch fails "
         "and is tried again, and at the third time its records are named. A call into C is not "
         "interrupted. 0: no limit.",
-        default=600.0, example="30s", unit="seconds",
-    )  # fmt: skip
+        default=600.0,
+        example="30s",
+        unit="seconds",
+    )
 
     @property
     def repeatable(self) -> bool:

@@ -19,12 +19,14 @@ class Serializer(Spec):
     type: Literal["pass_through", "millis"] = field(
         "`pass_through`: the text of the group. `millis`: the group's time in milliseconds since 1970; an event whose "
         "group is not such a time becomes a dead letter.",
-        default="pass_through", example="millis",
-    )  # fmt: skip
+        default="pass_through",
+        example="millis",
+    )
     pattern: Annotated[str, AfterValidator(parsing_pattern)] | None = field(
         "For `millis`: how the time is written, with the letters of Java's DateTimeFormatter.",
-        default=None, example="yyyy-MM-dd HH:mm:ss",
-    )  # fmt: skip
+        default=None,
+        example="yyyy-MM-dd HH:mm:ss",
+    )
     timezone: Annotated[str, AfterValidator(time_zone)] = field(
         "For `millis`: the time zone of times that do not tell theirs.", default="UTC", example="Europe/Prague"
     )
@@ -51,5 +53,7 @@ class RegexExtractorInterceptor(InterceptorSpec):
     serializers: list[Serializer] = field(
         "One per group, in their order. Groups beyond the list, and serialisers beyond the groups, are not used; a "
         "group that took no part in the match is empty.",
-        example=[{"name": "order_id"}, {"name": "customer"}], min_length=1, max_length=100,
-    )  # fmt: skip
+        example=[{"name": "order_id"}, {"name": "customer"}],
+        min_length=1,
+        max_length=100,
+    )

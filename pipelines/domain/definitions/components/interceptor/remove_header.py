@@ -26,8 +26,9 @@ class RemoveHeaderInterceptor(InterceptorSpec):
     matching: Annotated[str, AfterValidator(_matches_whole_names)] | None = field(
         "A Java regular expression; headers whose whole name matches it are removed. Patterns whose run time can "
         "explode are refused.",
-        default=None, example="x-internal-.*",
-    )  # fmt: skip
+        default=None,
+        example="x-internal-.*",
+    )
 
     @model_validator(mode="after")
     def _removes_something(self) -> RemoveHeaderInterceptor:

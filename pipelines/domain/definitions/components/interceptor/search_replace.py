@@ -22,8 +22,9 @@ class SearchReplaceInterceptor(InterceptorSpec):
     )
     replace_string: Annotated[str, Field(max_length=10_000)] = field(
         r"What each match is replaced by: $1 is the first group, ${name} a named one, \$ a dollar sign.",
-        default="", example="****-$1",
-    )  # fmt: skip
+        default="",
+        example="****-$1",
+    )
     charset: Annotated[str, AfterValidator(charset_name)] = field(
         "How the body's bytes stand for characters.", default="UTF-8", example="ISO-8859-1"
     )

@@ -25,8 +25,9 @@ class UuidInterceptor(InterceptorSpec):
     random: bool = field(
         "Make a random UUID, as Flume does. An event that is read again gets another one, and all channels of the "
         "source share one read.",
-        default=False, example=True,
-    )  # fmt: skip
+        default=False,
+        example=True,
+    )
 
     @property
     def repeatable(self) -> bool:

@@ -24,5 +24,9 @@ class FailoverProcessor(ProcessorSpec):
     )
     max_penalty_ms: int = field(
         "The longest time that a failed sink is left alone: 2000 ms, doubling with each failure in a row.",
-        default=30_000, example=10_000, unit="ms", ge=1, le=86_400_000,
-    )  # fmt: skip
+        default=30_000,
+        example=10_000,
+        unit="ms",
+        ge=1,
+        le=86_400_000,
+    )

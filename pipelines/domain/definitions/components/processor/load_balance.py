@@ -31,5 +31,9 @@ class LoadBalanceProcessor(ProcessorSpec):
     )
     max_timeout_ms: int = field(
         "The longest time that `backoff` leaves a failed sink alone.",
-        default=30_000, example=10_000, unit="ms", ge=1, le=86_400_000,
-    )  # fmt: skip
+        default=30_000,
+        example=10_000,
+        unit="ms",
+        ge=1,
+        le=86_400_000,
+    )

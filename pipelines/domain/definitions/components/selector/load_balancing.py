@@ -18,13 +18,17 @@ class LoadBalancingSelector(SelectorSpec):
     type: Literal["load_balancing"] = field("Chooses this selector.", example="load_balancing")
     channels: list[ComponentName] | None = field(
         "The channels to spread over; without it, all channels of the definition.",
-        default=None, example=["lake_a", "lake_b"], min_length=1, max_length=100,
-    )  # fmt: skip
+        default=None,
+        example=["lake_a", "lake_b"],
+        min_length=1,
+        max_length=100,
+    )
     policy: Literal["round_robin", "random"] = field(
         "`round_robin`: by the offset within the partition, so neighbours go to different channels. `random`: by a "
         "hash of topic, partition and offset, so no rhythm of the source meets that of the channels.",
-        default="round_robin", example="random",
-    )  # fmt: skip
+        default="round_robin",
+        example="random",
+    )
 
     def targets(self, channels: list[str]) -> list[str]:
         """The listed channels, or all of them."""

@@ -30,8 +30,10 @@ class MultiplexingSelector(SelectorSpec):
     default: list[ComponentName] = field("The channels of all other events.", default=[], example=["lake"])
     optional: dict[Value, Channels] = field(
         "Further channels by value, whose failures are counted and hold the others back in nothing.",
-        default={}, example={"US": ["audit"]}, max_length=10_000,
-    )  # fmt: skip
+        default={},
+        example={"US": ["audit"]},
+        max_length=10_000,
+    )
 
     def targets(self, channels: list[str]) -> list[str]:
         """Every channel that is mentioned."""

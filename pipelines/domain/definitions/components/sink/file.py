@@ -42,8 +42,9 @@ class TimePartition(Spec):
     )
     header: HeaderName = field(
         "The header that has the time in milliseconds since 1970, as the interceptor `timestamp` writes it.",
-        default="timestamp", example="event_time",
-    )  # fmt: skip
+        default="timestamp",
+        example="event_time",
+    )
     name: ColumnName | None = field(
         "The directory's name is `NAME=value`; without it, the unit.", default=None, example="dt"
     )
@@ -69,12 +70,17 @@ class Roll(Spec):
 
     size: int | None = field(
         "Closes at the end of the batch in which a file reaches this size.",
-        default=None, example=128 << 20, unit="bytes", ge=1,
-    )  # fmt: skip
+        default=None,
+        example=128 << 20,
+        unit="bytes",
+        ge=1,
+    )
     age: Duration | None = field(
         "Closes at the end of the first batch after a file has become so old.",
-        default=None, example="5m", unit="seconds",
-    )  # fmt: skip
+        default=None,
+        example="5m",
+        unit="seconds",
+    )
 
 
 class FileSink(SinkSpec):
@@ -90,26 +96,31 @@ class FileSink(SinkSpec):
     format: Literal["json", "text", "csv", "parquet"] = field(
         "How an event is written. `json`: one object with headers and body on each line; `text`: the body and a line "
         "feed; `csv` and `parquet`: `columns`.",
-        default="json", example="parquet",
-    )  # fmt: skip
+        default="json",
+        example="parquet",
+    )
     columns: Columns | None = field(
         "The columns of csv and parquet, as text. Without it, parquet has the columns topic, partition, offset, "
         "headers, key and body. csv needs it.",
-        default=None, example={"id": "body.id", "country": "header.country"},
-    )  # fmt: skip
+        default=None,
+        example={"id": "body.id", "country": "header.country"},
+    )
     header_line: bool = field("Begin each csv file with the columns' names.", default=False, example=True)
     compression: Literal["none", "gzip", "zstd", "snappy"] = field(
         "How files are compressed; snappy for parquet only. `none` leaves the choice to the format.",
-        default="none", example="gzip",
-    )  # fmt: skip
+        default="none",
+        example="gzip",
+    )
     partition_by: Annotated[list[Partition], Field(max_length=8)] = field(
         "Directories below the path, from the outermost to the innermost.",
-        default=[], example=[{"time": "day"}, {"header": "country"}],
-    )  # fmt: skip
+        default=[],
+        example=[{"time": "day"}, {"header": "country"}],
+    )
     roll: Roll | None = field(
         "Collect batches in larger files. For uncompressed json, text and csv in a local directory.",
-        default=None, example={"size": 134217728, "age": "5m"},
-    )  # fmt: skip
+        default=None,
+        example={"size": 134217728, "age": "5m"},
+    )
 
     @property
     def is_local(self) -> bool:
@@ -133,7 +144,9 @@ class FileSink(SinkSpec):
             self.format == "parquet" or self.compression != "none" or not self.is_local or self.header_line
         ):
             refuse(
-                "cannot_roll", "Only uncompressed json, text and csv files without a line of headers in a local "
-                "directory can be continued by a later batch.", "Remove roll; larger batches make larger files.",
-            )  # fmt: skip
+                "cannot_roll",
+                "Only uncompressed json, text and csv files without a line of headers in a local "
+                "directory can be continued by a later batch.",
+                "Remove roll; larger batches make larger files.",
+            )
         return self

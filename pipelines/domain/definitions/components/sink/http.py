@@ -23,17 +23,21 @@ class HttpSink(HttpSinkSpec):
     method: Literal["POST", "PUT"] = field("The method of a request.", default="POST", example="PUT")
     format: Literal["json_array", "ndjson"] = field(
         "`json_array`: one JSON array in each request; `ndjson`: one line for each event.",
-        default="json_array", example="ndjson",
-    )  # fmt: skip
+        default="json_array",
+        example="ndjson",
+    )
     content: Literal["event", "body"] = field(
         '`event`: `{"headers": {…}, "body": "…"}`, as Flume\'s JSON handler reads it. `body`: the body itself; '
         "one that is not JSON is refused.",
-        default="event", example="body",
-    )  # fmt: skip
+        default="event",
+        example="body",
+    )
     headers: dict[RequestHeader, RequestHeaderValue] = field(
         "Headers of every request.", default={}, example={"X-Tenant": "shop"}, max_length=100
     )
     refuse_statuses: list[Status] = field(
         "Statuses that mean that the server will never take the events: they become dead letters.",
-        default=[400, 413, 422], example=[400, 401, 422], max_length=100,
-    )  # fmt: skip
+        default=[400, 413, 422],
+        example=[400, 401, 422],
+        max_length=100,
+    )

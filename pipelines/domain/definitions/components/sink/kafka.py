@@ -38,58 +38,74 @@ class KafkaSink(SinkSpec):
     topic_header: HeaderName | None = field(
         "A header that names the topic instead, out of `allowed_topics` or beginning with `allowed_topic_prefix`. "
         "Any other topic is refused and the event becomes a dead letter.",
-        default=None, example="topic",
-    )  # fmt: skip
+        default=None,
+        example="topic",
+    )
     allowed_topics: Annotated[list[Topic], Field(max_length=1000)] = field(
         "The topics that the header may choose, beside `topic`.", default=[], example=["orders.cz", "orders.us"]
     )
     allowed_topic_prefix: TopicPrefix | None = field(
         "Topics that begin so may be chosen by the header, too. One that does not exist holds its batch.",
-        default=None, example="orders.",
-    )  # fmt: skip
+        default=None,
+        example="orders.",
+    )
     key: RecordKey = field(
         "The record's key: `record` (the one that the event has from Kafka), `header.NAME`, `body` or `none`.",
-        default="record", example="header.key",
-    )  # fmt: skip
+        default="record",
+        example="header.key",
+    )
     partition: int | None = field(
         "The partition of every record; without it, the key decides, and records without one take turns, a thousand of "
         "a partition at a time.",
-        default=None, example=3, ge=0, le=1_000_000,
-    )  # fmt: skip
+        default=None,
+        example=3,
+        ge=0,
+        le=1_000_000,
+    )
     partition_header: HeaderName | None = field(
         "A header that has the number of the partition; it goes before `partition`. An event whose number is none, or "
         "that the topic does not have, becomes a dead letter.",
-        default=None, example="partition",
-    )  # fmt: skip
+        default=None,
+        example="partition",
+    )
     use_flume_event_format: bool = field(
         "Write headers and body as one AvroFlumeEvent, as Flume's useFlumeEventFormat does; record headers have only "
         "the origin then.",
-        default=False, example=True,
-    )  # fmt: skip
+        default=False,
+        example=True,
+    )
     compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = field(
         "How batches of records are compressed.", default="lz4", example="zstd"
     )
     linger_ms: int = field(
         "How long the producer waits for more records before it sends a batch. The end of a batch of events is sent at "
         "once.",
-        default=20, example=5, unit="ms", ge=0, le=10_000,
-    )  # fmt: skip
+        default=20,
+        example=5,
+        unit="ms",
+        ge=0,
+        le=10_000,
+    )
     write_timeout: Duration = field(
         "The deadline of a record's delivery, retries included. A sink that is away is noticed after this time.",
-        default=30.0, example="10s", unit="seconds",
-    )  # fmt: skip
+        default=30.0,
+        example="10s",
+        unit="seconds",
+    )
     options: ProducerOptions = field(
         "Further settings of the Kafka client, out of a list of allowed ones.",
-        default={}, example={"security.protocol": "SSL"},
-    )  # fmt: skip
+        default={},
+        example={"security.protocol": "SSL"},
+    )
 
     @model_validator(mode="after")
     def _header_has_choices(self) -> KafkaSink:
         if self.topic_header and not (self.allowed_topics or self.allowed_topic_prefix):
             refuse(
-                "missing_allowed_topics", "A header may not choose any topic of the cluster.",
+                "missing_allowed_topics",
+                "A header may not choose any topic of the cluster.",
                 "List allowed_topics, or give allowed_topic_prefix.",
-            )  # fmt: skip
+            )
         if (self.allowed_topics or self.allowed_topic_prefix) and not self.topic_header:
             refuse("unused_allowed_topics", "Only topic_header chooses a topic.", "Add topic_header, or leave it out.")
         return self

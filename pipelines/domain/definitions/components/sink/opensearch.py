@@ -40,13 +40,16 @@ class OpensearchSink(HttpSinkSpec):
     )
     id_header: HeaderName | None = field(
         "A header that is the document's id. Where it is missing, and by default, the id is the event's origin.",
-        default=None, example="order_id",
-    )  # fmt: skip
+        default=None,
+        example="order_id",
+    )
     action: Literal["index", "create"] = field(
         "`index` replaces a document with the same id, `create` leaves the one that is there (data streams need it).",
-        default="index", example="create",
-    )  # fmt: skip
+        default="index",
+        example="create",
+    )
     document: Literal["body", "event"] = field(
         "`body`: the body, which must be a JSON object. `event`: an object of headers and body.",
-        default="body", example="event",
-    )  # fmt: skip
+        default="body",
+        example="event",
+    )

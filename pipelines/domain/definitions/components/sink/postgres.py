@@ -38,26 +38,34 @@ class PostgresSink(SinkSpec):
     dsn: Dsn = field("The database's address. One with a password is a reference.", example="${secret:audit-dsn}")
     ca: str | None = field(
         "PEM text of the authority to trust, by reference; the server's certificate and name are checked then.",
-        default=None, example="${file:database-ca.pem}",
-    )  # fmt: skip
+        default=None,
+        example="${file:database-ca.pem}",
+    )
     table: TableName = field("The table, which must exist.", example="public.audit_events")
     columns: Columns | None = field(
         "What goes into which column. Without it: key, headers, body, topic, partition and offset, as far as the table "
         "has columns of these names.",
-        default=None, example={"id": "body.id", "country": "header.country", "raw": "body"},
-    )  # fmt: skip
+        default=None,
+        example={"id": "body.id", "country": "header.country", "raw": "body"},
+    )
     mode: Literal["append", "upsert"] = field(
         "`append` inserts; `upsert` replaces the row with the same `conflict_columns`, the last event of a batch wins.",
-        default="append", example="upsert",
-    )  # fmt: skip
+        default="append",
+        example="upsert",
+    )
     conflict_columns: Annotated[list[ColumnName], Field(max_length=32)] = field(
         "The columns of the unique index that upsert goes by; without them, the primary key.",
-        default=[], example=["id"],
-    )  # fmt: skip
+        default=[],
+        example=["id"],
+    )
     connect_timeout: Duration = field(
         "How long a connection may take to be made.", default=10.0, example="5s", unit="seconds", ge=1, le=600
     )
     statement_timeout: Duration = field(
         "How long one statement, or one executor's copy, may take.",
-        default=120.0, example="2m", unit="seconds", ge=1, le=86_400,
-    )  # fmt: skip
+        default=120.0,
+        example="2m",
+        unit="seconds",
+        ge=1,
+        le=86_400,
+    )

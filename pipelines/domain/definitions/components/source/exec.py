@@ -27,20 +27,24 @@ class ExecSource(IntakeSourceSpec):
     command: str | list[Argument] = field(
         "The command: a list of program and arguments, or a text, which is split at white space, or given whole to "
         "`shell`.",
-        example=["tail", "-F", "/var/log/shop.log"], min_length=1,
-    )  # fmt: skip
+        example=["tail", "-F", "/var/log/shop.log"],
+        min_length=1,
+    )
     shell: list[Argument] = field(
         "A shell with its arguments; the command is added as one more argument, so that quotes and pipes work.",
-        default=[], example=["/bin/bash", "-c"], max_length=16,
-    )  # fmt: skip
+        default=[],
+        example=["/bin/bash", "-c"],
+        max_length=16,
+    )
     restart: bool = field("Start the command again when it ends.", default=False, example=True)
     restart_throttle_ms: int = field(
         "The wait before it is started again.", default=10_000, example=1000, unit="ms", ge=0, le=3_600_000
     )
     log_stderr: bool = field(
         "Write what the command says on standard error into the agent's log; otherwise it is thrown away.",
-        default=False, example=True,
-    )  # fmt: skip
+        default=False,
+        example=True,
+    )
     batch_size: int = field(
         "Lines in one append to the intake log.", default=20, example=500, unit="events", ge=1, le=10_000
     )
@@ -50,8 +54,12 @@ class ExecSource(IntakeSourceSpec):
     charset: Charset = field("The charset of the output; bodies are UTF-8.", default="UTF-8", example="ISO-8859-1")
     max_line_bytes: int = field(
         "The longest line. A longer one becomes a dead letter that says how long it was; it is never cut silently.",
-        default=1 << 20, example=65_536, unit="bytes", ge=1, le=64 << 20,
-    )  # fmt: skip
+        default=1 << 20,
+        example=65_536,
+        unit="bytes",
+        ge=1,
+        le=64 << 20,
+    )
 
     @model_validator(mode="after")
     def _forms_agree(self) -> Self:

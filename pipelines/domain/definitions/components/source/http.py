@@ -24,27 +24,32 @@ class HttpSource(IntakeSourceSpec):
     type: Literal["http"] = field("Chooses this source.", example="http")
     bind: Address = field(
         "The address to listen on. By default only this machine reaches it; with another address, set a token and TLS.",
-        default="127.0.0.1", example="10.0.0.5",
-    )  # fmt: skip
+        default="127.0.0.1",
+        example="10.0.0.5",
+    )
     port: int = field("The port to listen on.", example=5140, unit="port number", ge=1, le=65_535)
     path: UrlPath = field("The path that takes events.", default="/", example="/events")
     handler: Literal["json", "blob"] = field(
         "`json`: the request is an array of objects with `headers` (texts) and `body` (text). `blob`: the whole "
         "request is the body of one event, and the parameters of the address are its headers.",
-        default="json", example="blob",
-    )  # fmt: skip
+        default="json",
+        example="blob",
+    )
     token: str | None = field(
         "The bearer token that every request must carry, as a reference. Without it, everybody who reaches the port "
         "may send.",
-        default=None, example="${secret:shop-intake}", max_length=1024,
-    )  # fmt: skip
+        default=None,
+        example="${secret:shop-intake}",
+        max_length=1024,
+    )
     max_request_bytes: Annotated[ByteSize, Field(ge=1)] = field(
         "The largest request; a larger one is answered with 413.", default=10 << 20, example="1MiB", unit="bytes"
     )
     tls_certificate: DirectoryPath | None = field(
         "The file with the certificate chain (PEM) on the owning host; with it, the port speaks TLS 1.2 or newer only.",
-        default=None, example="/etc/headgate/intake.pem",
-    )  # fmt: skip
+        default=None,
+        example="/etc/headgate/intake.pem",
+    )
     tls_key: DirectoryPath | None = field(
         "The file with the private key (PEM) on the owning host.", default=None, example="/etc/headgate/intake.key"
     )

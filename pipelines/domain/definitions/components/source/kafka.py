@@ -83,8 +83,9 @@ class KafkaSource(SourceSpec):
     topics: Annotated[list[Topic], Field(max_length=100)] = field("The topics to read.", default=[], example=["orders"])
     topics_pattern: TopicsPattern | None = field(
         "A Java regular expression instead; topics whose whole name matches are read, new ones from their beginning.",
-        default=None, example="orders[.][a-z]+",
-    )  # fmt: skip
+        default=None,
+        example="orders[.][a-z]+",
+    )
     group_id: GroupId = field(
         "The consumer group to which positions are mirrored for lag tools. No two sources may share one.",
         example="headgate.orders",
@@ -97,8 +98,9 @@ class KafkaSource(SourceSpec):
     topic_header: HeaderName | None = field(
         "The event header that gets the record's topic. None of these five is set unless it is named: each is written "
         "by every sink that writes headers, and costs throughput there.",
-        default=None, example="topic",
-    )  # fmt: skip
+        default=None,
+        example="topic",
+    )
     partition_header: HeaderName | None = field(
         "The event header that gets the record's partition.", default=None, example="partition"
     )
@@ -114,8 +116,9 @@ class KafkaSource(SourceSpec):
     parse_as_flume_event: bool = field(
         "Records are AvroFlumeEvents, as Flume's KafkaSink with useFlumeEventFormat writes them: take headers and body "
         "out. One that cannot be read becomes a dead letter.",
-        default=False, example=True,
-    )  # fmt: skip
+        default=False,
+        example=True,
+    )
     options: ConsumerOptions = field(
         "Further settings of the Kafka client, out of a list of allowed ones.",
         default={},

@@ -14,17 +14,27 @@ class SequenceSource(SourceSpec):
     title: ClassVar[str] = "Sequence"
     type: Literal["sequence"] = field("Chooses this source.", example="sequence")
     rate: int = field(
-        "Events a second. 0: as fast as they are taken.", default=100, example=1000, unit="events per second",
-        ge=0, le=10_000_000,
-    )  # fmt: skip
+        "Events a second. 0: as fast as they are taken.",
+        default=100,
+        example=1000,
+        unit="events per second",
+        ge=0,
+        le=10_000_000,
+    )
     limit: int | None = field(
         "The number of events after which it ends; without it, it goes on for ever.",
-        default=None, example=10_000, unit="events", ge=0, le=9_007_199_254_740_991,
-    )  # fmt: skip
+        default=None,
+        example=10_000,
+        unit="events",
+        ge=0,
+        le=9_007_199_254_740_991,
+    )
     body: str = field(
         "The body. `{n}` stands for the number of the event, which begins with 0.",
-        default="{n}", example='{"number": {n}}', max_length=65_536,
-    )  # fmt: skip
+        default="{n}",
+        example='{"number": {n}}',
+        max_length=65_536,
+    )
     partitions: int = field(
         "Into how many partitions the events are dealt out, in turn.",
         default=1,

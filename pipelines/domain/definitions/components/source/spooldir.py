@@ -42,6 +42,7 @@ class SpooldirSource(FileSourceSpec):
     )
     completed_suffix: Suffix = field(
         "What is added to the name of a delivered file with `completed: rename`; names with it are not read.",
-        default=".COMPLETED", example=".done",
-    )  # fmt: skip
+        default=".COMPLETED",
+        example=".done",
+    )
     scan_interval: Duration = field("How often the directory is looked at.", default=0.5, example="5s", unit="seconds")

@@ -22,7 +22,7 @@ class FileGroup(Spec):
         "followed under any name in the directory and is not read twice. Let the pattern cover the names that rotation "
         "gives where several rotations may happen while the agent is down.",
         example=r"shop\.log(\.\d+)?",
-    )  # fmt: skip
+    )
     headers: dict[HeaderName, Annotated[str, Field(max_length=4096)]] = field(
         "Headers for every event of the group.", default={}, example={"service": "shop"}, max_length=32
     )
@@ -36,21 +36,30 @@ class TaildirSource(FileSourceSpec):
     type: Literal["taildir"] = field("Chooses this source.", example="taildir")
     file_groups: dict[ComponentName, FileGroup] = field(
         "The files to follow, in named groups.",
-        example={"shop": {"directory": "/var/log/shop", "pattern": r"shop\.log(\.\d+)?"}}, min_length=1, max_length=100,
-    )  # fmt: skip
+        example={"shop": {"directory": "/var/log/shop", "pattern": r"shop\.log(\.\d+)?"}},
+        min_length=1,
+        max_length=100,
+    )
     skip_to_end: bool = field(
         "At the very first start, begin at the end of the files that are there. Later files are read whole.",
-        default=False, example=True,
-    )  # fmt: skip
+        default=False,
+        example=True,
+    )
     scan_interval: Duration = field(
         "How often the directories are looked at.", default=0.2, example="1s", unit="seconds"
     )
     idle_timeout: Duration = field(
         "A file that has not grown for this long is closed, and a last line without an end is then read as it stands. "
         "0: such a line waits for ever.",
-        default=0.0, example="2m", unit="seconds",
-    )  # fmt: skip
+        default=0.0,
+        example="2m",
+        unit="seconds",
+    )
     max_file_share: int = field(
         "The most events of one file in one batch, so that a busy file does not starve the others. 0: no such limit.",
-        default=0, example=100_000, unit="events", ge=0, le=100_000_000,
-    )  # fmt: skip
+        default=0,
+        example=100_000,
+        unit="events",
+        ge=0,
+        le=100_000_000,
+    )

@@ -85,8 +85,10 @@ def roster(host: str, busy: AbstractSet[UUID] | None) -> list[Row]:
 
 
 def standbys(host: str) -> list[Row]:
-    """The standbys on a host that are not over; one query."""
+    """The standbys on a host that are not over."""
     found = Run.objects.filter(host_id=host, role=RunRole.STANDBY).exclude(state=RunState.ENDED)
+    if not found.exists():
+        return []
     unused = [*_UNUSED_OF_RUN, *(f"pipeline__{name}" for name in _UNUSED_OF_PIPELINE if name != "archived_at")]
     rows = found.select_related("pipeline").defer(*unused).order_by("pipeline_name")
     return [Row(run.pipeline, run, None) for run in rows]
@@ -95,7 +97,8 @@ def standbys(host: str) -> list[Row]:
 def homeless() -> list[Pipeline]:
     """Pipelines that should do something and have no host."""
     found = Pipeline.objects.filter(host__isnull=True, archived_at__isnull=True)
-    return list(found.exclude(desired_state=DesiredState.STOPPED).select_related("current_revision"))
+    found = found.exclude(desired_state=DesiredState.STOPPED)
+    return list(found.select_related("current_revision")) if found.exists() else []
 
 
 def leases() -> list[Host]:

@@ -303,7 +303,7 @@ class Driver:
 
     def _cancel(self) -> None:
         self._stop_queries(_JOBS_GO_ON)
-        if spark := self._launcher.spark:
+        if spark := self._launcher.session.spark:
             spark.sparkContext.cancelAllJobs()
 
     def _finish_order(self, proof: PauseProof | None) -> None:
@@ -363,7 +363,11 @@ class Driver:
             self._idle_since, self._collected = None, False
             return
         self._idle_since = self._idle_since or time.monotonic()
-        if not self._collected and time.monotonic() - self._idle_since > 3.0 and (spark := self._launcher.spark):
+        if (
+            not self._collected
+            and time.monotonic() - self._idle_since > 3.0
+            and (spark := self._launcher.session.spark)
+        ):
             self._collected = True
             threading.Thread(target=_collect, args=(spark,), name="collect", daemon=True).start()
 
@@ -381,8 +385,8 @@ class Driver:
         if self._jvm.process.poll() is None:
             self._stop_queries(_QUERY_STOP)
             crash_points.reach("agent.leaving")
-            _within(_QUERY_STOP, self._launcher.leave)
-            idle = ending.code == Exit.CLEAN and self._settled() and not self._launcher.on_cluster
+            _within(_QUERY_STOP, self._launcher.session.leave)
+            idle = ending.code == Exit.CLEAN and self._settled() and not self._launcher.session.on_cluster
             self._jvm.stop(_JVM_STOP, workers=self._patience, idle=idle)
         if ending.code == Exit.CLEAN:
             self._order_finished()

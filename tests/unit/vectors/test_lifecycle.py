@@ -8,7 +8,7 @@ from tests.unit.agent.startup.test_preflight import Stub, raise_it
 from tests.vectors import Vector, drives
 from workers.agent.graph.component import Builder
 from workers.agent.run_dir.journal_writer import Journal
-from workers.agent.startup.preflight import Components, check_all
+from workers.agent.startup.components import Components, check_all
 
 
 def missing_class() -> None:

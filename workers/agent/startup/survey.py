@@ -20,7 +20,7 @@ from workers.agent.base.findings import Refused
 from workers.agent.graph import compile as compiler
 from workers.agent.positions import guard
 from workers.agent.positions.checkpoint import Checkpoint, Key
-from workers.agent.startup.preflight import Found, survey
+from workers.agent.startup.found import Found, survey
 
 
 def answer(launch: Launch, definition: Definition, question: Question) -> Answer:

@@ -19,8 +19,9 @@ from workers.agent.base.findings import refuse
 from workers.agent.graph.component import Builder, Place
 from workers.agent.positions.guard import LogRange
 from workers.agent.run_dir.journal_writer import Journal
-from workers.agent.startup.launcher import spared
-from workers.agent.startup.preflight import Components, Found, check_all
+from workers.agent.startup.components import Components, check_all
+from workers.agent.startup.found import Found
+from workers.agent.startup.preflight import spared
 
 
 class Stub(Builder):

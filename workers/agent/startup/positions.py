@@ -1,0 +1,164 @@
+"""Where each query begins: positions are compared before the first record is read, and all that disagrees is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pipelines.domain.base.positions import SourceIdentity
+from pipelines.domain.ledger.journal import Identified, Noticed, PositionChange, Positions, Repaired
+from pipelines.domain.positions.plan import Survey
+from pipelines.domain.runs.protocol import AgentFinding, Launch, QueryHead
+from workers.agent.base.findings import Refused
+from workers.agent.delivery.books import ChannelBooks
+from workers.agent.delivery.real_time import Query
+from workers.agent.graph.compile import Graph
+from workers.agent.positions import guard
+from workers.agent.positions.checkpoint import Offsets, positions
+from workers.agent.positions.guard import Head
+from workers.agent.run_dir.journal_writer import Journal
+from workers.agent.startup.found import Found, survey
+
+
+@dataclass
+class Starts:
+    """Where each query begins, by name; `findings` where one may not, with what was found of each partition.
+
+    `identities`: the logs that are read, by source; `notices`: what somebody should know of them.
+    """
+
+    offsets: dict[str, Offsets] = field(default_factory=dict)
+    findings: list[AgentFinding] = field(default_factory=list)
+    identities: dict[str, SourceIdentity] = field(default_factory=dict)
+    notices: dict[str, list[Noticed]] = field(default_factory=dict)
+    survey: Survey | None = None
+
+
+def check_positions(launch: Launch, graph: Graph, queries: list[Query], journal: Journal) -> Starts:
+    """Compare ledger, checkpoint, log and group of every query. Where all agree, mend torn entries, note which logs are
+    read, first positions and open batches."""
+    starts = Starts()
+    checked: list[tuple[ChannelBooks, Head, Offsets, Positions | None]] = []
+    known = Found(launch, graph)
+    _check_sources(known, queries, starts)
+    for query in queries:
+        for books in query.channels:
+            head = known.head(query.read, books.channel)
+            try:
+                begin, first = _agree(query, head, known)
+                checked.append((books, head, begin, first))
+                _same_start(query, known, starts.offsets.setdefault(query.name, begin), begin, head)
+            except Refused as refused:
+                starts.findings += refused.findings
+    if starts.findings:
+        starts.survey = survey(known, {query.read: query.checkpoint for query in queries}, starts.findings)
+        return starts
+    starts.identities = {name: each for name in known.logs if (each := known.identity(name))}
+    starts.notices = {name: known.notices(name) for name in known.logs}
+    _note(known, starts.notices, journal)
+    for books, head, begin, first in checked:
+        _take_over(books, head, first, begin, journal)
+    return starts
+
+
+def look(known: Found, queries: Sequence[Query]) -> Survey | None:
+    """What log and group have against the ledger, as a standby sees it: nothing is written down, and checkpoints and
+    sources whose data is in the hands of another run are left alone. None where no source can be looked at so.
+
+    Raises Refused where one is away.
+    """
+    shared = [query for query in queries if known.identity(query.read.source) is not None]
+    seen: list[AgentFinding] = []
+    for query in shared:
+        source = query.read.source
+        if found := known.against_source(source):
+            seen += found
+            continue
+        for channel in query.read.channels:
+            seen += known.outside(query.read, known.head(query.read, channel).positions, known.log(source))
+    return survey(known, {query.read: query.checkpoint for query in shared}, seen) if shared else None
+
+
+def _check_sources(known: Found, queries: list[Query], starts: Starts) -> None:
+    for source in dict.fromkeys(query.read.source for query in queries):
+        try:
+            starts.findings += known.against_source(source)
+        except Refused as refused:
+            starts.findings += refused.findings
+
+
+def _same_start(query: Query, known: Found, one: Offsets, other: Offsets, head: Head) -> None:
+    """Channels of one read begin together, or at most one batch apart, which the checkpoint has told already."""
+    if one == other or known.view(query.name, query.checkpoint, head).used:
+        return
+    finding = AgentFinding(
+        path=head.path,
+        code="CHANNELS_APART",
+        message=f"The channels of {query.name} do not stand at one position.",
+        suggestion="Decide where to continue; channels of one read move together.",
+    )
+    raise Refused(finding)
+
+
+def _agree(query: Query, head: Head, known: Found) -> tuple[Offsets, Positions | None]:
+    """Explicit offsets for every partition. Raises Refused with all that does not agree."""
+    source = query.read.source
+    view = known.view(query.name, query.checkpoint, head)
+    log = known.log(source)
+    added = sorted(log.keys() - head.positions.keys())
+    known_topics = {topic for topic, _ in head.positions}
+    grown = [key for key in added if key[0] in known_topics]
+    first, origin = known.first(source, [key for key in added if key[0] not in known_topics])
+    starts = {**head.positions, **dict.fromkeys(grown, 0), **first}
+    same = guard.same_log(known.remembered(source), known.identity(source), known_topics)
+    if findings := guard.compare(head, view) + (known.outside(query.read, starts, log) if same else []):
+        raise Refused(*findings)
+    if view.used or not (grown or first):
+        return dict(head.positions), None
+    changes = [PositionChange(topic=key[0], partition=key[1], new=starts[key]) for key in added]
+    entry = Positions(source=source, channel=head.channel, changes=changes, origin=origin or "partition added")
+    return starts, entry
+
+
+def _note(known: Found, notices: Mapping[str, Sequence[Noticed]], journal: Journal) -> None:
+    """Everything agrees: write down which logs are read, and what was mended or noticed."""
+    for name in known.logs:
+        seen = known.identity(name)
+        if seen is not None and seen != known.remembered(name):
+            journal.append(Identified(**seen.model_dump()))
+        for notice in notices[name]:
+            journal.append(notice)
+    mended = set()
+    for (query, _), view in known.views.items():
+        for repair in view.repairs:
+            if repair.path not in mended:
+                mended.add(repair.path)
+                file = f"{repair.path.parent.name}/{repair.path.name}"
+                journal.append(Repaired(query=query, file=file, batch=repair.batch, action=repair.action))
+                repair.carry_out()
+
+
+def _take_over(books: ChannelBooks, head: Head, first: Positions | None, starts: Offsets, journal: Journal) -> None:
+    books.continue_from(starts, head.done_batch)
+    if first is not None:
+        journal.append(first)
+    if head.planned is not None:
+        books.resolve(head.planned)
+
+
+def survey_of_running(
+    launch: Launch, graph: Graph, queries: Sequence[Query], findings: Sequence[AgentFinding]
+) -> Survey | None:
+    """What is known of every partition while the run goes on."""
+    heads = [_head_now(books) for query in queries for books in query.channels]
+    known = Found(launch.model_copy(update={"heads": heads}), graph)
+    return survey(known, {query.read: query.checkpoint for query in queries}, findings)
+
+
+def _head_now(books: ChannelBooks) -> QueryHead:
+    return QueryHead(
+        source=books.source,
+        channel=books.channel,
+        positions=positions(books.positions),
+        done_batch=books.done_batch if books.done_batch >= 0 else None,
+    )

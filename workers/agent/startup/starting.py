@@ -1,0 +1,65 @@
+"""The start of a run's queries, side by side, from the positions that were agreed upon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pipelines.domain.ledger.ledger import Counts
+from workers.agent.delivery.real_time import COUNTED, Flow, Query, RealTimeQuery
+from workers.agent.graph import compile as compiler
+from workers.agent.graph.batch import Judge
+from workers.agent.positions.checkpoint import Offsets
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_IDLE_LOOK_MS = 250
+"""How soon a source that had nothing new is looked at again; each look takes a few milliseconds of a core."""
+OnEnd = Callable[[Any, BaseException | None], None]
+
+
+def set_pace(spark: SparkSession, trigger_interval_ms: int) -> None:
+    """How often queries look at a source that had nothing new."""
+    hurry = trigger_interval_ms == 0
+    spark.conf.set("spark.sql.streaming.pollingDelay", "10ms" if hurry else f"{_IDLE_LOOK_MS}ms")
+
+
+@dataclass(frozen=True)
+class Starting:
+    """Starts queries; `on_end` hears how each of them ended."""
+
+    spark: SparkSession
+    graph: compiler.Graph
+    on_end: OnEnd
+
+    def start(self, queries: Sequence[Query], starts: Mapping[str, Offsets]) -> None:
+        """Start all of them. Raises whatever keeps one from starting."""
+        with ThreadPoolExecutor(max_workers=min(8, len(queries))) as pool:
+            for future in [pool.submit(self._start, query, starts[query.name]) for query in queries]:
+                future.result()
+
+    def _start(self, query: Query, starts: Offsets) -> None:
+        if isinstance(query, RealTimeQuery):
+            frame = compiler.flow(self.spark, self.graph, query.read, starts)
+            written = partial(self._judge(query).judgement(frame, "", None).written, frame, COUNTED)
+            query.start(Flow(written, partial(self._recount, query)), self.on_end)
+        else:
+            definition = self.graph.definition
+            most = definition.max_events(query.read)
+            endless = compiler.endless(self.spark, self.graph, query.read, starts, most)
+            query.start(endless, definition.delivery.trigger_interval_ms, self.on_end)
+
+    def _recount(self, query: RealTimeQuery, starts: Offsets, ends: Offsets) -> Counts:
+        frame = compiler.past(self.spark, self.graph, query.read, starts, ends)
+        from pyspark.sql import Observation
+
+        counted = Observation()
+        self._judge(query).judgement(frame, "", None).delivered(frame, counted).count()
+        return Counts(**counted.get)
+
+    def _judge(self, query: RealTimeQuery) -> Judge:
+        return self.graph.judge(query.read.source, query.read.channels[0])

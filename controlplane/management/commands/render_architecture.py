@@ -51,8 +51,8 @@ def picture() -> str:
 
 def _parent(layer: list[str]) -> str:
     """The package that all of a layer lie in; empty where there is none."""
-    common = commonpath([name.split(".")[:-1] for name in layer])
-    return ".".join(common[:2])
+    common = commonpath([name.rpartition(".")[0].replace(".", "/") for name in layer])
+    return ".".join(common.split("/")[:2])
 
 
 def table() -> str:

@@ -1,13 +1,13 @@
-"""The supervisor inside a Celery worker: a thread of the worker itself, so that it ticks with or without a broker."""
+"""The supervisor inside a Celery worker: background loops of the worker itself, which need no broker to go on."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
@@ -15,12 +15,12 @@ import structlog
 from celery import bootsteps
 from celery.worker import state as worker_state
 from django.conf import settings
-from django.db import close_old_connections
 
 from controlplane.install.tools.errors import SetupError
 from controlplane.provision.spark import spark_settings as provisioned
 from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.foundation import dispatch
+from pipelines.foundation.collector import spare_what_stays
 from pipelines.foundation.interceptors import allowed_interceptors
 from pipelines.services.hosts import hearing
 from pipelines.services.runs.observations import HostFacts
@@ -38,10 +38,12 @@ from workers.adapters.surveys import ChildSurveys
 from workers.ports import Now
 from workers.supervisor.background.hearing import EXIT_DEAF, Canary, Hearing
 from workers.supervisor.background.janitor import Janitor
+from workers.supervisor.background.loop import BackgroundLoop
 from workers.supervisor.background.pruning import Limits
 from workers.supervisor.background.replay import Replayer, Way
 from workers.supervisor.background.surveyor import Sight, Surveyor
-from workers.supervisor.background.watch import Watcher, watch
+from workers.supervisor.background.ticker import Ticker
+from workers.supervisor.background.watch import watch
 from workers.supervisor.background.webhooks import WebhookSender
 from workers.supervisor.launch.launch import Launcher, NotProvisioned
 from workers.supervisor.launch.references import References
@@ -50,7 +52,7 @@ from workers.supervisor.tick.lease import HostLease
 from workers.supervisor.tick.memory import Memory
 from workers.supervisor.tick.observe import Observer
 from workers.supervisor.tick.reconciling import Reconciler
-from workers.supervisor.tick.tick import Supervisor, Ticker
+from workers.supervisor.tick.tick import Supervisor
 from workers.wake import CANARY_SECONDS, HEARD, LOOK, WAKE
 from workers.workflows.runner import Runner
 
@@ -66,64 +68,43 @@ log = structlog.get_logger(__name__)
 
 
 class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
-    """Starts the ticker before the consumer, and stops it with the worker. Agents are left alone by both."""
+    """Starts the background loops before the consumer, and stops them with the worker. Both leave agents alone."""
 
     requires = {"celery.worker.components:Pool"}
 
     def __init__(self, parent: Any, **options: Any) -> None:
         super().__init__(parent, **options)
-        self._ticker: Ticker | None = None
-        self._replayer: Replayer | None = None
-        self._surveyor: Surveyor | None = None
-        self._watcher: Watcher | None = None
-        self._canary: Canary | None = None
-        self._janitor: Janitor | None = None
-        self._webhooks: WebhookSender | None = None
+        self._loops: Sequence[BackgroundLoop] = ()
 
     def start(self, parent: Any) -> None:
         """Begin to tick. What a launch needs is looked up beside it, so that hardly a tick has to wait for it."""
         threading.Thread(target=_look_up, name="look-up", daemon=True).start()
-        self._ticker = Ticker(supervisor(), WAKE)
-        self._ticker.start()
-        self._replayer = replayer()
-        self._replayer.start()
-        self._surveyor = surveyor()
-        self._surveyor.start()
-        self._watcher = watcher()
-        self._watcher.start()
-        self._janitor = janitor()
-        self._janitor.start()
-        self._webhooks = webhook_sender()
-        self._webhooks.start()
-        self._canary = canary(parent, self._end_deaf)
-        HEARD.listener = self._canary.heard
-        self._canary.start()
-
-    def _end_deaf(self, words: str) -> None:
-        """A worker that hears nothing does not hear a shutdown either: give the lease back and be gone."""
-        log.critical("worker_is_deaf", words=words, exit=EXIT_DEAF)
-        if self._ticker is not None:
-            self._ticker.stop(STOP_TIMEOUT)
-        os._exit(EXIT_DEAF)
+        self._loops = background_loops(parent)
+        spare_what_stays()
+        for loop in self._loops:
+            loop.start()
 
     def stop(self, parent: Any) -> None:
-        """End after the present tick and give the lease back."""
-        if self._canary is not None:
-            self._canary.stop(STOP_TIMEOUT)
-        if self._ticker is not None:
-            self._ticker.stop(STOP_TIMEOUT)
-        if self._replayer is not None:
-            self._replayer.stop(STOP_TIMEOUT)
-        if self._janitor is not None:
-            self._janitor.stop(STOP_TIMEOUT)
-        if self._surveyor is not None:
-            self._surveyor.stop(STOP_TIMEOUT)
-        if self._watcher is not None:
-            self._watcher.stop(STOP_TIMEOUT)
-        if self._webhooks is not None:
-            self._webhooks.stop(STOP_TIMEOUT)
+        """End each loop after its present pass; the end of the ticks gives the lease back."""
+        for loop in self._loops:
+            if not loop.stop(STOP_TIMEOUT):
+                log.warning("background_loop_not_stopped", loop=loop.name, seconds=STOP_TIMEOUT)
 
     terminate = stop
+
+
+def background_loops(worker: Any) -> Sequence[BackgroundLoop]:
+    """Everything that `worker` repeats, in the order in which it is started and stopped."""
+    ticks = Ticker(supervisor()).loop(WAKE)
+    canaries = canary(worker, partial(_end_deaf, ticks))
+    return [canaries, ticks, replayer(), surveyor(), watcher(), janitor(), webhook_sender()]
+
+
+def _end_deaf(ticks: BackgroundLoop, words: str) -> None:
+    """A worker that hears nothing does not hear a shutdown either: give the lease back and be gone."""
+    log.critical("worker_is_deaf", words=words, exit=EXIT_DEAF)
+    ticks.stop(STOP_TIMEOUT)
+    os._exit(EXIT_DEAF)
 
 
 def supervisor(keeper: tuple[str, ...] | None = None) -> Supervisor:
@@ -164,36 +145,36 @@ def launcher() -> Launcher:
     )
 
 
-def surveyor() -> Surveyor:
-    """What looks at the positions of this host's pipelines."""
+def surveyor() -> BackgroundLoop:
+    """Looks at the positions of this host's pipelines."""
     environment = settings.HEADGATE
     sight = Sight(environment.host, launcher(), ChildSurveys())
-    return Surveyor(sight, FileLock(environment.state / LOOK_LOCK), LOOK)
+    return Surveyor(sight).loop(FileLock(environment.state / LOOK_LOCK), LOOK)
 
 
-def replayer() -> Replayer:
-    """What sends dead letters of this host's pipelines back."""
+def replayer() -> BackgroundLoop:
+    """Sends dead letters of this host's pipelines back."""
     environment = settings.HEADGATE
     way = Way(environment.host, KafkaClusters(), HttpIntakes(), references())
-    return Replayer(way, FileLock(environment.state / REPLAY_LOCK))
+    return Replayer(way).loop(FileLock(environment.state / REPLAY_LOCK))
 
 
-def janitor() -> Janitor:
-    """What removes files of this host that nobody needs any more."""
+def janitor() -> BackgroundLoop:
+    """Removes files of this host that nobody needs any more."""
     environment = settings.HEADGATE
     limits = Limits(
         runs=timedelta(days=environment.run_days),
         run_bytes=environment.run_bytes,
         checkpoints=timedelta(days=environment.checkpoint_days),
     )
-    lock = FileLock(environment.state / JANITOR_LOCK)
     reconciler = Reconciler(LocalRunDirs(environment.state), HostProcesses())
     storeroom = LocalStoreroom(environment.state)
-    return Janitor(environment.host, storeroom, limits, SystemClock(), lock, reconciler.notice_all)
+    made = Janitor(environment.host, storeroom, limits, SystemClock(), reconciler.notice_all)
+    return made.loop(FileLock(environment.state / JANITOR_LOCK))
 
 
-def canary(worker: Any, deaf: Callable[[str], None]) -> Canary:
-    """What finds out whether `worker` hears on each of its queues."""
+def canary(worker: Any, deaf: Callable[[str], None]) -> BackgroundLoop:
+    """Finds out whether `worker` hears on each of its queues."""
     environment = settings.HEADGATE
 
     def send(queue: str, sent_at: float) -> None:
@@ -205,28 +186,26 @@ def canary(worker: Any, deaf: Callable[[str], None]) -> Canary:
         return len(worker_state.reserved_requests | worker_state.active_requests) >= int(worker.concurrency)
 
     def report(state: Hearing, words: str, round_trip: float | None, now: Now) -> None:
-        close_old_connections()
-        try:
-            hearing.record(host=environment.host, state=state.value, words=words, round_trip=round_trip, now=now.wall)
-        finally:
-            close_old_connections()
+        hearing.record(host=environment.host, state=state.value, words=words, round_trip=round_trip, now=now.wall)
 
     queues = sorted(worker.app.amqp.queues.consume_from)
-    return Canary(queues, clock=SystemClock(), send=send, busy=busy, report=report, deaf=deaf)
+    made = Canary(queues, clock=SystemClock(), send=send, busy=busy, report=report, deaf=deaf)
+    HEARD.listener = made.heard
+    return made.loop()
 
 
-def watcher() -> Watcher:
-    """What watches lag, alerts and consumer groups for this host."""
+def watcher() -> BackgroundLoop:
+    """Watches lag, alerts and consumer groups for this host."""
     environment = settings.HEADGATE
     made = watch(environment.host, environment.state, KafkaBrokers(), references())
-    return Watcher(made, FileLock(environment.state / WATCH_LOCK))
+    return made.loop(FileLock(environment.state / WATCH_LOCK))
 
 
-def webhook_sender() -> WebhookSender:
-    """What sends webhooks, beside the senders of other hosts."""
+def webhook_sender() -> BackgroundLoop:
+    """Sends webhooks, beside the senders of other hosts."""
     environment = settings.HEADGATE
     posts, secrets = HttpPosts(environment.webhook_reach), StoredSecrets(environment.keyring)
-    return WebhookSender(posts, secrets, FileLock(environment.state / WEBHOOK_LOCK))
+    return WebhookSender(posts, secrets).loop(FileLock(environment.state / WEBHOOK_LOCK))
 
 
 def references() -> References:

@@ -1,4 +1,4 @@
-"""The bells between tasks and the threads that wait for them. Both live in one worker process."""
+"""The bells between tasks and the background loops that wait for them. Both live in one worker process."""
 
 from __future__ import annotations
 

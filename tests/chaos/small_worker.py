@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,19 +47,18 @@ def work(*, silently: bool) -> None:
     """Supervise until killed."""
     from django.conf import settings
 
+    from workers.supervisor.background.ticker import Ticker
     from workers.supervisor.tick import lease
-    from workers.supervisor.tick.tick import Ticker
     from workers.wake import WAKE
 
     lease.TTL = LEASE_SECONDS
-    ticker = Ticker(_supervisor(), WAKE)
-    ticker.start()
+    Ticker(_supervisor()).loop(WAKE).start()
     go = settings.HEADGATE.state.parent / "go"
     while not (silently or go.exists()):
         time.sleep(0.01)
     if not silently:
         _ask_for_everything()
-    ticker.join()
+    threading.Event().wait()
 
 
 def _ask_for_everything() -> None:

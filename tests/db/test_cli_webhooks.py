@@ -42,12 +42,12 @@ def run(command_line: CommandLine, settings: Any, tmp_path: Path) -> Run:
 def sending(keyring: Any, tmp_path: Path) -> Iterator[None]:
     """The sender of a worker."""
     reach = Reach(http=True, networks=(ip_network("127.0.0.0/8"),))
-    worker = WebhookSender(HttpPosts(reach), StoredSecrets(keyring), FileLock(tmp_path / "webhooks.lock"))
+    worker = WebhookSender(HttpPosts(reach), StoredSecrets(keyring)).loop(FileLock(tmp_path / "webhooks.lock"))
     worker.start()
     try:
         yield
     finally:
-        worker.stop(60)
+        assert worker.stop(60)
 
 
 def test_the_life_of_a_webhook(run: Run) -> None:

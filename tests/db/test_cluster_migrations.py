@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ from pipelines.services.positions import positions
 from tests.db.test_migrations import MIGRATIONS, act, ana, client_of, orders, planned, post
 from tests.factories import now
 from tests.fakes.surveys import FakeSurveys, Unhurried
-from tests.fakes.webhooks import FreeLock
 from workers.ports import Unreadable
 from workers.supervisor.background.surveyor import Sight, Surveyor
 from workers.supervisor.launch.launch import Launcher
@@ -291,7 +289,7 @@ def test_a_plan_is_begun_with_both_definitions_stored(ana: APIClient, read: Pipe
 def test_the_host_is_ready_for_the_translation_that_data_waits_for(ana: APIClient, read: Pipeline) -> None:
     surveys = FakeSurveys()
     launcher = Launcher("alpha", Path("/state"), References({}, None, Store()), lambda: SparkSettings(classpath=[]))
-    surveyor = Surveyor(Sight("alpha", launcher, surveys), FreeLock(), threading.Event())
+    surveyor = Surveyor(Sight("alpha", launcher, surveys))
 
     def ready() -> bool:
         surveyor.turn()

@@ -13,7 +13,7 @@ from pipelines.models import Event, Pipeline, Run
 from pipelines.services.base.audit import Actor
 from pipelines.services.ledger import archive
 from tests.factories import LedgerBatchFactory, PipelineFactory, RunFactory, now
-from tests.fakes.host import FakeHost, FakeLock
+from tests.fakes.host import FakeHost
 from workers.adapters.storeroom import LocalStoreroom
 from workers.supervisor.background.janitor import Janitor
 from workers.supervisor.background.pruning import Limits
@@ -30,7 +30,7 @@ def janitor(state: Path) -> Janitor:
     host = FakeHost(wall=now())
     limits = Limits(runs=timedelta(days=30), run_bytes=10**9, checkpoints=timedelta(days=7))
     storeroom = LocalStoreroom(state, state.parent / "shm")
-    return Janitor("alpha", storeroom, limits, host, FakeLock(host, [], host.start()))
+    return Janitor("alpha", storeroom, limits, host)
 
 
 def ended(pipeline: Pipeline, number: int, days: float, state: Path, lineage: int = 1) -> Run:
@@ -60,12 +60,12 @@ def test_a_pass_removes_what_is_over_and_old_and_tells_of_it_once(state: Path) -
     ended(pipeline, 1, 90, state, lineage=1)
     ended(pipeline, 2, 80, state, lineage=2)
     ended(pipeline, 3, 40, state, lineage=2)
-    assert janitor(state).turn() == 4
+    assert janitor(state).prune() == 4
     assert left(state, "runs", pipeline) == {"3"}
     assert left(state, "checkpoints", pipeline) == {"2"}
     assert not (state / "runs" / pipeline.name / "3" / "tmp").exists()
     assert Event.objects.get(kind="host.pruned").data["paths"] == 4
-    assert janitor(state).turn() == 0
+    assert janitor(state).prune() == 0
     assert Event.objects.filter(kind="host.pruned").count() == 1
 
 
@@ -74,10 +74,10 @@ def test_a_lineage_with_an_open_batch_keeps_its_checkpoint(state: Path) -> None:
     first = ended(pipeline, 1, 90, state, lineage=1)
     ended(pipeline, 2, 80, state, lineage=2)
     open_batch = LedgerBatchFactory.create(run=first, state="planned")
-    janitor(state).turn()
+    janitor(state).prune()
     assert left(state, "checkpoints", pipeline) == {"1", "2"}
     open_batch.delete()
-    janitor(state).turn()
+    janitor(state).prune()
     assert left(state, "checkpoints", pipeline) == {"2"}
 
 
@@ -95,7 +95,7 @@ def test_everything_of_a_purged_pipeline_goes_and_nothing_of_another_of_its_name
     ended(successor, 2, 0, state, lineage=2)
     theirs = state / "data" / "orders" / str(successor.id)
     theirs.mkdir(parents=True)
-    janitor(state).turn()
+    janitor(state).prune()
     assert not data.exists()
     assert not shared.exists()
     assert left(state, "runs", successor) == {"2"}
@@ -112,7 +112,7 @@ def test_a_symbolic_link_is_neither_followed_nor_a_way_out(state: Path, tmp_path
     (state / "runs" / "stranger").symlink_to(outside.parent)
     (state / "runs" / pipeline.name / "1" / "link").symlink_to(outside)
     (outside / "file").write_text("theirs")
-    janitor(state).turn()
+    janitor(state).prune()
     assert left(state, "runs", pipeline) == {"2"}, "the directory with the link is gone"
     assert (outside / "file").read_text() == "theirs"
     with pytest.raises(ValueError, match="not ours"):

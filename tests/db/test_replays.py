@@ -19,7 +19,7 @@ from pipelines.services.reprocessing import replays
 from pipelines.services.reprocessing.replays import Repair, Wanted
 from tests.factories import DeadLetterFactory, PipelineFactory, RevisionFactory, RunFactory, definition
 from tests.fakes.clusters import FakeClusters, FakeIntakes
-from workers.ports import Closed, Exclusive, Secrets, Unreadable
+from workers.ports import Closed, Secrets, Unreadable
 from workers.supervisor.background.replay import Replayer, Way
 from workers.supervisor.launch.references import References
 
@@ -55,8 +55,7 @@ class Host:
     def worker(self) -> Replayer:
         secrets: Secrets = FakeSecrets()
         way = Way("alpha", self.clusters, self.intakes, References({}, None, secrets), lambda: self.seconds)
-        lock: Exclusive = Free()
-        return Replayer(way, lock)
+        return Replayer(way)
 
     def until_over(self, operation: Operation, turns: int = 1000) -> Operation:
         for _ in range(turns):

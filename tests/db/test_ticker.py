@@ -1,4 +1,4 @@
-"""The thread that ticks: soon after a wake-up, through every error, and never after it was stopped."""
+"""The background loop that ticks: soon after a wake-up, through every error, and never after it was stopped."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import cast
 import pytest
 
 from tests.waiting import wait_for
-from workers.supervisor.tick import tick
-from workers.supervisor.tick.tick import Supervisor, Ticked, Ticker
+from workers.supervisor.background import ticker
+from workers.supervisor.background.ticker import Ticker
+from workers.supervisor.tick.tick import Supervisor, Ticked
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,17 +43,16 @@ class Counter:
 @contextmanager
 def ticking(counter: Counter) -> Iterator[threading.Event]:
     wake = threading.Event()
-    ticker = Ticker(cast(Supervisor, counter), wake)
-    ticker.start()
+    loop = Ticker(cast(Supervisor, counter)).loop(wake)
+    loop.start()
     try:
         yield wake
     finally:
-        ticker.stop(10)
-        assert not ticker.is_alive()
+        assert loop.stop(10)
 
 
 def test_a_wake_up_brings_the_next_tick_and_a_stop_gives_the_lease_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tick, "INTERVAL", 3600.0)
+    monkeypatch.setattr(ticker, "INTERVAL", 3600.0)
     counter = Counter(lambda: Ticked(supervising=True))
     with ticking(counter) as wake:
         wait_for(lambda: counter.ticks == 1, "the first tick")
@@ -62,7 +62,7 @@ def test_a_wake_up_brings_the_next_tick_and_a_stop_gives_the_lease_back(monkeypa
 
 
 def test_no_error_ends_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tick, "INTERVAL", 0.001)
+    monkeypatch.setattr(ticker, "INTERVAL", 0.001)
 
     def fail() -> Ticked:
         raise RuntimeError("the database is away")
@@ -73,7 +73,7 @@ def test_no_error_ends_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ticks_never_overlap_however_often_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tick, "HURRIED_INTERVAL", 0.0)
+    monkeypatch.setattr(ticker, "HURRIED_INTERVAL", 0.0)
     counter = Counter(lambda: Ticked(supervising=True, hurry=True))
     with ticking(counter) as wake:
         wakers = [threading.Thread(target=_ring, args=(wake, 1000)) for _ in range(4)]

@@ -1,4 +1,4 @@
-"""The watcher's thread: everything that it looks after happens by itself, and it ends when it is told to."""
+"""The watch in its background loop: everything that it looks after happens by itself, and it ends when told to."""
 
 from __future__ import annotations
 
@@ -15,21 +15,12 @@ from pipelines.services.monitoring.watching import Wanted
 from tests.db.test_lag import NoSecrets, reports
 from tests.factories import HostFactory, PipelineFactory, RunFactory
 from tests.fakes.brokers import FakeBrokers
+from tests.fakes.webhooks import FreeLock
 from tests.waiting import wait_for
-from workers.ports import Exclusive
-from workers.supervisor.background.watch import Watcher, watch
+from workers.supervisor.background.watch import watch
 from workers.supervisor.launch.references import References
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-class Free:
-    """A lock that nobody holds."""
-
-    def acquire(self) -> bool:
-        return True
-
-    def release(self) -> None: ...
 
 
 def test_lag_alerts_and_groups_are_watched_until_the_worker_ends(tmp_path: Path) -> None:
@@ -40,12 +31,10 @@ def test_lag_alerts_and_groups_are_watched_until_the_worker_ends(tmp_path: Path)
     watching.watch(wanted=Wanted("billing", "broker:9092", interval=1.0), actor=Actor("ana"))
     key = ("orders-in", 0)
     brokers = FakeBrokers(times={key: [time.time()] * 100}, committed={key: 40})
-    lock: Exclusive = Free()
-    watcher = Watcher(watch("alpha", tmp_path, brokers, References({}, None, NoSecrets())), lock)
+    watcher = watch("alpha", tmp_path, brokers, References({}, None, NoSecrets())).loop(FreeLock())
     watcher.start()
     wait_for(lambda: Alert.objects.filter(rule="blocked", key="bills").exists(), "an alert")
     wait_for(lambda: LagPoint.objects.filter(pipeline=run.pipeline, records=10).exists(), "a point of lag")
     wait_for(lambda: GroupSnapshot.objects.count() > 1, "two looks at the group")
-    watcher.stop(30)
-    assert not watcher.is_alive()
+    assert watcher.stop(30)
     assert WatchedGroup.objects.get().error == ""

@@ -422,7 +422,7 @@ def test_a_worker_sends_by_itself_over_http_and_stops(tmp_path: Path) -> None:
     with serving(lambda _: next(answers)) as server:
         webhook("phase.*", url=f"{server.url}/hook")
         reach = Reach(http=True, networks=(ip_network("127.0.0.0/8"),))
-        worker = WebhookSender(HttpPosts(reach), FakeSecrets(), FileLock(tmp_path / "webhooks.lock"))
+        worker = WebhookSender(HttpPosts(reach), FakeSecrets()).loop(FileLock(tmp_path / "webhooks.lock"))
         worker.start()
         try:
             happen("phase.changed", "run.ended")
@@ -431,8 +431,7 @@ def test_a_worker_sends_by_itself_over_http_and_stops(tmp_path: Path) -> None:
             Delivery.objects.update(next_attempt_at=clock.now())
             wait_for(lambda: Delivery.objects.filter(state=DeliveryState.DELIVERED).exists(), "the delivery")
         finally:
-            worker.stop(60)
-    assert not worker.is_alive()
+            assert worker.stop(60)
     first, second = server.seen
     assert first.headers["webhook-id"] == second.headers["webhook-id"] == only().message_id
     timestamp = int(second.headers["webhook-timestamp"])

@@ -88,9 +88,7 @@ class Time:
 
 def sender(posts: FakePosts, time: Time, secrets: FakeSecrets | None = None) -> WebhookSender:
     """The sender of a worker; a test gives it its turns. Chance never moves a delay."""
-    return WebhookSender(
-        posts, secrets or FakeSecrets(), FreeLock(), monotonic=lambda: time.monotonic, chance=lambda: 0.5
-    )
+    return WebhookSender(posts, secrets or FakeSecrets(), monotonic=lambda: time.monotonic, chance=lambda: 0.5)
 
 
 def turn(*senders: WebhookSender) -> None:

@@ -1,1 +1,1 @@
-"""What repeats beside the ticks, in threads of its own."""
+"""The background loops of a worker: the ticks, and what repeats beside them."""

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 import structlog
-from django.db import connections
 
 from workers.ports import Clock, Now
+from workers.supervisor.background.loop import BackgroundLoop
 
 INTERVAL = 1.0
 DEAF_AFTER = 8.0
@@ -126,7 +126,7 @@ class Ear:
         return Hearing.HEARS, ""
 
 
-class Canary(threading.Thread):
+class Canary:
     """Sends canaries and acts on what becomes of them.
 
     `send(queue, sent_at)` is bounded and raises whatever it likes; `busy` says whether every task slot is taken;
@@ -144,7 +144,6 @@ class Canary(threading.Thread):
         report: Callable[[Hearing, str, float | None, Now], None],
         deaf: Callable[[str], None],
     ) -> None:
-        super().__init__(name="canary", daemon=True)
         self._queues = queues
         self._ear = Ear(queues)
         self._lock = threading.Lock()
@@ -156,16 +155,11 @@ class Canary(threading.Thread):
         self._stopping = threading.Event()
         self._told: tuple[Hearing | None, float] = None, 0.0
 
-    def run(self) -> None:
-        """The loop. No error ends it."""
-        while not self._stopping.wait(INTERVAL):
-            self.turn()
-        connections.close_all()
-
-    def stop(self, timeout: float) -> None:
-        """End after the canaries in hand; waits for that at most `timeout` seconds."""
-        self._stopping.set()
-        self.join(timeout)
+    def loop(self) -> BackgroundLoop:
+        """A pass that failed is repeated after a second, always: time without canaries is not judged."""
+        return BackgroundLoop(
+            "canary", self.turn, pause=INTERVAL, slowest=INTERVAL, first_after=INTERVAL, stopping=self._stopping
+        )
 
     def heard(self, queue: str, sent_at: float) -> None:
         """A canary of ours was heard. Safe from every thread."""
@@ -173,7 +167,7 @@ class Canary(threading.Thread):
             with self._lock:
                 self._ear.heard(queue, sent_at, self._clock.now().boottime)
 
-    def turn(self) -> None:
+    def turn(self) -> float:
         """Send a canary to each queue, judge, tell."""
         for queue in self._queues:
             self._send_to(queue)
@@ -185,6 +179,7 @@ class Canary(threading.Thread):
             self._tell(state, words, round_trip, now)
         if state is Hearing.DEAF and not self._stopping.is_set():
             self._deaf(words)
+        return INTERVAL
 
     def _send_to(self, queue: str) -> None:
         sent_at = self._clock.now().boottime

@@ -1,4 +1,4 @@
-"""The thread that removes what nobody needs any more from a host's disk, in passes far apart."""
+"""Removes what nobody needs any more from a host's disk, in a background loop whose passes are far apart."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import structlog
-from django.db import close_old_connections, connections
-
 from pipelines.selectors.runs import files
 from pipelines.services.base import events
 from pipelines.services.runs import standby
 from workers.ports import Clock, Exclusive, RunDir, Storeroom
+from workers.supervisor.background.loop import BackgroundLoop
 from workers.supervisor.background.pruning import (
     Known,
     KnownRun,
@@ -25,8 +23,6 @@ from workers.supervisor.background.pruning import (
 
 FIRST_AFTER = 60.0
 INTERVAL = 300.0
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass
@@ -58,9 +54,8 @@ def _known(host: str) -> Known:
     return Known(runs, files.open_lineages(host), purged)
 
 
-class Janitor(threading.Thread):
-    """Prunes one host. `lock`: one janitor per state directory, however many workers it has. `notice` is called with
-    the host in each pass, to look for what only its disk remembers."""
+class Janitor:
+    """Prunes one host. `notice` is called with the host in each pass, to look for what only its disk remembers."""
 
     def __init__(
         self,
@@ -68,43 +63,27 @@ class Janitor(threading.Thread):
         storeroom: Storeroom,
         limits: Limits,
         clock: Clock,
-        lock: Exclusive,
         notice: Callable[[str], None] = lambda _host: None,
     ) -> None:
-        super().__init__(name="janitor", daemon=True)
         self._host = host
         self._storeroom = storeroom
         self._limits = limits
         self._clock = clock
-        self._lock = lock
         self._notice = notice
         self._stopping = threading.Event()
 
-    def run(self) -> None:
-        """The loop. No error ends it."""
-        wait = FIRST_AFTER
-        while not self._stopping.wait(wait):
-            wait = INTERVAL
-            self._once()
-        self._lock.release()
-        connections.close_all()
+    def loop(self, lock: Exclusive) -> BackgroundLoop:
+        """`lock`: one janitor per state directory, however many workers it has."""
+        return BackgroundLoop(
+            "janitor", self.turn, pause=INTERVAL, first_after=FIRST_AFTER, lock=lock, stopping=self._stopping
+        )
 
-    def stop(self, timeout: float) -> None:
-        """End after the pass in hand; waits for that at most `timeout` seconds."""
-        self._stopping.set()
-        self.join(timeout)
+    def turn(self) -> float:
+        """One pass, and the seconds until the next."""
+        self.prune()
+        return INTERVAL
 
-    def _once(self) -> None:
-        close_old_connections()
-        try:
-            if self._lock.acquire():
-                self.turn()
-        except Exception:
-            log.exception("pruning_failed")
-        finally:
-            close_old_connections()
-
-    def turn(self) -> int:
+    def prune(self) -> int:
         """One pass; returns how many files and directories are gone. The disk is looked at before the database, so
         that a run which begins meanwhile is not taken for one that nobody knows."""
         removed, now = _Removed(), self._clock.now().wall

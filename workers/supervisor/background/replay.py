@@ -1,4 +1,4 @@
-"""Sends dead letters back to their sources, in a thread of its own beside the ticks: they never wait for a broker.
+"""Sends dead letters back to their sources, in a background loop beside the ticks: they never wait for a broker.
 
 Every replay of the host gets its turn for a few letters, paced by the monotonic clock. Letters are marked before they
 are sent and settled when the broker has acknowledged them, so a worker that dies in between leaves them in doubt: its
@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import structlog
-from django.db import close_old_connections, connections
 
 from pipelines.domain.base.states import OperationState
 from pipelines.domain.definitions.document.references import substituted
@@ -41,6 +40,7 @@ from pipelines.selectors.reprocessing.dead_letters import next_letters, open_rep
 from pipelines.services.lifecycle import operations
 from pipelines.services.reprocessing import replays
 from workers.ports import Away, Closed, Clusters, Exclusive, Gone, Intakes, Outgoing, Outlet
+from workers.supervisor.background.loop import BackgroundLoop
 from workers.supervisor.launch.references import References
 
 IDLE_SECONDS = 1.0
@@ -272,38 +272,23 @@ def _place(to: Target) -> str:
     return f"{to.servers} {json.dumps(dict(to.options), sort_keys=True, default=str)}"
 
 
-class Replayer(threading.Thread):
-    """Gives every open replay of the host its turn. `lock`: one replayer per host, however many workers it has."""
+class Replayer:
+    """Gives every open replay of the host its turn, a few letters long."""
 
-    def __init__(self, way: Way, lock: Exclusive) -> None:
-        super().__init__(name="replays", daemon=True)
+    def __init__(self, way: Way) -> None:
         self._way = way
-        self._lock = lock
         self._stopping = threading.Event()
         self._under_way: dict[UUID, Replay] = {}
 
-    def run(self) -> None:
-        """The loop. No error ends it."""
-        while not self._stopping.wait(self._once()):
-            pass
+    def loop(self, lock: Exclusive) -> BackgroundLoop:
+        """`lock`: one replayer per host, however many workers it has."""
+        return BackgroundLoop(
+            "replays", self.turn, pause=IDLE_SECONDS, lock=lock, close=self.close, stopping=self._stopping
+        )
+
+    def close(self) -> None:
+        """Let all producers go."""
         self._forget(set())
-        self._lock.release()
-        connections.close_all()
-
-    def stop(self, timeout: float) -> None:
-        """End after the letters in hand; waits for that at most `timeout` seconds."""
-        self._stopping.set()
-        self.join(timeout)
-
-    def _once(self) -> float:
-        close_old_connections()
-        try:
-            return self.turn() if self._lock.acquire() else IDLE_SECONDS
-        except Exception:
-            log.exception("replays_failed")
-            return IDLE_SECONDS
-        finally:
-            close_old_connections()
 
     def turn(self) -> float:
         """One turn of each open replay; returns the seconds until the next one is due."""

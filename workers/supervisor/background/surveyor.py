@@ -1,4 +1,4 @@
-"""Answers what people ask about positions, in threads of its own beside the ticks: they never wait for a broker.
+"""Answers what people ask about positions, in a background loop beside the ticks: they never wait for a broker.
 
 What is asked lies in the database, so that a look that a crash interrupted is taken again; answering is by
 compare-and-swap, so that it is answered once.
@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 import structlog
-from django.db import close_old_connections, connections
+from django.db import connections
 
 from pipelines.domain.migration.progress import MigrationStepState
 from pipelines.domain.positions.cluster_move import ClusterMove
@@ -24,6 +24,7 @@ from pipelines.selectors.migration.migrations import translations_ahead
 from pipelines.selectors.positions.positions import basis, pending_looks
 from pipelines.services.positions import positions
 from workers.ports import Exclusive, LookFailed, Surveys
+from workers.supervisor.background.loop import BackgroundLoop
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import Unresolved
 
@@ -103,46 +104,24 @@ def _plan(answer: Answer, target: Target) -> Plan | None:
     return plan(answer.survey, target, at_time) if answer.survey else None
 
 
-class Surveyor(threading.Thread):
-    """Takes every look that is asked of the host. `lock`: one surveyor per host, however many workers it has."""
+class Surveyor:
+    """Takes every look that is asked of the host."""
 
-    def __init__(self, sight: Sight, lock: Exclusive, wake: threading.Event) -> None:
-        super().__init__(name="looks", daemon=True)
+    def __init__(self, sight: Sight) -> None:
         self._sight = sight
-        self._lock = lock
-        self._wake = wake
-        self._stopping = threading.Event()
         self._pool = ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="look")
         self._under_way: set[UUID] = set()
 
-    def run(self) -> None:
-        """The loop. No error ends it."""
-        while not self._stopping.is_set():
-            self._once()
-            self._wake.wait(IDLE_SECONDS)
-            self._wake.clear()
+    def loop(self, lock: Exclusive, wake: threading.Event) -> BackgroundLoop:
+        """`lock`: one surveyor per host, however many workers it has."""
+        return BackgroundLoop("looks", self.turn, pause=IDLE_SECONDS, lock=lock, close=self.close, bell=wake)
+
+    def close(self) -> None:
+        """End; looks that are under way are asked again by whoever follows."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._sight.surveys.stand_down()
-        self._lock.release()
-        connections.close_all()
 
-    def stop(self, timeout: float) -> None:
-        """End; looks that are under way are asked again by whoever follows. Waits at most `timeout` seconds."""
-        self._stopping.set()
-        self._wake.set()
-        self.join(timeout)
-
-    def _once(self) -> None:
-        close_old_connections()
-        try:
-            if self._lock.acquire():
-                self.turn()
-        except Exception:
-            log.exception("looks_failed")
-        finally:
-            close_old_connections()
-
-    def turn(self) -> None:
+    def turn(self) -> float:
         """Begin every look that is not under way. For the one that a paused pipeline will wait for, all is ready."""
         for look in pending_looks(self._sight.host):
             if look.pk not in self._under_way:
@@ -153,6 +132,7 @@ class Surveyor(threading.Thread):
             self._sight.surveys.get_ready()
         elif not translations:
             self._sight.surveys.stand_down()
+        return IDLE_SECONDS
 
     def _take(self, look: PositionLook) -> None:
         try:

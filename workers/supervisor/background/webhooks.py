@@ -1,4 +1,4 @@
-"""Sends webhooks, in a thread of its own beside the ticks, which never wait for an endpoint.
+"""Sends webhooks, in a background loop beside the ticks, which never wait for an endpoint.
 
 Every host has a sender and all of them work on the same deliveries; the claim in the database keeps them apart. A
 sender that dies leaves its claims to run out: their messages are sent again, with the same webhook-id.
@@ -7,7 +7,6 @@ sender that dies leaves its claims to run out: their messages are sent again, wi
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
@@ -15,13 +14,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from importlib.metadata import version
 
 import structlog
-from django.db import close_old_connections, connections
+from django.db import close_old_connections
 
 from pipelines.domain.monitoring.webhooks import Answer, key_of, secret_name, signed_headers
 from pipelines.foundation import clock
 from pipelines.services.monitoring import deliveries
 from pipelines.services.monitoring.deliveries import Job
 from workers.ports import Exclusive, Posts, Secrets, Unreadable
+from workers.supervisor.background.loop import BackgroundLoop
 
 IDLE_SECONDS = 1.0
 GATHER_SECONDS = 0.02
@@ -54,61 +54,42 @@ class Settling:
             self._seen.append((now, newest))
 
 
-class WebhookSender(threading.Thread):
-    """Plans, claims, sends and records. `lock`: one sender per host, however many workers it has."""
+class WebhookSender:
+    """Plans, claims, sends and records."""
 
     def __init__(
         self,
         posts: Posts,
         secrets: Secrets,
-        lock: Exclusive,
         *,
         monotonic: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        super().__init__(name="webhooks", daemon=True)
         self._posts = posts
         self._secrets = secrets
-        self._lock = lock
         self._monotonic = monotonic
         self._chance = chance
         self._settling = Settling()
         self._executor = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="webhook")
         self._under_way: dict[Future[Answer], Job] = {}
-        self._stopping = threading.Event()
 
-    def run(self) -> None:
-        """The loop. No error ends it."""
-        while not self._stopping.wait(self._once()):
-            pass
-        self.close()
-        self._lock.release()
-        connections.close_all()
-
-    def stop(self, timeout: float) -> None:
-        """End after what is being written down; waits for that at most `timeout` seconds."""
-        self._stopping.set()
-        self.join(timeout)
+    def loop(self, lock: Exclusive) -> BackgroundLoop:
+        """`lock`: one sender per host, however many workers it has."""
+        return BackgroundLoop("webhooks", self.turn_and_wait, pause=IDLE_SECONDS, lock=lock, close=self.close)
 
     def close(self) -> None:
         """Give what is under way a moment, and write down what came of it."""
-        wait(self._under_way, timeout=CLOSING_SECONDS)
         try:
+            wait(self._under_way, timeout=CLOSING_SECONDS)
             self._record()
-        except Exception:
-            log.exception("webhooks_failed")
-        self._executor.shutdown(wait=False, cancel_futures=True)
-
-    def _once(self) -> float:
-        close_old_connections()
-        try:
-            if not (self._lock.acquire() and self.turn()):
-                return IDLE_SECONDS
-        except Exception:
-            log.exception("webhooks_failed")
-            return IDLE_SECONDS
         finally:
-            close_old_connections()
+            self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def turn_and_wait(self) -> float:
+        """A turn, and the wait for its first answer, without a connection to the database."""
+        if not self.turn():
+            return IDLE_SECONDS
+        close_old_connections()
         wait(self._under_way, timeout=IDLE_SECONDS, return_when=FIRST_COMPLETED)
         return GATHER_SECONDS
 

@@ -6,16 +6,13 @@ database that is away ends the tick, and the next one begins with the pipelines 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 import structlog
-from django.db import close_old_connections, connections
 
 from pipelines.domain.definitions.document.spec import ANY_HOST
-from pipelines.foundation.collector import spare_what_stays
 from pipelines.models import Pipeline
 from pipelines.selectors.hosts.capacity import wanted_host
 from pipelines.selectors.lifecycle import supervision
@@ -33,10 +30,6 @@ from workers.supervisor.tick.observe import Observer, learn, living
 from workers.supervisor.tick.peers import Peers
 from workers.supervisor.tick.strays import Strays
 
-INTERVAL = 1.0
-HURRIED_INTERVAL = 0.2
-QUICK_INTERVAL = 0.02
-"""While data waits for a migration."""
 BUDGET = 10.0
 """Seconds after which a tick leaves the remaining pipelines to the next one, which begins with them."""
 COMPLAINT_INTERVAL = 60.0
@@ -192,54 +185,3 @@ class Supervisor:
         log.error("pipeline_failed", pipeline=pipeline.name, exc_info=error)
         message = f"The supervisor could not look after it: {type(error).__name__}: {error}"
         tell(kind="supervisor.error", message=message, pipeline=pipeline)
-
-
-class Ticker(threading.Thread):
-    """Ticks until told to stop: every second, sooner where something is expected to change or a wake-up arrives."""
-
-    def __init__(self, supervisor: Supervisor, wake: threading.Event) -> None:
-        super().__init__(name="supervisor", daemon=True)
-        self._supervisor = supervisor
-        self._wake = wake
-        self._stopping = threading.Event()
-        self._supervising: bool | None = None
-
-    def run(self) -> None:
-        """The loop. No error ends it."""
-        spare_what_stays()
-        while not self._stopping.is_set():
-            self._wake.clear()
-            self._wake.wait(self._once())
-        self._release()
-
-    def stop(self, timeout: float) -> None:
-        """End after the present tick; waits for that at most `timeout` seconds."""
-        self._stopping.set()
-        self._wake.set()
-        self.join(timeout)
-
-    def _once(self) -> float:
-        """Tick, and say how long to wait. Connections that broke or are too old are replaced before and after."""
-        close_old_connections()
-        try:
-            ticked = self._supervisor.tick()
-            self._tell(ticked.supervising)
-            return QUICK_INTERVAL if ticked.quick else HURRIED_INTERVAL if ticked.hurry else INTERVAL
-        except Exception:
-            log.exception("tick_failed")
-            return INTERVAL
-        finally:
-            close_old_connections()
-
-    def _tell(self, supervising: bool) -> None:
-        if supervising != self._supervising:
-            log.info("supervising" if supervising else "another_supervisor_has_this_host")
-            self._supervising = supervising
-
-    def _release(self) -> None:
-        try:
-            self._supervisor.release()
-        except Exception:
-            log.exception("release_failed")
-        finally:
-            connections.close_all()

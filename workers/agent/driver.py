@@ -7,38 +7,33 @@ queries and the watches.
 
 from __future__ import annotations
 
-import faulthandler
 import math
-import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pipelines.domain.base.positions import FINDING_CODES
 from pipelines.domain.base.states import STOP_COMMANDS, AgentPhase, Command
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.ledger.journal import CommandTaken, Exited, Interrupted, PhaseChanged
 from pipelines.domain.runs import protocol
-from pipelines.domain.runs.protocol import AgentFinding, Control, Dumps, Exit, Launch, PauseProof, Promotion
+from pipelines.domain.runs.protocol import AgentFinding, Control, Exit, Launch, PauseProof, Promotion
 from workers import crash_points
 from workers.agent.base.findings import Blocked
 from workers.agent.base.log import say
 from workers.agent.delivery.delivery import cause_of
+from workers.agent.delivery.ending import Ending, bounded, code_for, stop_queries
 from workers.agent.delivery.gate import Gate, Position
 from workers.agent.delivery.real_time import Query
 from workers.agent.delivery.status import PauseWatch, StatusFile
 from workers.agent.run_dir import watch
 from workers.agent.run_dir.control import ControlFile
 from workers.agent.run_dir.journal_writer import Journal, JournalUnwritable
+from workers.agent.run_dir.signals import Signals
+from workers.agent.spark.idle import IdleCollector
 from workers.agent.spark.jvm import Jvm
 from workers.agent.startup.launcher import Launcher
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _POLL = 0.075
 _FINISH_BATCH = 5.0
@@ -51,20 +46,6 @@ _SURVEY = 15.0
 """Seconds that looking at all positions may take, once they ask for a decision."""
 _JOBS_GO_ON = 0.5
 """Seconds that an interrupt waits for the queries to stop before it cancels their jobs."""
-_GRACE, _GRACE_SHARE = 2.0, 0.05
-"""The watchdog leaves the kill to the keeper: it comes so many seconds later, at most this share of the whole time."""
-_LEAST_LEFT = 2.0
-"""Seconds that the keeper gets for a kill that is due at once."""
-
-
-@dataclass(frozen=True)
-class Ending:
-    """Why the run ends. `deadline` (monotonic): when batches in hand are not waited for any longer."""
-
-    code: int
-    reason: str
-    findings: list[AgentFinding] = field(default_factory=list)
-    deadline: float = float("inf")
 
 
 class Driver:
@@ -91,14 +72,13 @@ class Driver:
         self._ending_lock = threading.Lock()
         self._phase: AgentPhase | None = None
         self._wake = threading.Event()
+        self._signals = Signals(run_dir, self._wake.set)
         self._leaving = False
-        self._terms = 0
         self._interrupts = 0
         self._stuck: list[str] = []
         self._cancelling: threading.Thread | None = None
         self._promoted: tuple[int, int] | None = None
-        self._idle_since: float | None = None
-        self._collected = False
+        self._idle = IdleCollector()
 
     @property
     def _queries(self) -> list[Query]:
@@ -106,7 +86,7 @@ class Driver:
 
     def run(self) -> int:
         """Live until there is a reason to end and nothing is in hand any more; then end in order."""
-        self._handle_signals()
+        self._signals.handle()
         watch.keeper(
             self._hear_promotion, lambda: self._end(Exit.KEEPER_LOST, "the keeper is gone", within=_FINISH_BATCH)
         )
@@ -121,19 +101,6 @@ class Driver:
             self._wake.wait(_POLL)
             self._wake.clear()
         return self._leave()
-
-    def _handle_signals(self) -> None:
-        stacks = self._dir / protocol.STACKS
-        stacks.mkdir(exist_ok=True)
-        self._stacks = (stacks / "python.txt").open("a")
-        faulthandler.enable(self._stacks)
-        faulthandler.register(signal.SIGUSR1, self._stacks, all_threads=True)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, self._terminated)
-
-    def _terminated(self, *_: object) -> None:
-        self._terms += 1
-        self._wake.set()
 
     def _launch(self) -> None:
         self._begin(self._launcher.prepare if self._gate.granted else self._launcher.prepare_standby)
@@ -162,7 +129,7 @@ class Driver:
         try:
             findings = prepare()
             if findings:
-                self._end(_code_for(findings), "preflight found reasons not to start", findings)
+                self._end(code_for(findings), "preflight found reasons not to start", findings)
             elif self._launcher.prepared and self._gate.position is not Position.STOPPED:
                 self._launcher.start(self._query_ended)
         except BaseException as error:
@@ -231,8 +198,7 @@ class Driver:
             self._promote(self._promoted[0])
         if self._control.expired(protocol.boottime()):
             self._end(Exit.FENCED, "the supervisor's lease has ended")
-        if self._terms:
-            self._terms = 0
+        if self._signals.take_term():
             self._interrupt()
         proof = self._pause.look() if self._gate.granted else None
         self._finish_order(proof)
@@ -244,7 +210,7 @@ class Driver:
         """Accept an order of the supervisor. It is obeyed before it is written down, since a disk may hang."""
         self._order, self._order_done = order, False
         if order.command in STOP_COMMANDS:
-            self._arm_watchdog(order.kill_at, order.issued_at)
+            self._signals.arm_watchdog(order.kill_at, order.issued_at)
             self._launcher.close_intakes()
             self._end(Exit.CLEAN, order.reason or f"command {order.command}")
             if order.command is Command.STOP:
@@ -270,16 +236,8 @@ class Driver:
 
     def _blocked(self, findings: Sequence[AgentFinding]) -> None:
         """Positions need a person's decision: nothing more is read."""
-        _within(_SURVEY, lambda: self._launcher.take_survey(findings))
+        bounded(_SURVEY, lambda: self._launcher.take_survey(findings))
         self._end(Exit.PREFLIGHT_BLOCKED, findings[0].message, findings, within=_FINISH_BATCH)
-
-    def _arm_watchdog(self, kill_at: float | None, since: float) -> None:
-        """The last rung without a supervisor or keeper: a C thread that needs neither lock nor interpreter."""
-        faulthandler.cancel_dump_traceback_later()
-        if kill_at is not None:
-            grace = min(_GRACE, _GRACE_SHARE * max(0.0, kill_at - since))
-            left = max(_LEAST_LEFT, kill_at + grace - protocol.boottime())
-            faulthandler.dump_traceback_later(left, exit=True, file=self._stacks)
 
     def _interrupt(self) -> None:
         """SIGTERM is the token of a stop; where the stop was known already it is the keeper's interrupt, after a dump
@@ -289,11 +247,10 @@ class Driver:
         self._gate.stop(cancel=True)
         if not known:
             now = protocol.boottime()
-            self._arm_watchdog(now + self._cancel_timeout if self._cancel_timeout else None, now)
+            self._signals.arm_watchdog(now + self._cancel_timeout if self._cancel_timeout else None, now)
             return
         self._interrupts += 1
-        dumps = Dumps.load(self._dir / protocol.DUMPS)
-        last = dumps.taken[-1] if dumps and dumps.taken else None
+        last = self._signals.last_dump()
         self._stuck = last.stuck if last else []
         if self._cancelling is None or not self._cancelling.is_alive():
             self._cancelling = threading.Thread(target=self._cancel, name="cancel", daemon=True)
@@ -302,7 +259,7 @@ class Driver:
         self._journal_safely(entry)
 
     def _cancel(self) -> None:
-        self._stop_queries(_JOBS_GO_ON)
+        stop_queries(self._queries, _JOBS_GO_ON)
         if spark := self._launcher.session.spark:
             spark.sparkContext.cancelAllJobs()
 
@@ -359,17 +316,7 @@ class Driver:
     def _collect_when_idle(self) -> None:
         """Give memory back once whenever the agent comes to rest."""
         resting = self._launcher.started and (self._phase is AgentPhase.PAUSED or self._nothing_to_read())
-        if not resting:
-            self._idle_since, self._collected = None, False
-            return
-        self._idle_since = self._idle_since or time.monotonic()
-        if (
-            not self._collected
-            and time.monotonic() - self._idle_since > 3.0
-            and (spark := self._launcher.session.spark)
-        ):
-            self._collected = True
-            threading.Thread(target=_collect, args=(spark,), name="collect", daemon=True).start()
+        self._idle.look(self._launcher.session.spark, resting=resting)
 
     def _nothing_to_read(self) -> bool:
         return all(
@@ -383,9 +330,9 @@ class Driver:
         ending = self._ending or Ending(Exit.CLEAN, "")
         self._set_phase(AgentPhase.STOPPING)
         if self._jvm.process.poll() is None:
-            self._stop_queries(_QUERY_STOP)
+            stop_queries(self._queries, _QUERY_STOP)
             crash_points.reach("agent.leaving")
-            _within(_QUERY_STOP, self._launcher.session.leave)
+            bounded(_QUERY_STOP, self._launcher.session.leave)
             idle = ending.code == Exit.CLEAN and self._settled() and not self._launcher.session.on_cluster
             self._jvm.stop(_JVM_STOP, workers=self._patience, idle=idle)
         if ending.code == Exit.CLEAN:
@@ -403,40 +350,9 @@ class Driver:
         ordered = self._order is not None and self._order.command in STOP_COMMANDS
         return math.inf if ordered else _JVM_STOP
 
-    def _stop_queries(self, within: float) -> None:
-        stopping = [threading.Thread(target=_quietly_stop, args=(query,), daemon=True) for query in self._queries]
-        deadline = time.monotonic() + within
-        for thread in stopping:
-            thread.start()
-        for thread in stopping:
-            thread.join(max(0.0, deadline - time.monotonic()))
-
     def _journal_safely(self, entry: PhaseChanged | CommandTaken | Interrupted | Exited) -> None:
         """Entries that recovery does not depend on: a full disk must not keep the agent from being stopped."""
         try:
             self._journal.append(entry)
         except JournalUnwritable as error:
             say(f"{error}")
-
-
-def _code_for(findings: Sequence[AgentFinding]) -> int:
-    """10 where a person has to decide about a position, 11 where a component did not initialise."""
-    return Exit.PREFLIGHT_BLOCKED if any(finding.code in FINDING_CODES for finding in findings) else Exit.INIT_FAILED
-
-
-def _quietly_stop(query: Query) -> None:
-    try:
-        query.stop()
-    except Exception as error:
-        say(f"query {query.name} did not stop: {cause_of(error)}")
-
-
-def _within(seconds: float, action: Callable[[], None]) -> None:
-    """Do something that may hang, and leave it behind where it takes longer."""
-    thread = threading.Thread(target=action, name="leave", daemon=True)
-    thread.start()
-    thread.join(seconds)
-
-
-def _collect(spark: SparkSession) -> None:
-    spark.sparkContext._jvm.System.gc()  # type: ignore[union-attr]

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from pipelines.domain.base.states import DesiredState, Phase, StopReason
+from pipelines.domain.lifecycle.operations import OnTimeout
 
 
 def choices(enum: type) -> list[tuple[str, str]]:
@@ -38,12 +39,17 @@ class Pipeline(models.Model):
     generation = models.PositiveBigIntegerField(default=1)
     observed_generation = models.PositiveBigIntegerField(default=0)
     drain_on_stop = models.BooleanField(default=True)
-    after_timeout = models.CharField(
+    on_timeout = models.CharField(
+        max_length=8,
+        choices=choices(OnTimeout),
+        default=OnTimeout.STOP,
+        help_text="What follows where a pause or a drain takes longer than drain_timeout.",
+    )
+    desired_before = models.CharField(
         max_length=16,
         choices=choices(DesiredState),
-        blank=True,
-        default="",
-        help_text="What is wanted once drain_timeout has passed over a pause or a drain; empty: a drain climbs.",
+        default=DesiredState.RUNNING,
+        help_text="What was wanted before the pause or the drain; wanted again where that is aborted.",
     )
     force_stop = models.BooleanField(default=False, help_text="The present run is to be killed at once.")
     restart_run = models.PositiveBigIntegerField(

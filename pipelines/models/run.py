@@ -30,7 +30,7 @@ class Host(models.Model):
     )
     drained_at = models.DateTimeField(null=True, blank=True, help_text="Since when it takes no new agents.")
     drained_by = models.CharField(max_length=150, blank=True, default="")
-    drain_on_timeout = models.CharField(
+    on_timeout = models.CharField(
         max_length=8,
         choices=[(each.value, each.value) for each in (OnTimeout.ABORT, OnTimeout.STOP)],
         default=OnTimeout.ABORT,

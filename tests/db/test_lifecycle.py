@@ -30,6 +30,11 @@ def ask(pipeline: Pipeline, action: str, **more: Any) -> Operation:
     return operation
 
 
+def follows(pipeline: Pipeline) -> tuple[str, str]:
+    """What follows where the batch in hand does not end in time, and what is wanted again where that is abort."""
+    return pipeline.on_timeout, pipeline.desired_before
+
+
 def running(**more: Any) -> Pipeline:
     pipeline = PipelineFactory.create(phase=Phase.RUNNING, desired_state=DesiredState.RUNNING, **more)
     RunFactory.create(pipeline=pipeline, number=7)
@@ -141,19 +146,19 @@ def test_a_stop_without_drain_overtakes_one_with_drain_and_not_the_other_way_rou
 def test_a_drain_that_may_be_given_up_is_overtaken_by_one_that_climbs_and_not_the_other_way_round() -> None:
     pipeline = running()
     soft = ask(pipeline, "stop", on_timeout=OnTimeout.ABORT)
-    assert (pipeline.after_timeout, ask(pipeline, "stop", on_timeout=OnTimeout.ABORT).id) == ("RUNNING", soft.id)
+    assert (follows(pipeline), ask(pipeline, "stop", on_timeout=OnTimeout.ABORT).id) == (("abort", "RUNNING"), soft.id)
     climbs = ask(pipeline, "stop")
-    assert (pipeline.after_timeout, climbs.id != soft.id) == ("", True)
+    assert (pipeline.on_timeout, climbs.id != soft.id) == (OnTimeout.STOP, True)
     assert ask(pipeline, "stop", on_timeout=OnTimeout.ABORT).id == climbs.id
-    assert pipeline.after_timeout == ""
+    assert pipeline.on_timeout == OnTimeout.STOP
 
 
 def test_the_last_word_says_what_becomes_of_a_pause_that_is_not_done_in_time() -> None:
     pipeline = running()
     first = ask(pipeline, "pause")
-    assert (pipeline.after_timeout, ask(pipeline, "pause").id) == ("RUNNING", first.id)
+    assert (follows(pipeline), ask(pipeline, "pause").id) == (("abort", "RUNNING"), first.id)
     second = ask(pipeline, "pause", on_timeout=OnTimeout.STAY)
-    assert (pipeline.after_timeout, second.id != first.id) == ("PAUSED", True)
+    assert (pipeline.on_timeout, second.id != first.id) == (OnTimeout.STAY, True)
     assert (AuditRow.objects.latest("id").after or {})["on_timeout"] == "stay"
 
 
@@ -161,19 +166,19 @@ def test_a_drain_of_a_paused_pipeline_goes_back_to_that() -> None:
     pipeline = running()
     ask(pipeline, "pause")
     ask(pipeline, "stop", on_timeout=OnTimeout.ABORT)
-    assert pipeline.after_timeout == "PAUSED"
+    assert follows(pipeline) == ("abort", "PAUSED")
     ask(pipeline, "start")
-    assert pipeline.after_timeout == ""
+    assert pipeline.on_timeout == OnTimeout.STOP
 
 
 def test_a_restart_gives_up_unless_a_stop_is_asked_for_and_then_takes_its_place() -> None:
     pipeline = running()
     soft = ask(pipeline, "restart")
-    assert (pipeline.after_timeout, ask(pipeline, "restart").id) == ("RUNNING", soft.id)
+    assert (follows(pipeline), ask(pipeline, "restart").id) == (("abort", "RUNNING"), soft.id)
     climbs = ask(pipeline, "restart", on_timeout=OnTimeout.STOP)
-    assert (pipeline.after_timeout, pipeline.restart_run, climbs.id != soft.id) == ("", 7, True)
+    assert (pipeline.on_timeout, pipeline.restart_run, climbs.id != soft.id) == (OnTimeout.STOP, 7, True)
     assert ask(pipeline, "restart").id == climbs.id
-    assert pipeline.after_timeout == ""
+    assert pipeline.on_timeout == OnTimeout.STOP
 
 
 def test_a_restart_whose_old_run_has_ended_is_not_begun_again() -> None:
@@ -318,16 +323,16 @@ def test_a_stop_says_whether_to_drain(operator: APIClient) -> None:
 def test_who_asks_says_what_follows_where_a_batch_does_not_end(operator: APIClient) -> None:
     pipeline = running(name="orders")
     for action, body, after in (
-        ("pause", {"on_timeout": "stay"}, "PAUSED"),
-        ("pause", {}, "RUNNING"),
-        ("stop", {"on_timeout": "abort"}, "PAUSED"),
-        ("start", {}, ""),
-        ("restart", {}, "RUNNING"),
-        ("restart", {"on_timeout": "stop"}, ""),
+        ("pause", {"on_timeout": "stay"}, ("stay", "RUNNING")),
+        ("pause", {}, ("abort", "RUNNING")),
+        ("stop", {"on_timeout": "abort"}, ("abort", "PAUSED")),
+        ("start", {}, ("stop", "STOPPED")),
+        ("restart", {}, ("abort", "RUNNING")),
+        ("restart", {"on_timeout": "stop"}, ("stop", "RUNNING")),
     ):
         assert operator.post(f"/api/v1/pipelines/orders/{action}", body, format="json").status_code == 202
         pipeline.refresh_from_db()
-        assert pipeline.after_timeout == after
+        assert follows(pipeline) == after
     wrong: dict[str, dict[str, Any]] = {
         "pause": {"on_timeout": "stop"},
         "restart": {"on_timeout": "stay"},

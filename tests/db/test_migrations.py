@@ -24,6 +24,7 @@ from pipelines.domain.base.states import (
     Phase,
 )
 from pipelines.domain.definitions.document import text
+from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.migration import evidence
 from pipelines.domain.migration.choices import STALE
 from pipelines.domain.migration.progress import Instant
@@ -663,13 +664,13 @@ def test_no_change_is_begun_before_the_pause_is_proven_whatever_the_log_says(ana
 
 
 def test_what_an_earlier_pause_would_have_given_up_binds_no_migration(ana: APIClient, orders: Pipeline) -> None:
-    Pipeline.objects.update(after_timeout=DesiredState.RUNNING)
+    Pipeline.objects.update(on_timeout=OnTimeout.ABORT)
     begun(ana)
     migration = Migration.objects.get()
     migration_steps.take(migration=migration, host="alpha")
     assert migration_steering.want(migration=migration, desired=DesiredState.STOPPED, why="a trial")
     orders.refresh_from_db()
-    assert (orders.desired_state, orders.after_timeout, orders.drain_on_stop) == ("STOPPED", "", True)
+    assert (orders.desired_state, orders.on_timeout, orders.drain_on_stop) == ("STOPPED", OnTimeout.STOP, True)
 
 
 @pytest.mark.parametrize("kind", ["stop", "restart", "pause"])

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from django.apps.registry import Apps
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from pipelines.models import Run
+from pipelines.models import Host, Pipeline, Run
 
 BEFORE_STANDBYS = ("pipelines", "0016_told_at_decision")
+BEFORE_ON_TIMEOUT = ("pipelines", "0022_evacuation_rules")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -21,13 +23,27 @@ def migrate_to(*targets: tuple[str, str]) -> Apps:
     return executor.migrate(list(targets or executor.loader.graph.leaf_nodes())).apps
 
 
-@pytest.fixture
-def before_standbys(transactional_db: None) -> Iterator[Apps]:
+def at(target: tuple[str, str]) -> Iterator[Apps]:
     """The schema as it was; whatever happens, the newest one is there afterwards."""
     try:
-        yield migrate_to(BEFORE_STANDBYS)
+        yield migrate_to(target)
     finally:
         migrate_to()
+
+
+def rows_of(apps: Apps, model: str) -> Any:
+    """The rows of a model as it was, with fields that the present one does not have."""
+    return apps.get_model("pipelines", model).objects
+
+
+@pytest.fixture
+def before_standbys(transactional_db: None) -> Iterator[Apps]:
+    yield from at(BEFORE_STANDBYS)
+
+
+@pytest.fixture
+def before_on_timeout(transactional_db: None) -> Iterator[Apps]:
+    yield from at(BEFORE_ON_TIMEOUT)
 
 
 def test_runs_of_before_have_epochs_and_those_that_ended_well_whole_journals(before_standbys: Apps) -> None:
@@ -56,3 +72,25 @@ def test_runs_of_before_have_epochs_and_those_that_ended_well_whole_journals(bef
     migrate_to()
     found = Run.objects.order_by("number").values_list("role", "epoch", "journal_whole")
     assert list(found) == [("ACTIVE", 1, True), ("ACTIVE", 2, False), ("ACTIVE", 3, False)]
+
+
+def test_what_was_asked_of_a_late_drain_or_pause_holds_afterwards_and_on_the_way_back(before_on_timeout: Apps) -> None:
+    rows_of(before_on_timeout, "Host").create(name="alpha", drain_on_timeout="stop")
+    old = rows_of(before_on_timeout, "Pipeline")
+    asked = {
+        "climbs": ("STOPPED", "", ("stop", "RUNNING")),
+        "given-up": ("STOPPED", "PAUSED", ("abort", "PAUSED")),
+        "paused": ("PAUSED", "RUNNING", ("abort", "RUNNING")),
+        "stays": ("PAUSED", "PAUSED", ("stay", "PAUSED")),
+    }
+    for name, (desired, after, _) in asked.items():
+        old.create(name=name, desired_state=desired, after_timeout=after, updated_at=NOW, phase_since=NOW)
+    migrate_to()
+    found = Pipeline.objects.values_list("name", "on_timeout", "desired_before")
+    assert {name: (follows, before) for name, follows, before in found} == {
+        name: follows for name, (_, _, follows) in asked.items()
+    }
+    assert Host.objects.get().on_timeout == "stop"
+    again = rows_of(migrate_to(BEFORE_ON_TIMEOUT), "Pipeline")
+    kept = dict(again.values_list("name", "after_timeout"))
+    assert kept == {name: after for name, (_, after, _) in asked.items()}

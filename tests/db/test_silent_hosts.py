@@ -592,7 +592,7 @@ class TestApi:
         admin = self.client(Role.ADMIN)
         assert admin.post("/api/v1/hosts/a/drain", {"on_timeout": "stay"}, format="json").status_code == 422
         answer = admin.post("/api/v1/hosts/a/drain", {}, format="json")
-        assert (answer.status_code, answer.json()["drain_on_timeout"]) == (200, "abort"), answer.content
+        assert (answer.status_code, answer.json()["on_timeout"]) == (200, "abort"), answer.content
         (guest,) = answer.json()["pipelines"]
         assert (guest["name"], guest["live_run"], guest["tied"]) == ("orders", 1, ["placement.host is a"])
         assert answer.json()["drained_by"]

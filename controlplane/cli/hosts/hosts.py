@@ -10,7 +10,7 @@ import typer
 from controlplane.cli.base.session import AsJson, Name, begin, path
 
 HostName = Annotated[str, typer.Argument(help="The host's name.", metavar="HOST")]
-Late = Annotated[
+DrainOnTimeout = Annotated[
     Literal["abort", "stop"] | None,
     typer.Option(
         "--on-timeout",
@@ -63,7 +63,7 @@ def show(ctx: typer.Context, host: HostName, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def drain(ctx: typer.Context, host: HostName, on_timeout: Late = None, as_json: AsJson = False) -> None:
+def drain(ctx: typer.Context, host: HostName, on_timeout: DrainOnTimeout = None, as_json: AsJson = False) -> None:
     """Let a host take no new agents, and move what is not tied to it, one after another, where there is room."""
     body = {"on_timeout": on_timeout} if on_timeout else {}
     _, found = begin(ctx, as_json=as_json).post(_path(host, "drain"), body)

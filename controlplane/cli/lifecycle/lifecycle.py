@@ -14,21 +14,21 @@ Drain = Annotated[
     bool, typer.Option("--drain/--no-drain", help="Finish what was read first, or drop the batch in hand.")
 ]
 
-PauseLate = Annotated[
+PauseOnTimeout = Annotated[
     Literal["abort", "stay"] | None,
     typer.Option(
         "--on-timeout",
         help="If the batch in hand does not end within drain_timeout: go on as before (abort), or read nothing (stay).",
     ),
 ]
-StopLate = Annotated[
+StopOnTimeout = Annotated[
     Literal["stop", "abort"] | None,
     typer.Option(
         "--on-timeout",
         help="If the drain does not end within drain_timeout: stop without it (stop), or go on as before (abort).",
     ),
 ]
-RestartLate = Annotated[
+RestartOnTimeout = Annotated[
     Literal["abort", "stop"] | None,
     typer.Option(
         "--on-timeout",
@@ -53,7 +53,7 @@ def start(
 def pause(
     ctx: typer.Context,
     name: Name,
-    on_timeout: PauseLate = None,
+    on_timeout: PauseOnTimeout = None,
     wait: Wait = False,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     as_json: AsJson = False,
@@ -77,7 +77,7 @@ def stop(
     ctx: typer.Context,
     name: Name,
     drain: Drain = True,
-    on_timeout: StopLate = None,
+    on_timeout: StopOnTimeout = None,
     wait: Wait = False,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     as_json: AsJson = False,
@@ -100,7 +100,7 @@ def force_stop(
 def restart(
     ctx: typer.Context,
     name: Name,
-    on_timeout: RestartLate = None,
+    on_timeout: RestartOnTimeout = None,
     wait: Wait = False,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     as_json: AsJson = False,

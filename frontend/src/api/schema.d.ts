@@ -2601,7 +2601,7 @@ export interface components {
          * Host
          * @description A machine with a worker. LOST: not seen for 30 s; supervised: seen within 5 s. `agents` live there; `promised`
          *     and `memory_promised` (bytes) also count pipelines that are about to have one. `slots` and `memory_limit` bound
-         *     them. `drained_at`: since when it takes no new agents; `drain_on_timeout`: whether an agent that is to leave and
+         *     them. `drained_at`: since when it takes no new agents; `on_timeout`: whether an agent that is to leave and
          *     does not end its batch in time goes on (`abort`) or is stopped. `lease_epoch` grows when another supervisor takes
          *     the host.
          */
@@ -2638,7 +2638,7 @@ export interface components {
             drained_at: string | null;
             /** Drained By */
             drained_by: string;
-            drain_on_timeout: components["schemas"]["OnTimeout"];
+            on_timeout: components["schemas"]["OnTimeout"];
         };
         /**
          * HostDetail
@@ -2677,7 +2677,7 @@ export interface components {
             drained_at: string | null;
             /** Drained By */
             drained_by: string;
-            drain_on_timeout: components["schemas"]["OnTimeout"];
+            on_timeout: components["schemas"]["OnTimeout"];
             /** Pipelines */
             pipelines: components["schemas"]["Guest"][];
         };

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -20,7 +20,7 @@ from pipelines.api.http.paging import PageQuery
 from pipelines.domain.base.states import LetterState, Phase
 from pipelines.domain.base.values import LabelKey, LabelValue
 from pipelines.domain.definitions.parts.client_options import LONGEST_VALUE
-from pipelines.domain.lifecycle.operations import OnTimeout
+from pipelines.domain.lifecycle.operations import DrainOnTimeout, OnTimeout, PauseOnTimeout
 from pipelines.domain.lifecycle.reconciling import Believe
 from pipelines.domain.reprocessing.dead_letters import DEFAULT_RATE, MAX_LETTERS, MAX_RATE, MIN_RATE
 
@@ -79,7 +79,7 @@ class PauseBody(Shape):
     """`on_timeout`: what follows where the batch in hand does not end within the drain_timeout of the definition:
     `abort`, the pipeline goes on as it was, or `stay`, it reads nothing and is paused as soon as the batch ends."""
 
-    on_timeout: Literal[OnTimeout.ABORT, OnTimeout.STAY] = OnTimeout.ABORT
+    on_timeout: PauseOnTimeout = OnTimeout.ABORT
 
 
 class StopBody(Shape):
@@ -88,7 +88,7 @@ class StopBody(Shape):
     was."""
 
     drain: bool = True
-    on_timeout: Literal[OnTimeout.ABORT, OnTimeout.STOP] = OnTimeout.STOP
+    on_timeout: DrainOnTimeout = OnTimeout.STOP
 
     @model_validator(mode="after")
     def _drains_what_it_may_give_up(self) -> Self:
@@ -101,14 +101,14 @@ class RestartBody(Shape):
     """`on_timeout`: what follows where the batch in hand does not end within the drain_timeout of the definition:
     `abort`, the pipeline goes on as it was, or `stop`, the ladder of a stop begins."""
 
-    on_timeout: Literal[OnTimeout.ABORT, OnTimeout.STOP] = OnTimeout.ABORT
+    on_timeout: DrainOnTimeout = OnTimeout.ABORT
 
 
 class DrainBody(Shape):
     """`on_timeout`: what becomes of an agent that does not end its batch in hand within the drain_timeout of its
     definition: `abort`, it goes on and is asked again after ten minutes, or `stop`, the ladder of a stop begins."""
 
-    on_timeout: Literal[OnTimeout.ABORT, OnTimeout.STOP] = OnTimeout.ABORT
+    on_timeout: DrainOnTimeout = OnTimeout.ABORT
 
 
 class DeclareLostBody(Shape):

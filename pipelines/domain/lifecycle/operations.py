@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from pipelines.domain.base.states import OperationKind
 from pipelines.domain.definitions.document.spec import Lifecycle
@@ -29,6 +29,11 @@ class OnTimeout(StrEnum):
     STAY = "stay"
     STOP = "stop"
 
+
+PauseOnTimeout = Literal[OnTimeout.ABORT, OnTimeout.STAY]
+"""A pause never climbs."""
+DrainOnTimeout = Literal[OnTimeout.ABORT, OnTimeout.STOP]
+"""A drain ends at its deadline, one way or the other."""
 
 _START = ("preflight", "starting", "first_batch_or_idle")
 _STOP = ("requested", "draining", "process_exit")

@@ -596,7 +596,7 @@ class HostState(StrEnum):
 class HostView(View):
     """A machine with a worker. LOST: not seen for 30 s; supervised: seen within 5 s. `agents` live there; `promised`
     and `memory_promised` (bytes) also count pipelines that are about to have one. `slots` and `memory_limit` bound
-    them. `drained_at`: since when it takes no new agents; `drain_on_timeout`: whether an agent that is to leave and
+    them. `drained_at`: since when it takes no new agents; `on_timeout`: whether an agent that is to leave and
     does not end its batch in time goes on (`abort`) or is stopped. `lease_epoch` grows when another supervisor takes
     the host.
     """
@@ -618,7 +618,7 @@ class HostView(View):
     memory_promised: int
     drained_at: datetime | None
     drained_by: str
-    drain_on_timeout: OnTimeout
+    on_timeout: OnTimeout
 
 
 class GuestView(View):

@@ -62,5 +62,5 @@ def host_view(host: Host, room: Room) -> HostView:
         memory_promised=room.taken,
         drained_at=host.drained_at,
         drained_by=host.drained_by,
-        drain_on_timeout=OnTimeout(host.drain_on_timeout),
+        on_timeout=OnTimeout(host.on_timeout),
     )

@@ -103,7 +103,7 @@ def homeless() -> list[Pipeline]:
 
 def leases() -> list[Host]:
     """Every host that is expected, with its lease."""
-    shown = ("name", "lease_epoch", "lease_until", "drained_at", "drain_on_timeout")
+    shown = ("name", "lease_epoch", "lease_until", "drained_at", "on_timeout")
     return list(expected().only(*shown).order_by("name"))
 
 

@@ -59,7 +59,7 @@ def remove(*, name: str, actor: Actor) -> None:
     there.update(host=None)
     evacuations.end_with_host(name)
     gone = {"removed_at": clock.now(), "lease_owner": None, "lease_until": None}
-    Host.objects.filter(name=name).update(**gone, drained_at=None, drained_by="", drain_on_timeout=OnTimeout.ABORT)
+    Host.objects.filter(name=name).update(**gone, drained_at=None, drained_by="", on_timeout=OnTimeout.ABORT)
     alerts.clear_alert(rule=AlertRule.HOST_SILENT, key=name)
     audit.record(actor=actor, action="host.remove", before={"host": name})
     words = f"{actor.name} removed {name}."
@@ -77,8 +77,8 @@ def _expected(name: str) -> Host:
 def _change(name: str, actor: Actor, on_timeout: OnTimeout, *, drained: bool) -> bool:
     host = _expected(name)
     at, by = (host.drained_at or clock.now(), actor.name) if drained else (None, "")
-    other = Host.objects.filter(name=name).exclude(drained_at__isnull=not drained, drain_on_timeout=on_timeout)
-    if not other.update(drained_at=at, drained_by=by, drain_on_timeout=on_timeout):
+    other = Host.objects.filter(name=name).exclude(drained_at__isnull=not drained, on_timeout=on_timeout)
+    if not other.update(drained_at=at, drained_by=by, on_timeout=on_timeout):
         return False
     action = "drain" if drained else "undrain"
     how = {"on_timeout": on_timeout.value} if drained else {}

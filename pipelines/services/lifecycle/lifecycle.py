@@ -34,7 +34,7 @@ TARGETS = {
     OperationKind.FORCE_STOP: DesiredState.STOPPED,
     OperationKind.RESTART: DesiredState.RUNNING,
 }
-IF_LATE = {
+ON_TIMEOUT = {
     OperationKind.PAUSE: OnTimeout.ABORT,
     OperationKind.RESTART: OnTimeout.ABORT,
     OperationKind.STOP: OnTimeout.STOP,
@@ -50,9 +50,9 @@ class _How:
     drain: bool
     on_timeout: OnTimeout | None
 
-    def late(self, kind: OperationKind) -> OnTimeout | None:
+    def on_timeout_of(self, kind: OperationKind) -> OnTimeout | None:
         """What follows where the batch in hand does not end in time."""
-        return self.on_timeout or IF_LATE.get(kind)
+        return self.on_timeout or ON_TIMEOUT.get(kind)
 
     @property
     def said(self) -> dict[str, Any]:
@@ -113,12 +113,12 @@ def _judge(pipeline: Pipeline, kind: OperationKind, now_open: Operation | None, 
 
 def _asks_otherwise(pipeline: Pipeline, kind: OperationKind, how: _How) -> bool:
     """Whether what is on its way should come in another manner; a stop only ever goes further."""
-    climbs = pipeline.after_timeout and how.late(kind) is not OnTimeout.ABORT
+    climbs = pipeline.on_timeout != OnTimeout.STOP and how.on_timeout_of(kind) is not OnTimeout.ABORT
     if kind == OperationKind.STOP:
-        return bool(climbs) or (pipeline.drain_on_stop and not how.drain)
+        return climbs or (pipeline.drain_on_stop and not how.drain)
     if kind == OperationKind.RESTART:
-        return bool(climbs) and _first_half(pipeline)
-    return kind == OperationKind.PAUSE and pipeline.after_timeout != _after_timeout(pipeline, kind, how)
+        return climbs and _first_half(pipeline)
+    return kind == OperationKind.PAUSE and pipeline.on_timeout != _on_timeout(pipeline, kind, how)
 
 
 def _first_half(pipeline: Pipeline) -> bool:
@@ -188,7 +188,8 @@ def _wanted(pipeline: Pipeline, kind: OperationKind, how: _How) -> dict[str, Any
         "generation": pipeline.generation + 1,
         "updated_at": clock.now(),
         "force_stop": kind == OperationKind.FORCE_STOP,
-        "after_timeout": _after_timeout(pipeline, kind, how),
+        "on_timeout": _on_timeout(pipeline, kind, how),
+        "desired_before": DesiredState.RUNNING if kind == OperationKind.PAUSE else pipeline.desired_state,
     }
     if kind in _DRAINING:
         wanted["drain_on_stop"] = how.drain
@@ -202,12 +203,13 @@ def _wanted(pipeline: Pipeline, kind: OperationKind, how: _How) -> dict[str, Any
     return wanted
 
 
-def _after_timeout(pipeline: Pipeline, kind: OperationKind, how: _How) -> str:
-    """What is wanted again where the batch in hand does not end in time; empty where nothing is given up."""
+def _on_timeout(pipeline: Pipeline, kind: OperationKind, how: _How) -> OnTimeout:
+    """What follows where the batch in hand does not end in time: STOP where nothing can be given up."""
+    asked = how.on_timeout_of(kind)
     if kind == OperationKind.PAUSE:
-        return DesiredState.PAUSED if how.late(kind) is OnTimeout.STAY else DesiredState.RUNNING
-    aborts = kind in _DRAINING and how.drain and how.late(kind) is OnTimeout.ABORT
-    return pipeline.desired_state if aborts and pipeline.desired_state != DesiredState.STOPPED else ""
+        return OnTimeout.STAY if asked is OnTimeout.STAY else OnTimeout.ABORT
+    aborts = kind in _DRAINING and how.drain and asked is OnTimeout.ABORT
+    return OnTimeout.ABORT if aborts and pipeline.desired_state != DesiredState.STOPPED else OnTimeout.STOP
 
 
 def _open(pipeline: Pipeline, kind: OperationKind, actor: Actor, how: _How) -> Operation:

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from pipelines.domain.base.positions import SourceIdentity
 from pipelines.domain.base.states import DesiredState, LookState, MigrationKind, MigrationStage, Phase, RunRole
+from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.migration.policy import carried
 from pipelines.domain.positions.cluster_move import ClusterMove, PartitionTranslation, pairs_back
 from pipelines.domain.positions.plan import Target
@@ -49,7 +50,7 @@ def want(*, migration: Migration, desired: DesiredState, why: str) -> bool:
     pipeline = Pipeline.objects.select_for_update().get(pk=migration.pipeline_id)
     if pipeline.desired_state == desired:
         return False
-    desire(pipeline, desired, why, drain_on_stop=True, force_stop=False, after_timeout="")
+    desire(pipeline, desired, why, drain_on_stop=True, force_stop=False, on_timeout=OnTimeout.STOP)
     return True
 
 

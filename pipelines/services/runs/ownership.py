@@ -171,9 +171,9 @@ def evacuate(*, run: Run, living: Collection[str], on_timeout: OnTimeout) -> boo
         return False
     if placement.elsewhere(pipeline, living) is None:
         return False
-    after_timeout = pipeline.desired_state if on_timeout is OnTimeout.ABORT else ""
     same = Pipeline.objects.filter(id=pipeline.id, generation=pipeline.generation, desired_state=pipeline.desired_state)
-    if not same.update(restart_run=run.number, drain_on_stop=True, after_timeout=after_timeout):
+    fields = {"on_timeout": on_timeout, "desired_before": pipeline.desired_state}
+    if not same.update(restart_run=run.number, drain_on_stop=True, **fields):
         return False
     message = f"{run.host_id} is being drained; run {run.number} ends, and the next one starts elsewhere."
     events.record(kind="host.drain", message=message, pipeline=pipeline, run=run)

@@ -18,6 +18,7 @@ from pipelines.domain.base.states import (
     RunState,
     StopReason,
 )
+from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.runs.crashes import Crash
 from pipelines.domain.runs.protocol import DRAIN, Dump, Identity, run_dir
 from pipelines.models import Operation, Pipeline, Run
@@ -260,7 +261,7 @@ def give_up_drain(*, pipeline: Pipeline, wanted: DesiredState, message: str, now
     same = Pipeline.objects.filter(id=pipeline.id, generation=pipeline.generation, desired_state=before)
     changed = same.update(
         desired_state=wanted,
-        after_timeout="",
+        on_timeout=OnTimeout.STOP,
         restart_run=None,
         generation=generation,
         observed_generation=generation,

@@ -28,6 +28,7 @@ from pipelines.domain.base.states import (
     can,
 )
 from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.runs.lineage import Lineage, continue_from
 from pipelines.domain.runs.protocol import run_dir
 from pipelines.foundation import clock, dispatch
@@ -179,7 +180,7 @@ def _hand_over(pipeline: Pipeline, run: Run, desired: DesiredState, now: datetim
         "restart_run": None,
         "restart_count": 0,
         "force_stop": False,
-        "after_timeout": "",
+        "on_timeout": OnTimeout.STOP,
         "findings": [],
         "updated_at": now,
         **runs.NO_RESTART,

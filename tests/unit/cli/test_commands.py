@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
@@ -17,6 +17,9 @@ from controlplane.cli.app import app
 from controlplane.cli.base import client as client_module
 from controlplane.cli.base import following, waiting
 from controlplane.cli.base.errors import MEANINGS, ExitCode
+from controlplane.cli.hosts import hosts
+from controlplane.cli.lifecycle import lifecycle
+from pipelines.domain.lifecycle.operations import DrainOnTimeout, PauseOnTimeout
 from tests.fakes.api import AT, TOKEN, FakeApi, operation, pipeline, problem, serving
 from tests.unit.definitions import ORDERS, changed
 
@@ -158,6 +161,20 @@ def test_who_waits_says_what_follows_where_the_batch_in_hand_does_not_end(orders
         {"on_timeout": "stop"},
     ]
     assert run("pause", "orders", "--on-timeout", "stop").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "allowed"),
+    [
+        (lifecycle.PauseOnTimeout, PauseOnTimeout),
+        (lifecycle.StopOnTimeout, DrainOnTimeout),
+        (lifecycle.RestartOnTimeout, DrainOnTimeout),
+        (hosts.DrainOnTimeout, DrainOnTimeout),
+    ],
+)
+def test_on_timeout_takes_what_the_server_takes(option: Any, allowed: Any) -> None:
+    offered, _ = get_args(get_args(option)[0])
+    assert set(get_args(offered)) == set(get_args(allowed))
 
 
 def test_wait_shows_the_steps_and_ends_when_it_is_done(orders: FakeApi) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pipelines.domain.base.states import AgentPhase, Command, DesiredState, OperationKind
 from pipelines.domain.definitions.document.spec import Lifecycle
+from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.runs.protocol import Control, ProcessIdentity
 from workers.ports import Now
 from workers.supervisor.decisions.actions import Action, GiveUpDrain, KillProcesses, WriteControl
@@ -42,7 +43,7 @@ def command_actions(view: PipelineView, run: RunView, now: Now) -> list[Action]:
 
 
 def _given_up(view: PipelineView) -> GiveUpDrain:
-    wanted = view.after_timeout or DesiredState.RUNNING
+    wanted = view.desired if view.on_timeout is OnTimeout.STAY else view.desired_before
     stays = "it reads nothing, and is paused as soon as the batch ends"
     follows = stays if wanted is view.desired is DesiredState.PAUSED else "the pipeline goes on as it was"
     words = f"The batch in hand did not end within {view.lifecycle.drain_timeout:g} s; {follows}."
@@ -98,7 +99,7 @@ def _standing(view: PipelineView) -> _Wanted:
 
 def _drains_first(view: PipelineView, run: RunView) -> bool:
     """Whether a stop or a restart waits for the batch in hand as a pause does, so that it can still be given up."""
-    can_be_given_up = view.end_wanted and view.drain_on_stop and view.after_timeout is not None
+    can_be_given_up = view.end_wanted and view.drain_on_stop and view.on_timeout is not OnTimeout.STOP
     return can_be_given_up and not run.stopping and _initialised(run) and not pause_proven(run)
 
 

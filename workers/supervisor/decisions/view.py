@@ -12,6 +12,7 @@ from pipelines.domain.base.states import STOP_COMMANDS, DesiredState, OperationK
 from pipelines.domain.definitions.document.spec import Lifecycle
 from pipelines.domain.definitions.parts.leases import Fence
 from pipelines.domain.ledger.ledger import Books
+from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.runs.crashes import Crash
 from pipelines.domain.runs.protocol import Control, Dump, ExitRecord, Identity, ProcessIdentity, Status
 
@@ -114,9 +115,10 @@ class RunView:
 class PipelineView:
     """One pipeline. `restart_deadline` is (boot id, CLOCK_BOOTTIME) at which the back-off ends. `owner`: the epoch of
     the host's lease, under which this is seen; `fence`: how long its run may go on without a supervisor, None for ever.
-    `after_timeout`: what is wanted again where the batch in hand of a pause or of a drain does not end in time; None: a
-    drain becomes a stop. `reconcile`: a person has said whom to believe, the database or the host. `standby`: it is
-    looked at only for the sake of `run`, a standby on this host, and `desired` is what is wanted of that.
+    `on_timeout`: what follows where the batch in hand of a pause or of a drain does not end in time; `desired_before`:
+    what is wanted again where that is given up. `reconcile`: a person has said whom to believe, the database or the
+    host. `standby`: it is looked at only for the sake of `run`, a standby on this host, and `desired` is what is wanted
+    of that.
     """
 
     id: UUID
@@ -129,7 +131,8 @@ class PipelineView:
     phase_message: str
     lifecycle: Lifecycle
     drain_on_stop: bool = True
-    after_timeout: DesiredState | None = None
+    on_timeout: OnTimeout = OnTimeout.STOP
+    desired_before: DesiredState = DesiredState.RUNNING
     force_stop: bool = False
     restart_run: int | None = None
     restart_count: int = 0

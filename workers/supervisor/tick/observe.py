@@ -13,6 +13,7 @@ from pipelines.domain.base.states import DesiredState, OperationKind, Phase, Run
 from pipelines.domain.definitions.document.spec import Lifecycle
 from pipelines.domain.definitions.parts.leases import fence_of
 from pipelines.domain.ledger.ledger import Books
+from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.runs.crashes import Crash
 from pipelines.domain.runs.protocol import Control, Dump, Identity, ProcessIdentity
 from pipelines.models import Operation, Pipeline, Run
@@ -82,9 +83,8 @@ class Observer:
             lifecycle=self._lifecycle(row),
             fence=None if row.is_standby else self.memory.fences.get(_revision(row) or 0),
             drain_on_stop=pipeline.drain_on_stop and not row.is_standby,
-            after_timeout=None
-            if row.is_standby or not pipeline.after_timeout
-            else DesiredState(pipeline.after_timeout),
+            on_timeout=OnTimeout.STOP if row.is_standby else OnTimeout(pipeline.on_timeout),
+            desired_before=DesiredState(pipeline.desired_before),
             force_stop=pipeline.force_stop and not row.is_standby,
             restart_run=None if row.is_standby else pipeline.restart_run,
             restart_count=pipeline.restart_count,

@@ -78,7 +78,7 @@ class Peers:
         stood = self._report(hosts, silent, held, now)
         self._quiet = not (silent or stood)
         if drained:
-            self._evacuate_one(OnTimeout(drained.drain_on_timeout), living, now)
+            self._evacuate_one(OnTimeout(drained.on_timeout), living, now)
 
     def _evacuate_one(self, on_timeout: OnTimeout, living: set[str], now: Now) -> None:
         """Runs of a host that is being drained end one after another, each only while another host has room."""

@@ -27,7 +27,7 @@ const host = (fields: Partial<Host> = {}): Host => ({
   memory_promised: 0,
   drained_at: null,
   drained_by: '',
-  drain_on_timeout: 'abort',
+  on_timeout: 'abort',
   ...fields,
 })
 

@@ -25,6 +25,7 @@ from pipelines.domain.base.states import (
 from pipelines.domain.definitions.document.spec import Lifecycle
 from pipelines.domain.ledger.ledger import Books
 from pipelines.domain.ledger.sink_groups import GroupStatus, Penalty
+from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.runs.protocol import (
     AgentFinding,
     ComponentStatus,
@@ -278,7 +279,7 @@ class TestPause:
         assert ("60 s" in given.message, given.wanted) == (True, DesiredState.RUNNING)
 
     def test_a_pause_past_its_deadline_stays_where_it_is_if_that_was_asked_for(self) -> None:
-        given = one(actions.GiveUpDrain, self.pausing(self.busy(), after_timeout=DesiredState.PAUSED))
+        given = one(actions.GiveUpDrain, self.pausing(self.busy(), on_timeout=OnTimeout.STAY))
         assert given.wanted is DesiredState.PAUSED
 
     def test_a_pause_that_is_asked_for_again_gets_another_deadline(self) -> None:
@@ -300,7 +301,7 @@ class TestDrainThatMayBeGivenUp:
     proof = TestPause.proof
 
     def stopping(self, run: RunView, **fields: Any) -> PipelineView:
-        fields = {"phase": Phase.PAUSING, "after_timeout": DesiredState.RUNNING, "generation": 2, **fields}
+        fields = {"phase": Phase.PAUSING, "on_timeout": OnTimeout.ABORT, "generation": 2, **fields}
         return view(desired=DesiredState.STOPPED, run=run, **fields)
 
     def draining(self, **fields: Any) -> RunView:
@@ -321,11 +322,11 @@ class TestDrainThatMayBeGivenUp:
 
     @pytest.mark.parametrize("before", [DesiredState.RUNNING, DesiredState.PAUSED])
     def test_past_its_deadline_the_pipeline_goes_on_as_it_was(self, before: DesiredState) -> None:
-        given = one(actions.GiveUpDrain, self.stopping(self.draining(deadline=1000.0), after_timeout=before))
+        given = one(actions.GiveUpDrain, self.stopping(self.draining(deadline=1000.0), desired_before=before))
         assert given.wanted is before
 
     def test_a_restart_past_its_deadline_is_given_up_too(self) -> None:
-        fields = {"desired": DesiredState.RUNNING, "restart_run": 1, "after_timeout": DesiredState.RUNNING}
+        fields = {"desired": DesiredState.RUNNING, "restart_run": 1, "on_timeout": OnTimeout.ABORT}
         given = one(actions.WriteControl, view(run=run(), **fields)).control
         assert (given.command, given.deadline, given.kill_at) == (Command.PAUSE, 1060.0, None)
         late = one(
@@ -350,7 +351,7 @@ class TestDrainThatMayBeGivenUp:
         assert one(actions.WriteControl, seen).control.command is Command.DRAIN_AND_STOP
 
     def test_a_stop_that_may_not_be_given_up_takes_its_place(self) -> None:
-        for fields in ({"after_timeout": None}, {"drain_on_stop": False}, {"force_stop": True}):
+        for fields in ({"on_timeout": OnTimeout.STOP}, {"drain_on_stop": False}, {"force_stop": True}):
             given = one(actions.WriteControl, self.stopping(self.draining(), **fields)).control
             assert given.command in STOP_COMMANDS
 

@@ -130,7 +130,7 @@ def test_a_cause_that_quotes_the_secret_is_masked_in_status_and_journal(
     """A value that is no number where one is needed: Python's exception quotes it whole."""
     pipeline = make_pipeline(source={"options": {"request.timeout.ms": REFERENCE}})
     topics.produce(10)
-    run = pipeline.prepare(HANDOVER, spark=pipeline.no_jvm).start()
+    run = pipeline.prepare(HANDOVER).start()
     assert run.wait_exit().exit_code == Exit.INIT_FAILED
     assert_hidden(run)
     assert run.status is not None
@@ -188,9 +188,9 @@ def test_an_agent_works_with_secrets_that_are_nowhere_to_be_read(
     login = base64.b64encode(f"shop:{CANARY}".encode()).decode()
     assert {asked.headers["authorization"] for asked in search.seen} == {f"Basic {login}"}
     assert len(index.documents) == 90
-    causes = [failed.cause for failed in run.of_kind(SinkFailed) if failed.sink == "web"]
-    assert causes
-    assert all("401" in cause and "[redacted]" in cause for cause in causes)
+    quoting_causes = [failed.cause for failed in run.of_kind(SinkFailed) if "401" in failed.cause]
+    assert quoting_causes
+    assert all("[redacted]" in cause for cause in quoting_causes), quoting_causes
 
 
 def test_a_value_that_was_not_handed_over_starts_nothing(topics: Topics, make_pipeline: MakePipeline) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from tests.vectors import Vector, drives, vector
+from workers.agent.files import tail
 from workers.agent.files.spool import FileChanged, Rules, Spool, SpoolReader
-from workers.agent.files.tail import Group, Tail
+from workers.agent.files.tail import Group, Tail, listing
 from workers.agent.files.tail_reader import TailReader
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.ranges.ranges import RangeLost, RangeReader, advance, slices
@@ -359,6 +360,36 @@ def test_what_is_truncated_without_a_copy_is_told_with_its_size(tmp_path: Path) 
         tailing.bodies()
     ((_, file),) = tailing.tail.files().items()
     assert (file.start(), file.end) == (6, 8)
+
+
+@pytest.mark.parametrize("instant", ["before the look", "after the look at names"])
+def test_a_file_that_is_rotated_while_it_is_looked_at_is_not_taken_for_truncated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instant: str
+) -> None:
+    """The name that a look has found belongs to another file by the time that it is opened."""
+    tailing = Tailing(tmp_path / "d")
+    tailing.write("app.log", "one\ntwo\n")
+    with (tailing.directory / "app.log").open("a") as file:
+        file.write("three\n")
+
+    def rotate() -> None:
+        (tailing.directory / "app.log").rename(tailing.directory / "app.log.1")
+        (tailing.directory / "app.log").write_text("four, of another length\n")
+
+    def rotated(directory: str) -> dict[int, tail.Found]:
+        found = listing(directory)
+        rotate()
+        return found
+
+    if instant == "before the look":
+        rotate()
+    else:
+        monkeypatch.setattr(tail, "listing", rotated)
+    tailing.scan()
+    monkeypatch.undo()
+    tailing.scan()
+    assert sorted(tailing.bodies()) == ["four, of another length", "one", "three", "two"]
+    assert [span for file in tailing.tail.files().values() for span in file.past] == []
 
 
 def test_an_inode_that_is_used_again_goes_on_behind_the_old_file(tmp_path: Path) -> None:

@@ -13,10 +13,12 @@ import re
 import threading
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from stat import S_ISREG
+from typing import BinaryIO
 
 from pipelines.domain.runs.protocol import write_atomically
 from workers.agent.files import lines
@@ -96,6 +98,16 @@ class Found:
     changed_ns: int
 
 
+@contextmanager
+def opened(found: Found) -> Iterator[BinaryIO]:
+    """A file that a directory has shown, for reading. Raises OSError where it has another name by now: log files are
+    rotated while they are looked at, and the next look finds them."""
+    with Path(found.path).open("rb") as file:
+        if os.fstat(file.fileno()).st_ino != found.inode:
+            raise FileNotFoundError(found.path)
+        yield file
+
+
 def listing(directory: str) -> dict[int, Found]:
     """The regular files of a directory by inode; none where it does not exist yet."""
     found: dict[int, Found] = {}
@@ -160,18 +172,16 @@ class Group:
         if now.size < file.whole:
             return False
         try:
-            with Path(now.path).open("rb") as opened:
-                return file.head.fits(opened.fileno()) and file.tail.fits(opened.fileno())
+            with opened(now) as content:
+                return file.head.fits(content.fileno()) and file.tail.fits(content.fileno())
         except OSError:
-            return True  # renamed this moment: the next look finds it
+            return True
 
     def _grow(self, file: Tracked, now: Found) -> None:
         try:
-            with Path(now.path).open("rb") as opened:
-                if os.fstat(opened.fileno()).st_ino != now.inode:
-                    return
-                file.end = file.base + lines.last_end(opened, file.whole, now.size)
-                self._remember(file, opened.fileno())
+            with opened(now) as content:
+                file.end = file.base + lines.last_end(content, file.whole, now.size)
+                self._remember(file, content.fileno())
         except OSError:
             return
         file.size, file.changed_ns = now.size, now.changed_ns
@@ -189,9 +199,12 @@ class Group:
         idle = self._now() - self._grew.setdefault(now.inode, self._now())
         if not self._idle_timeout or idle < self._idle_timeout or file.whole == now.size:
             return False
-        file.end = file.base + now.size
-        with Path(now.path).open("rb") as opened:
-            self._remember(file, opened.fileno())
+        try:
+            with opened(now) as content:
+                file.end = file.base + now.size
+                self._remember(file, content.fileno())
+        except OSError:
+            return False
         return True
 
     def _replace(self, file: Tracked, now: Found, found: Mapping[int, Found]) -> None:
@@ -201,8 +214,8 @@ class Group:
             span = Span(file.base, file.base + max(file.size, file.whole), 0, file.path, cause)
         else:
             span = Span(file.base, file.base + copy.size, copy.inode, file.path)
-            with Path(copy.path).open("rb") as opened:
-                self.copies[copy.inode] = Print.of(opened.fileno(), 0, min(_HEAD, copy.size))
+            with opened(copy) as content:
+                self.copies[copy.inode] = Print.of(content.fileno(), 0, min(_HEAD, copy.size))
         if span.end > span.begin:
             file.past = [*file.past, span][-_KEPT_SPANS:]
         file.path, file.base, file.end, file.size = now.path, span.end, span.end, -1
@@ -212,8 +225,8 @@ class Group:
         if each.inode in self.files or each.inode in self.copies or not file.whole or each.size < file.whole:
             return False
         try:
-            with Path(each.path).open("rb") as opened:
-                return file.head.fits(opened.fileno()) and file.tail.fits(opened.fileno())
+            with opened(each) as content:
+                return file.head.fits(content.fileno()) and file.tail.fits(content.fileno())
         except OSError:
             return False
 
@@ -235,11 +248,14 @@ class Group:
         known = self.copies.get(each.inode)
         if known is None:
             return False
-        with Path(each.path).open("rb") as opened:
-            if known.fits(opened.fileno()):
-                return True
-        del self.copies[each.inode]
-        return False
+        try:
+            with opened(each) as content:
+                fits = known.fits(content.fileno())
+        except OSError:
+            return True
+        if not fits:
+            del self.copies[each.inode]
+        return fits
 
     def _begins_like(self, each: Found, inode: int, file: Tracked) -> bool:
         """Whether it may be a copy of the file, whole or still in the making."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2 as httpx
 import pytest
 
 from pipelines.domain.runs.protocol import SparkSettings
@@ -54,38 +52,3 @@ def delivered(directory: Path) -> list[dict[str, Any]]:
 def bodies(directory: Path) -> Counter[str]:
     """How often each body arrived."""
     return Counter(event["body"] for event in delivered(directory))
-
-
-class Sender(threading.Thread):
-    """Posts numbered events in small requests until told to end, and keeps the numbers that were answered with 200."""
-
-    def __init__(self, url: str, token: str | None = None) -> None:
-        super().__init__(daemon=True)
-        self.accepted: set[str] = set()
-        self.refused: list[tuple[int, str]] = []
-        self._url = url
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._done = threading.Event()
-
-    def run(self) -> None:
-        number = 0
-        with httpx.Client(timeout=20, headers=self._headers) as client:
-            while not self._done.is_set():
-                numbers = [str(n) for n in range(number, number + 25)]
-                number += 25
-                events = [{"headers": {"n": n}, "body": n} for n in numbers]
-                try:
-                    answer = client.post(self._url, json=events)
-                except httpx.HTTPError:
-                    self._done.wait(0.05)
-                    continue
-                if answer.status_code == 200:
-                    self.accepted.update(numbers)
-                else:
-                    self.refused.append((answer.status_code, answer.text))
-
-    def end(self) -> set[str]:
-        """The numbers that were accepted."""
-        self._done.set()
-        self.join(30)
-        return self.accepted

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,71 @@ from controlplane.install.services.ports import free_port, is_free
 from pipelines.domain.base.states import Command
 from pipelines.domain.ledger.journal import Done, SinkFailed
 from pipelines.domain.runs.protocol import IntakeStatus
-from tests.agent.sources import MakeSourcePipeline, Sender, bodies, delivered, make_source_pipeline
+from tests.agent.sources import MakeSourcePipeline, bodies, delivered, make_source_pipeline
 from tests.waiting import wait_for
 
 __all__ = ["make_source_pipeline"]
+
+
+class Sender(threading.Thread):
+    """Posts numbered events in small requests until told to end, and keeps the numbers that were answered with 200."""
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        super().__init__(daemon=True)
+        self.accepted: set[str] = set()
+        self.refused: list[tuple[int, str]] = []
+        self._url = url
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._done = threading.Event()
+
+    def run(self) -> None:
+        number = 0
+        with httpx.Client(timeout=20, headers=self._headers) as client:
+            while not self._done.is_set():
+                numbers = [str(n) for n in range(number, number + 25)]
+                number += 25
+                events = [{"headers": {"n": n}, "body": n} for n in numbers]
+                try:
+                    answer = client.post(self._url, json=events)
+                except httpx.HTTPError:
+                    self._done.wait(0.05)
+                    continue
+                if answer.status_code == 200:
+                    self.accepted.update(numbers)
+                else:
+                    self.refused.append((answer.status_code, answer.text))
+
+    def end(self) -> set[str]:
+        """The numbers that were accepted."""
+        self._done.set()
+        self.join(30)
+        return self.accepted
+
+
+def test_every_accepted_event_arrives_although_the_agent_is_killed(
+    make_source_pipeline: MakeSourcePipeline, tmp_path: Path
+) -> None:
+    port = free_port()
+    source = {"type": "http", "port": port, "path": "/events", "intake": "file"}
+    pipeline = make_source_pipeline(source)
+    run = pipeline.start()
+    sender = Sender(f"http://127.0.0.1:{port}/events")
+    sender.start()
+    run.wait_delivered(2000)
+    run.kill("driver")
+    run.wait_exit()
+    before = len(sender.accepted)
+    run = pipeline.start()
+    wait_for(lambda: len(sender.accepted) > before + 2000, "events after the kill", 180)
+    run.wait_delivered(500)
+    accepted = sender.end()
+    out = tmp_path / "out"
+    wait_for(lambda: accepted <= bodies(out).keys(), "every accepted event", 180)
+    assert run.stop().exit_code == 0
+    assert max(bodies(out).values()) == 1
+    sample: dict[str, Any] = delivered(out)[0]
+    assert sample["headers"]["n"] == sample["body"]
+    assert json.loads(json.dumps(sample))
 
 
 def test_a_full_log_behind_a_sink_that_fails_is_answered_with_503_and_names_the_sink(

@@ -107,9 +107,7 @@ _CHANNELS = (
     "agent/test_channels.py::test_memory_channels_share_one_read_and_a_file_channel_is_a_log"
     "_and_none_loses_anything_when_the_driver_dies"
 )
-_SOURCES = (
-    "agent/test_sources_and_kills.py::test_each_source_loses_and_doubles_nothing_although_driver_and_keeper_are_killed"
-)
+_TAILDIR = "agent/test_source_taildir.py::test_rotations_and_two_kills_lose_no_line_and_double_none"
 _FILES = "unit/agent/test_file_sources.py"
 _VALID = "unit/domain/definitions/test_validation.py"
 _PROCESSES = "contracts/test_processes.py"
@@ -291,7 +289,7 @@ FAULTS = [
         38,
         "Grandchildren survive",
         "unit/keeper/test_keeper.py::test_a_killed_driver_is_recorded_and_its_children_go_with_it",
-        _SOURCES,
+        "agent/test_source_exec.py::test_lines_arrive_and_the_command_dies_with_its_agent_and_even_with_its_keeper",
     ),
     _fault(39, "Broker killed", f"{_NETWORK}::test_a_broker_that_is_killed_again_and_again_costs_no_record"),
     _fault(
@@ -389,7 +387,7 @@ FAULTS = [
     _fault(
         59,
         "Tailed file rotated, truncated, its inode used again",
-        _SOURCES,
+        _TAILDIR,
         f"{_FILES}::test_a_renamed_file_is_followed_even_where_its_new_name_does_not_match",
         f"{_FILES}::test_what_was_truncated_is_read_from_its_copy_and_the_copy_is_not_read_again",
         f"{_FILES}::test_what_is_truncated_without_a_copy_is_told_with_its_size",

@@ -49,8 +49,8 @@ class Installation:
 
     def rest(self, host: str = "") -> None:
         """Stop every pipeline, or every one of a host, without waiting for what was not read."""
-        for pipeline in self.api.get(f"/pipelines?limit=200{host and f'&host={host}'}")["results"]:
-            if pipeline["desired_state"] != "STOPPED":
+        for pipeline in self.api.get("/pipelines?limit=200")["results"]:
+            if pipeline["desired_state"] != "STOPPED" and (not host or pipeline["host"] == host):
                 self.api.act(pipeline["name"], "stop", timeout=STOPPED_WITHIN, drain=False)
 
 

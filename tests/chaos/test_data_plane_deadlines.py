@@ -22,7 +22,7 @@ from tests.agent.test_channels import numbers_in
 from tests.agent.topics import Pacer, Topics
 from tests.chaos import data_plane
 from tests.chaos.data_plane import MakeDefined, frozen
-from tests.chaos.extent import WHOLE
+from tests.chaos.extent import WHOLE, whole_only
 from tests.counts import not_once
 from tests.fakes.http_servers import Asked, Reply, serving
 from tests.waiting import wait_for
@@ -50,6 +50,7 @@ def writers_to(run: Run, port: int) -> set[int]:
     return found
 
 
+@whole_only
 def test_a_hung_writer_is_killed_at_the_deadline_while_its_neighbour_keeps_its_rate(
     topics: Topics, make_defined: MakeDefined, tmp_path: Path
 ) -> None:

@@ -112,7 +112,7 @@ def test_a_person_plans_by_keyboard_another_goes_on_and_gives_it_up(browser: Bro
         expect(dialog).to_have_count(0)
         expect(other.get_by_text("Rolling back", exact=True).first).to_be_visible()
         other.goto("/pipelines/orders")
-        expect(other.get_by_role("region", name="Open migration")).to_contain_text("another host")
+        expect(other.get_by_role("region", name="Open migration")).to_contain_text("(host)")
         other.get_by_role("navigation", name="Parts of orders").get_by_role("link", name="Events").click()
         expect(other.get_by_role("link", name=re.compile("^Show the migration")).first).to_be_visible()
 

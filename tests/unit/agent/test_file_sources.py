@@ -392,6 +392,24 @@ def test_a_file_that_is_rotated_while_it_is_looked_at_is_not_taken_for_truncated
     assert [span for file in tailing.tail.files().values() for span in file.past] == []
 
 
+def test_a_copy_that_is_made_while_a_look_goes_on_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The names are listed, the file is copied and truncated, and then its size is looked at."""
+    tailing = Tailing(tmp_path / "d")
+    tailing.write("app.log", "one\ntwo\n")
+
+    def copied_in_between(directory: str) -> dict[int, tail.Found]:
+        names = set(listing(directory))
+        shutil.copyfile(tailing.directory / "app.log", tailing.directory / "app.log.1")
+        (tailing.directory / "app.log").write_text("3\n")
+        monkeypatch.undo()
+        return {inode: each for inode, each in listing(directory).items() if inode in names}
+
+    monkeypatch.setattr(tail, "listing", copied_in_between)
+    tailing.scan()
+    tailing.scan()
+    assert tailing.bodies() == ["one", "two", "3"]
+
+
 def test_an_inode_that_is_used_again_goes_on_behind_the_old_file(tmp_path: Path) -> None:
     tailing = Tailing(tmp_path / "d")
     tailing.write("old", "1\n2\n")

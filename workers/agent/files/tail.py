@@ -208,7 +208,8 @@ class Group:
         return True
 
     def _replace(self, file: Tracked, now: Found, found: Mapping[int, Found]) -> None:
-        copy = next((each for each in found.values() if self._is_copy_of(each, file)), None)
+        # The names were listed before the files were looked at one by one: a copy may have come in between.
+        copy = self._copy_of(file, found) or self._copy_of(file, listing(self.directory))
         if copy is None:
             cause = "TRUNCATED" if now.path == file.path else "INODE_REPLACED"
             span = Span(file.base, file.base + max(file.size, file.whole), 0, file.path, cause)
@@ -220,6 +221,9 @@ class Group:
             file.past = [*file.past, span][-_KEPT_SPANS:]
         file.path, file.base, file.end, file.size = now.path, span.end, span.end, -1
         file.head = file.tail = Print()
+
+    def _copy_of(self, file: Tracked, found: Mapping[int, Found]) -> Found | None:
+        return next((each for each in found.values() if self._is_copy_of(each, file)), None)
 
     def _is_copy_of(self, each: Found, file: Tracked) -> bool:
         if each.inode in self.files or each.inode in self.copies or not file.whole or each.size < file.whole:

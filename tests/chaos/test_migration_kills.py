@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from pipelines.domain.runs.protocol import IDENTITY, Identity
-from tests.chaos.extent import SEEDS, WHOLE
+from tests.chaos.extent import SEEDS, WHOLE, whole_only
 from tests.chaos.installation import installed, wait_for
 from tests.chaos.migrating import ENDED_WITHIN, STUCK, Trial, asked, stamped
 from tests.chaos.stream import Stream, kill, streaming
@@ -162,6 +162,7 @@ def is_settled(trial: Trial) -> None:
     assert trial.ends()["stage"] in {"ROLLED_BACK", "ABORTED"}
 
 
+@whole_only
 def test_after_all_of_that_nothing_is_missing_and_what_came_twice_was_announced(
     struck: Struck, record_property: RecordProperty
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from pipelines.domain.runs.protocol import SparkSettings
 from tests.agent.harness import Pipeline
+from tests.agent.topics import EVERY_MS
 
 MakeSourcePipeline = Callable[..., Pipeline]
 
@@ -29,6 +30,7 @@ def make_source_pipeline(tmp_path: Path, spark_settings: SparkSettings) -> Itera
             "sources": {"src": source},
             "channels": {"lake": {"type": "direct"}},
             "sinks": {"lake": {"type": "file", "channel": "lake", "path": str(tmp_path / "out"), "format": "json"}},
+            "delivery": {"trigger_interval_ms": EVERY_MS},
             "placement": {"launcher": {"cores": 2}},
             **more,
         }

@@ -21,7 +21,7 @@ from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Pipeline, Run
 from tests.agent.sinks import frame, numbered, planned
 from tests.agent.test_channels import numbers_in
-from tests.agent.topics import Pacer, Topics
+from tests.agent.topics import EVERY_MS, Pacer, Topics
 from tests.chaos.data_plane import silent_server
 from tests.counts import not_once
 from tests.waiting import wait_for
@@ -79,7 +79,8 @@ def test_the_second_broker_takes_over_while_the_first_is_dead_and_gives_back_wha
     with running(service, tmp_path / "first.log") as broker:
         first = Topics(bootstrap_servers(port))
         quick = first.as_sink() | {"write_timeout": "2s", "options": {"request.timeout.ms": 1000}}
-        pipeline = grouped(make_pipeline(max_events_per_batch=2000), processor, first=quick, second=topics.as_sink())
+        base = make_pipeline(max_events_per_batch=2000, trigger_interval_ms=EVERY_MS)
+        pipeline = grouped(base, processor, first=quick, second=topics.as_sink())
         pacer.start()
         run = pipeline.start()
         run.wait_delivered(2000)

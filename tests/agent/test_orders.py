@@ -11,7 +11,7 @@ from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.runs.protocol import Exit
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import alive
-from tests.agent.topics import Pacer, Topics
+from tests.agent.topics import EVERY_MS, Pacer, Topics
 from tests.counts import not_once
 from tests.waiting import wait_for
 
@@ -20,7 +20,7 @@ def test_a_pause_is_proven_holds_still_and_resumes_without_loss(topics: Topics, 
     """An agent that starts under one comes up paused and moves when it is resumed; one that is paused hears SIGTERM."""
     pacer = Pacer(topics, 1000)
     pacer.start()
-    run = make_pipeline().prepare()
+    run = make_pipeline(trigger_interval_ms=EVERY_MS).prepare()
     seq = run.order(Command.PAUSE)
     run.start()
     paused = run.wait_status(lambda s: s.command_seq == seq and s.command_state == "done", "the pause")

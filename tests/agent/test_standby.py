@@ -14,7 +14,7 @@ from pipelines.domain.ledger import journal
 from pipelines.domain.runs.protocol import Exit
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Pipeline, Run
-from tests.agent.topics import Pacer, Topics
+from tests.agent.topics import EVERY_MS, Pacer, Topics
 from tests.counts import not_once
 from tests.waiting import wait_for
 
@@ -52,7 +52,7 @@ def test_a_promoted_standby_goes_on_to_the_record(
     make_pipeline: MakePipeline, topics: Topics, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Twice in a row: in the lineage of the run before, and in one of its own."""
-    pipeline = make_pipeline(trigger_interval_ms=0)
+    pipeline = make_pipeline(trigger_interval_ms=EVERY_MS)
     topics.produce(RATE)
     old = pipeline.start()
     old.order(Command.RUN)

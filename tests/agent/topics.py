@@ -26,6 +26,8 @@ from tests.waiting import wait_for
 from workers.agent.kafka.admin import Cluster
 
 _PARTITIONS = 4
+EVERY_MS = 400
+"""Between two batches of an agent that is fed all the time: ten a second keep a whole core busy."""
 
 
 @dataclass

@@ -22,6 +22,8 @@ from tests.chaos.installation import Installation, wait_for
 from workers.adapters.processes import HostProcesses
 
 RATE = 1000.0
+EVERY_MS = 500
+"""Between two batches: with five a second one pipeline takes a whole core."""
 LOOK_EVERY = 0.05
 MOVING_WITHIN = 180.0
 GONE_ON = 2000
@@ -192,7 +194,7 @@ def streaming(
     rate: float = RATE,
     batch: int = 2000,
     interceptors: Sequence[dict[str, Any]] = (),
-    every_ms: int | None = None,
+    every_ms: int = EVERY_MS,
     sink: dict[str, Any] | None = None,
     lifecycle: dict[str, Any] | None = None,
 ) -> Iterator[Stream]:
@@ -202,7 +204,7 @@ def streaming(
     demo.create_topics()
     definition = demo.definition()
     definition["sources"]["orders"]["interceptors"] += interceptors
-    definition["delivery"]["trigger_interval_ms"] = every_ms or definition["delivery"]["trigger_interval_ms"]
+    definition["delivery"]["trigger_interval_ms"] = every_ms
     definition["sinks"] = {"clean": {"channel": "clean", **sink}} if sink else definition["sinks"]
     definition["lifecycle"] = lifecycle or {}
     installation.api.post("/pipelines", {"definition": definition})

@@ -10,10 +10,13 @@ from typing import Any
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Pipeline
 from tests.agent.topics import Topics
+from tests.chaos.extent import WHOLE
 from tests.counts import not_once
 from tests.waiting import wait_for
 
 COUNT = 60_000
+SHARES = (4, 2) if WHOLE else (3,)
+"""Of the records, when the driver is killed."""
 
 
 def numbers_in(directory: Path) -> Counter[int]:
@@ -44,7 +47,7 @@ def test_memory_channels_share_one_read_and_a_file_channel_is_a_log_and_none_los
     sources = pipeline.definition["sources"]
     sources["log"] = {**sources["shop"], "group_id": f"headgate.{topics.name}.log", "selector": only("store")}
     sources["shop"]["selector"] = only("audit", "lake")
-    for share in (4, 2):
+    for share in SHARES:
         run = pipeline.start()
         run.wait_delivered(COUNT // 3)
         wait_for(lambda share=share: numbers_in(stored).total() > COUNT // share, "a part of it")  # type: ignore[misc]

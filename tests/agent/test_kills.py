@@ -14,16 +14,17 @@ from tests.chaos.extent import WHOLE
 from tests.figures import RecordProperty, tell_arrival
 from tests.waiting import wait_for
 
+COUNT, BATCH = (1_000_000, 20_000) if WHOLE else (200_000, 5_000)
+
 
 def test_killed_processes_at_full_rate_lose_nothing_and_double_what_was_announced(
     topics: Topics, make_pipeline: MakePipeline, record_property: RecordProperty
 ) -> None:
-    count = 1_000_000 if WHOLE else 600_000
-    topics.produce(count, size=100)
-    pipeline = make_pipeline(max_events_per_batch=20_000)
+    topics.produce(COUNT, size=100)
+    pipeline = make_pipeline(max_events_per_batch=BATCH)
     for stop in (Command.STOP, Command.DRAIN_AND_STOP):
         run = pipeline.start()
-        run.wait_delivered(40_000)
+        run.wait_delivered(2 * BATCH)
         run.order(stop, kill_in=30)
         record = run.wait_exit()
         assert (record.exit_code, record.rung) == (0, "token")
@@ -32,7 +33,7 @@ def test_killed_processes_at_full_rate_lose_nothing_and_double_what_was_announce
     assert max(topics.numbers().values()) == 1
 
     run = pipeline.start()
-    run.wait_delivered(40_000)
+    run.wait_delivered(2 * BATCH)
     run.kill("driver")
     killed = boottime()
     record = run.wait_exit()
@@ -40,24 +41,24 @@ def test_killed_processes_at_full_rate_lose_nothing_and_double_what_was_announce
     assert record.boottime - killed < 10, "nothing was waited for"
 
     run = pipeline.start()
-    run.wait_delivered(40_000)
+    run.wait_delivered(2 * BATCH)
     run.kill("jvm")
     assert run.wait_exit().exit_code == Exit.JVM_LOST
 
     run = pipeline.start()
-    run.wait_delivered(40_000)
+    run.wait_delivered(2 * BATCH)
     run.kill("keeper")
     token = run.token
     wait_for(lambda: not holders(token), "driver and JVM to follow the keeper", 60)
     assert run.entries()[-1].data["code"] == Exit.KEEPER_LOST
     pipeline.ingest()
     done = sum(batch.counts.read for batch in pipeline.books["shop", "lake"].done)
-    assert done < count, "records were left for every one of them"
+    assert done < COUNT, "records were left for every one of them"
 
     run = pipeline.start()
     run.wait_read(topics.ends(topics.source), 240)
     assert run.stop().exit_code == 0
     pipeline.ingest()
     found = topics.numbers()
-    missing, duplicates = tell_arrival(record_property, found, range(count), pipeline.announced_duplicates)
+    missing, duplicates = tell_arrival(record_property, found, range(COUNT), pipeline.announced_duplicates)
     assert (missing, duplicates) == (0, pipeline.announced_duplicates)

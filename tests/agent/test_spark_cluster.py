@@ -16,6 +16,7 @@ from pipelines.domain.runs.protocol import AgentFinding, Exit, boottime
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Topics
+from tests.chaos.extent import some
 from tests.counts import not_once
 from tests.spark_cluster import SparkCluster, spark_cluster
 from tests.waiting import wait_for
@@ -81,27 +82,27 @@ def test_executors_of_a_cluster_move_all_records_and_one_that_is_killed_costs_no
 ) -> None:
     """Undisturbed, while an executor and a worker are killed, and over the end of the driver, which takes executors
     along before the next run reads, also one that does not hear of it."""
-    topics.produce(40_000)
+    topics.produce(20_000)
     pipeline = on_cluster({"max_events_per_batch": 10_000})
     pipeline.definition["sources"]["shop"]["interceptors"] = [PYTHON]
     pipeline.interceptors = [PYTHON["class"]]
     run = pipeline.start()
-    run.wait_delivered(40_000, LONG)
+    run.wait_delivered(20_000, LONG)
     assert len(cluster.executors()) == 2
     assert [each["name"] for each in cluster.applications()] == [f"headgate {topics.name} run 1"]
-    assert not_once(topics.numbers(), range(40_000)) == {}
+    assert not_once(topics.numbers(), range(20_000)) == {}
 
-    topics.produce(120_000)
-    run.wait_delivered(60_000, LONG)
+    topics.produce(60_000)
+    run.wait_delivered(30_000, LONG)
     cluster.executors()[0].kill()
-    run.wait_delivered(90_000, LONG)
+    run.wait_delivered(50_000, LONG)
     cluster.workers.pop().process.kill()
-    run.wait_delivered(120_000, LONG)
+    run.wait_delivered(80_000, LONG)
     cluster.add_worker()
     wait_for(lambda: len(cluster.executors()) == 2, "an executor on the new worker", LONG)
 
-    topics.produce(100_000)
-    run.wait_delivered(170_000, LONG)
+    topics.produce(60_000)
+    run.wait_delivered(100_000, LONG)
     old = cluster.executors()
     worker = cluster.workers[0]
     stuck = [*worker.executors(), psutil.Process(worker.process.pid)]
@@ -140,7 +141,8 @@ def test_a_frozen_master_is_a_finding_too(cluster: SparkCluster, on_cluster: Cal
     assert "does not answer" in finding.message
 
 
-def test_too_few_slots_are_a_finding_with_numbers(on_cluster: Callable[..., Pipeline]) -> None:
+def too_few_slots(on_cluster: Callable[..., Pipeline]) -> None:
+    """With numbers."""
     executors = {"count": 3, "cores": 1, "memory": "512m"}
     finding, _ = refusal(on_cluster(executors=executors, slots_timeout=15).start())
     assert (finding.path, finding.code) == ("placement.launcher.executors", "INSUFFICIENT_SLOTS")
@@ -150,17 +152,16 @@ def test_too_few_slots_are_a_finding_with_numbers(on_cluster: Callable[..., Pipe
     assert finding.retryable
 
 
-def test_executors_without_the_interpreter_are_a_finding_with_their_host(on_cluster: Callable[..., Pipeline]) -> None:
+def no_interpreter(on_cluster: Callable[..., Pipeline]) -> None:
+    """With the host."""
     finding, _ = refusal(on_cluster(python="/opt/no/such/python").start())
     assert (finding.path, finding.code) == ("placement.launcher.python", "EXECUTOR_PYTHON")
     assert f"Python on {LOOPBACK}" in finding.message
     assert "/opt/no/such/python" in finding.message
 
 
-def test_an_interceptor_that_fails_only_on_executors_reads_nothing(
-    topics: Topics, on_cluster: Callable[..., Pipeline]
-) -> None:
-    topics.produce(10)
+def interceptor_that_fails_there(on_cluster: Callable[..., Pipeline]) -> None:
+    """It works in the driver."""
     pipeline = on_cluster()
     config = {"does": "raise", "where": "executor"}
     bad = {"type": "python", "class": "tests.agent.interceptors:Misbehaves", "config": config}
@@ -169,3 +170,12 @@ def test_an_interceptor_that_fails_only_on_executors_reads_nothing(
     finding, _ = refusal(pipeline.start())
     assert finding.code == "INTERCEPTOR_FAILED"
     assert "this host is not on the list" in finding.message
+
+
+@pytest.mark.parametrize("wrong", some([too_few_slots, no_interpreter, interceptor_that_fails_there], 3))
+def test_what_is_wrong_with_the_executors_is_a_finding_and_nothing_is_read(
+    topics: Topics, on_cluster: Callable[..., Pipeline], wrong: Callable[[Callable[..., Pipeline]], None]
+) -> None:
+    topics.produce(10)
+    wrong(on_cluster)
+    assert topics.numbers() == {}

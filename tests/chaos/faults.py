@@ -107,7 +107,7 @@ _CHANNELS = (
     "agent/test_channels.py::test_memory_channels_share_one_read_and_a_file_channel_is_a_log"
     "_and_none_loses_anything_when_the_driver_dies"
 )
-_TAILDIR = "agent/test_source_taildir.py::test_rotations_and_two_kills_lose_no_line_and_double_none"
+_TAILDIR = "agent/test_source_taildir.py::test_rotations_and_kills_lose_no_line_and_double_none"
 _FILES = "unit/agent/test_file_sources.py"
 _VALID = "unit/domain/definitions/test_validation.py"
 _PROCESSES = "contracts/test_processes.py"

@@ -43,7 +43,7 @@ ONE_BAD_IN = 100
 OWN_COMMIT = {"agent.staged", "agent.committed"}
 SHORT = {
     "kafka": ["agent.planned", "agent.delivered", "agent.resolved", "agent.done"],
-    "file": ["agent.staged", "agent.committed", "agent.delivered"],
+    "file": ["agent.staged", "agent.committed"],
     "postgres": ["agent.staged", "agent.committed"],
 }
 

@@ -11,6 +11,7 @@ TIMES := $(CURDIR)/var/test-times
 FAST := tests/unit tests/db tests/contracts tests/simulation
 # More than there are processors, since many of these tests wait for processes and timers; the last ones are shared out.
 FAST_PYTEST := $(PYTEST) -n $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2) --dist worksteal $(FAST)
+SLOW_PYTEST := $(PYTEST) -n $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2) --dist loadgroup tests/chaos tests/e2e tests/agent
 UP_ARGS ?=
 BENCH_ARGS ?=
 PYTHON ?= python3
@@ -48,8 +49,7 @@ test: environment ## everything, in order of cost (about an hour on two cores)
 	@rm -rf $(TIMES) && mkdir -p $(TIMES)
 	@$(STEPS) check vitest services
 	@$(FAST_PYTEST)
-	@$(PYTEST) -n 2 --dist worksteal tests/agent
-	@$(PYTEST) -n 2 --dist loadgroup tests/chaos tests/e2e
+	@$(SLOW_PYTEST)
 
 test-times: ## the table of times of the last `make test`
 	@$(PY) -m tests.times $(TIMES)

@@ -19,12 +19,14 @@ from rest_framework.test import APIClient
 from pipelines.domain.base.roles import Role
 
 if TYPE_CHECKING:
+    from pipelines.domain.runs.protocol import SparkSettings
     from tests.chaos.installation import Installation
 
 OTHER_DATABASE = "HEADGATE_TEST_DATABASE_URL"
-SHARED = ("installation", "broker")
-"""Fixtures of a session that cost much. With `--dist loadgroup` all who use one of them run in one process, one after
-the other, and so do the tests of a module that share a fixture of their own."""
+SHARED = ("installation", "session")
+"""Fixtures of a session that cost much: the whole stack, and Spark. With `--dist loadgroup` all who use one of them run
+in one process, one after the other, and so do the tests of a module that share a fixture of their own. A broker is
+cheap, and wanted by most: each process has one."""
 
 pytest_plugins = ["tests.times.plugin", "tests.seed", *([] if OTHER_DATABASE in os.environ else ["tests.database"])]
 
@@ -71,6 +73,28 @@ def name_group(item: pytest.Item, group: str) -> None:
 def _touches_the_database(item: pytest.Item) -> bool:
     fixtures = getattr(item, "fixturenames", ())
     return item.get_closest_marker("django_db") is not None or not {"db", "transactional_db"}.isdisjoint(fixtures)
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One embedded broker for all tests of a process that want no other."""
+    from controlplane.install.services.kafka import running_kafka
+
+    with running_kafka(tmp_path_factory.mktemp("kafka")) as servers:
+        yield servers
+
+
+@pytest.fixture(scope="session")
+def spark_settings(tmp_path_factory: pytest.TempPathFactory) -> SparkSettings:
+    """What the JVMs of real agents are started with."""
+    from controlplane.install.tools.jars import SPARK_KAFKA, jar_paths
+    from controlplane.provision.archive import archive_path
+    from pipelines.domain.runs.protocol import SparkSettings
+    from tests.java import quick_java
+
+    archive, classpath = archive_path(), [str(path) for path in jar_paths(SPARK_KAFKA)]
+    java_home = quick_java(tmp_path_factory.mktemp("java"))
+    return SparkSettings(classpath=classpath, archive=archive and str(archive), java_home=java_home)
 
 
 @pytest.fixture(scope="session")

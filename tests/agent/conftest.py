@@ -1,4 +1,4 @@
-"""One embedded broker for the whole tier; agents are real."""
+"""Agents are real, and so is the broker."""
 
 from __future__ import annotations
 
@@ -9,28 +9,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from controlplane.install.services.kafka import running_kafka
-from controlplane.install.tools.jars import SPARK_KAFKA, jar_paths
-from controlplane.provision.archive import archive_path
 from pipelines.domain.runs.protocol import SparkSettings
 from tests.agent.harness import Pipeline
 from tests.agent.topics import Topics
-from tests.java import quick_java
 from workers.agent.spark import jvm
 from workers.agent.spark import session as spark
-
-
-@pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running_kafka(tmp_path_factory.mktemp("kafka")) as servers:
-        yield servers
-
-
-@pytest.fixture(scope="session")
-def spark_settings(tmp_path_factory: pytest.TempPathFactory) -> SparkSettings:
-    archive, classpath = archive_path(), [str(path) for path in jar_paths(SPARK_KAFKA)]
-    java_home = quick_java(tmp_path_factory.mktemp("java"))
-    return SparkSettings(classpath=classpath, archive=archive and str(archive), java_home=java_home)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,4 @@
-"""What the tests of this tier share beside the installation: a pipeline in mid-stream, and one broker for all tests of
-the data plane."""
+"""What the tests of this tier share beside the installation: a pipeline in mid-stream, and those of the data plane."""
 
 from __future__ import annotations
 
@@ -7,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.chaos.data_plane import broker, make_defined, spark_settings, topics
+from tests.chaos.data_plane import make_defined, topics
 from tests.chaos.installation import Installation
 from tests.chaos.stream import Stream, streaming
 
-__all__ = ["broker", "make_defined", "spark_settings", "stream", "topics"]
+__all__ = ["make_defined", "stream", "topics"]
 
 
 @pytest.fixture(scope="session")

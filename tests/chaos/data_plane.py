@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from pipelines.domain.runs.protocol import SparkSettings
-from tests.agent.conftest import broker, spark_settings, topics
+from tests.agent.conftest import topics
 from tests.agent.harness import Pipeline
 from tests.fakes.http_servers import Asked
 
-__all__ = ["MakeDefined", "broker", "events", "frozen", "make_defined", "silent_server", "spark_settings", "topics"]
+__all__ = ["MakeDefined", "events", "frozen", "make_defined", "silent_server", "topics"]
 
 MakeDefined = Callable[..., Pipeline]
 

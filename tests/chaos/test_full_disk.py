@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pipelines.domain.runs.protocol import SparkSettings
-from tests.agent.conftest import spark_settings
 from tests.agent.harness import Run, holders
 from tests.agent.sources import MakeSourcePipeline, bodies, make_source_pipeline
 from tests.chaos.small_disk import full, small_disk
@@ -15,14 +13,14 @@ from tests.counts import not_once
 from tests.waiting import wait_for
 from workers.keeper.log import LogPump
 
-__all__ = ["make_source_pipeline", "spark_settings"]
+__all__ = ["make_source_pipeline"]
 
 SOME = 2000
 PATIENCE = 180.0
 
 
 def test_a_full_disk_ends_a_run_with_nothing_half_written_and_the_next_one_goes_on_when_there_is_room(
-    make_source_pipeline: MakeSourcePipeline, tmp_path: Path, spark_settings: SparkSettings, record_property: Any
+    make_source_pipeline: MakeSourcePipeline, tmp_path: Path, record_property: Any
 ) -> None:
     """Nobody touches a file: the journal of every run can be read whole, and each record arrives once."""
     source = {"type": "sequence", "rate": 1000, "body": "{n}"}

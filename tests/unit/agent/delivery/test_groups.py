@@ -11,8 +11,8 @@ from tests.conftest import name_group
 
 
 @pytest.fixture(scope="session")
-def broker() -> None:
-    """As the tiers with real processes have one."""
+def session() -> None:
+    """As the tests of components have one of Spark."""
 
 
 @pytest.fixture(scope="module")
@@ -25,14 +25,14 @@ def group(request: pytest.FixtureRequest) -> str | None:
     return str(marker.args[0]) if marker else None
 
 
-@pytest.mark.usefixtures("broker")
+@pytest.mark.usefixtures("session")
 def test_who_uses_what_a_session_starts_once_goes_where_it_is(request: pytest.FixtureRequest) -> None:
-    assert group(request) == "broker"
+    assert group(request) == "session"
 
 
-@pytest.mark.usefixtures("lasting", "broker")
+@pytest.mark.usefixtures("lasting", "session")
 def test_that_comes_before_what_a_module_shares(request: pytest.FixtureRequest) -> None:
-    assert group(request) == "broker"
+    assert group(request) == "session"
 
 
 @pytest.mark.usefixtures("lasting")
@@ -47,5 +47,5 @@ def test_others_run_wherever_there_is_time(request: pytest.FixtureRequest) -> No
 def test_xdist_schedules_by_the_group(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     item = pytest.Function.from_parent(request.node.parent, name="test_another", callobj=lambda: None)
     monkeypatch.setattr(request.config.option, "loadgroup", True, raising=False)
-    name_group(item, "broker")
-    assert LoadGroupScheduling._split_scope(cast(Any, None), item.nodeid) == "broker"
+    name_group(item, "session")
+    assert LoadGroupScheduling._split_scope(cast(Any, None), item.nodeid) == "session"

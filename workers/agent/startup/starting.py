@@ -13,6 +13,7 @@ from workers.agent.delivery.real_time import COUNTED, Flow, Query, RealTimeQuery
 from workers.agent.graph import compile as compiler
 from workers.agent.graph.batch import Judge
 from workers.agent.positions.checkpoint import Offsets
+from workers.agent.spark.session import generate_code
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,10 +38,15 @@ class Starting:
     on_end: OnEnd
 
     def start(self, queries: Sequence[Query], starts: Mapping[str, Offsets]) -> None:
-        """Start all of them. Raises whatever keeps one from starting."""
+        """Start all of them. Raises whatever keeps one from starting.
+
+        A query begins with the settings of the session. One with batches reads its first one interpreted: to load the
+        compiler takes longer than most of them."""
+        generate_code(self.spark, any(isinstance(query, RealTimeQuery) for query in queries))
         with ThreadPoolExecutor(max_workers=min(8, len(queries))) as pool:
             for future in [pool.submit(self._start, query, starts[query.name]) for query in queries]:
                 future.result()
+        generate_code(self.spark, True)
 
     def _start(self, query: Query, starts: Offsets) -> None:
         if isinstance(query, RealTimeQuery):

@@ -14,7 +14,7 @@ from tests.chaos.extent import WHOLE
 from tests.counts import not_once
 from tests.waiting import wait_for
 
-COUNT = 60_000
+COUNT = 30_000
 SHARES = (4, 2) if WHOLE else (3,)
 """Of the records, when the driver is killed."""
 

@@ -26,8 +26,9 @@ from tests.waiting import wait_for
 from workers.agent.kafka.admin import Cluster
 
 _PARTITIONS = 4
-EVERY_MS = 400
-"""Between two batches of an agent that is fed all the time: ten a second keep a whole core busy."""
+EVERY_MS = 1000
+"""Between two batches of an agent that is fed all the time: one costs half a second of CPU as long as little of it is
+compiled, so that two a second keep a core busy."""
 
 
 @dataclass

@@ -21,12 +21,12 @@ from tests.agent.harness import name_of
 from tests.chaos.installation import Installation, wait_for
 from workers.adapters.processes import HostProcesses
 
-RATE = 1000.0
-EVERY_MS = 500
+RATE = 500.0
+EVERY_MS = 1000
 """Between two batches: with five a second one pipeline takes a whole core."""
 LOOK_EVERY = 0.05
 MOVING_WITHIN = 180.0
-GONE_ON = 2000
+GONE_ON = 1000
 """Records that must be read after a fault before the stream counts as going on."""
 
 

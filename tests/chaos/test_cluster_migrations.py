@@ -61,7 +61,7 @@ def test_a_source_moves_by_a_mirrors_mapping_and_is_taken_back(installation: Ins
     here = installation.servers
     with (
         running_kafka(tmp_path / "there") as there,
-        streaming(installation, name="hesitating", rate=1000.0) as stream,
+        streaming(installation, name="hesitating") as stream,
         mirrored(stream.demo.source, here, there, PARTITIONS),
     ):
         is_exact(move(stream, there, MAPPING, rollback_at="VERIFYING"))
@@ -74,7 +74,7 @@ def test_a_source_moves_by_a_mirrors_mapping_and_home_by_time(
     installation: Installation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here = installation.servers
-    with running_kafka(tmp_path / "there") as there, streaming(installation, name="moving", rate=1000.0) as stream:
+    with running_kafka(tmp_path / "there") as there, streaming(installation, name="moving") as stream:
         with mirrored(stream.demo.source, here, there, PARTITIONS):
             exact = move(stream, there, MAPPING)
             is_exact(exact)

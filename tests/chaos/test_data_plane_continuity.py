@@ -49,7 +49,7 @@ def test_a_checkpoint_that_was_edited_forward_is_a_gap_of_so_many_records_and_no
     topics.produce(4000)
     for further, code in ((0, "CHECKPOINT_DISAGREES"), (1, "LEDGER_BEHIND")):
         with moved_forward(log, topics.source, batch, batch + further):
-            is_refused(pipeline.start(), topics, code)
+            is_refused(pipeline.start_refused(), topics, code)
     assert topics.read().numbers.keys() == set(range(4000))
 
 

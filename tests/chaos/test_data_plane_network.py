@@ -76,7 +76,7 @@ def test_a_broken_network_to_the_broker_costs_no_record(
         topics = Topics(bootstrap_servers(port))
         topics.produce(12_000)
         ends = topics.ends(topics.source)
-        pipeline = to_kafka(topics, make_defined, batch=500)
+        pipeline = to_kafka(topics, make_defined, batch=750)
         run = pipeline.start()
         run.wait_delivered(2000, 180)
         if trouble == "reset":

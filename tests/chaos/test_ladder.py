@@ -24,6 +24,7 @@ from pipelines.domain.runs import protocol
 from pipelines.domain.runs.protocol import Control, Dump, Dumps, ExitRecord, SparkSettings
 from tests.agent.harness import ROOT, Pipeline, Run
 from tests.agent.sources import bodies
+from tests.agent.topics import EVERY_MS
 from tests.chaos import hostile
 from tests.chaos.extent import WHOLE, whole_only
 from tests.counts import not_once
@@ -53,6 +54,7 @@ def definition(name: str, sources: dict[str, Any], sinks: dict[str, Any]) -> dic
         "sources": sources,
         "channels": {channel: {"type": "direct"} for channel in sinks},
         "sinks": {channel: {"channel": channel, **sink} for channel, sink in sinks.items()},
+        "delivery": {"trigger_interval_ms": EVERY_MS},
         "lifecycle": {"cancel_interval": INTERVAL, "cancel_timeout": TIMEOUT},
         "placement": {"launcher": {"cores": 1}},
     }

@@ -43,7 +43,7 @@ def test_a_new_side_that_cannot_begin_leaves_the_old_one_alone(changing: Stream)
 
 
 def test_a_release_that_damages_records_takes_itself_back(installation: Installation) -> None:
-    with streaming(installation, name="damaged", rate=500.0) as stream:
+    with streaming(installation, name="damaged") as stream:
         wrong = intercepted(stream.demo, type="morph_json", cast={"country": "integer"})
         spec = {"definition": wrong, "rules": {"window": 3}}
         trial = asked(stream.installation.api, stream.demo.name, "revision", spec, "a wrong release").begin()

@@ -48,7 +48,7 @@ def people(installation: Installation) -> Stack:
 @pytest.fixture(scope="session")
 def stack(people: Stack, installation: Installation) -> Iterator[Stack]:
     """The same with the pipeline `demo`, fed with 500 records a second."""
-    with streaming(installation, name="demo", rate=500.0, every_ms=1000):
+    with streaming(installation, name="demo"):
         yield people
 
 

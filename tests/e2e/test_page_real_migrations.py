@@ -28,7 +28,7 @@ LONG_MS = 240_000
 def flowing(installation: Installation) -> Iterator[Stream]:
     """The only one that flows, so that it is all that a host has to be emptied of."""
     installation.rest()
-    with streaming(installation, name=NAME, rate=500.0) as stream:
+    with streaming(installation, name=NAME) as stream:
         yield stream
 
 

@@ -144,7 +144,7 @@ def _link_or_copy(source: str, target: str) -> None:
 def _place(home: Path, java: Java) -> Path:
     training = Path(__file__).with_name("training_job.py").read_text()
     files = jvm.class_path(jar_paths(SPARK_KAFKA), home / "jars")
-    key = _digest(training, java.banner, str(java.executable), *jvm.FLAGS, *(_print(file) for file in files))
+    key = _digest(training, java.banner, java.home, *jvm.FLAGS, *(_print(file) for file in files))
     return home / f"agent-{key}.jsa"
 
 

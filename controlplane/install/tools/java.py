@@ -17,16 +17,19 @@ INSTALL_HINT = (
     "Debian and Ubuntu: sudo apt-get install -y openjdk-17-jre-headless; "
     "or point JAVA_HOME at a Java 17 or newer. Then run `make setup` again."
 )
+_HOME = re.compile(r"^ *java\.home = (.+?) *$", re.MULTILINE)
 _VERSION = re.compile(r'version "(?P<first>\d+)(?:\.(?P<second>\d+))?')
 
 
 @dataclass(frozen=True)
 class Java:
-    """An executable, its feature version (17, 21, ...) and what `java -version` says, which identifies the JVM."""
+    """An executable, its feature version (17, 21, ...), and what identifies the JVM, whatever link or script starts it:
+    what `java -version` says, and the directory that it calls its home."""
 
     executable: Path
     feature: int
     banner: str
+    home: str = ""
 
 
 def feature_version(banner: str) -> int:
@@ -69,14 +72,22 @@ def _executable() -> Path:
 
 
 def _identify(executable: Path) -> Java:
-    result = _run(executable, "-version")
-    banner = result.stderr + result.stdout
+    result = _run(executable, "-XshowSettings:properties", "-version")
+    said = result.stderr + result.stdout
     try:
-        return Java(executable, feature_version(banner), banner.strip())
+        feature = feature_version(said)
     except ValueError as error:
         raise SetupError(
-            f"{executable} -version did not say which Java it is: {banner.strip()[:300]}", INSTALL_HINT
+            f"{executable} -version did not say which Java it is: {said.strip()[:300]}", INSTALL_HINT
         ) from error
+    home = _HOME.search(said)
+    return Java(executable, feature, _banner(said), home[1] if home else "")
+
+
+def _banner(said: str) -> str:
+    """What follows the properties: the version, and the lines behind it."""
+    version = _VERSION.search(said)
+    return said[said.rfind("\n", 0, version.start()) + 1 if version else 0 :].strip()
 
 
 def _run(executable: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from controlplane.install.tools.errors import SetupError
 from controlplane.install.tools.java import Java
 from controlplane.provision import archive, training
 
-JAVA = Java(Path("/usr/bin/java"), 17, 'openjdk version "17.0.1" build 7')
+JAVA = Java(Path("/usr/bin/java"), 17, 'openjdk version "17.0.1" build 7', "/opt/jvm")
 
 
 class Clone:
@@ -99,12 +100,23 @@ def test_an_image_has_its_jars_once(clone: MakeClone, trained: list[Path], monke
     assert archive.archive_path()
 
 
+def test_a_script_that_starts_the_same_jvm_has_its_archive_and_another_jvm_has_not(
+    clone: MakeClone, trained: list[Path]
+) -> None:
+    own = clone("one")
+    archive.ensure(JAVA)
+    own.java = replace(JAVA, executable=Path("/home/ana/bin/java"))
+    assert archive.archive_path()
+    own.java = replace(JAVA, home="/opt/another")
+    assert archive.archive_path() is None
+
+
 def test_other_jars_another_java_and_jars_that_changed_get_an_archive_of_their_own(
     clone: MakeClone, trained: list[Path]
 ) -> None:
     own = clone("one")
     archive.ensure(JAVA)
-    own.java = Java(JAVA.executable, 17, 'openjdk version "17.0.1" build 8')
+    own.java = replace(JAVA, banner='openjdk version "17.0.1" build 8')
     assert archive.archive_path() is None
     assert archive.ensure(own.java)
     linked = trained[0] / "a.jar"

@@ -59,3 +59,13 @@ def test_a_runtime_without_the_vector_module_is_refused(tmp_path: Path, monkeypa
     monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path, script)))
     with pytest.raises(SetupError, match=r"has no module jdk\.incubator\.vector"):
         check_modules(find_java())
+
+
+def test_a_jvm_is_the_same_whatever_starts_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the home that it names, which is not where the script lies."""
+    said = ["    java.home = /opt/jvm-17", "    user.dir = /home/ana", 'openjdk version "17.0.1"', "build 7"]
+    script = "\n".join(["cat >&2 <<END", "Property settings:", *said, "END"])
+    monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path, script)))
+    java = find_java()
+    assert (java.feature, java.banner, java.home) == (17, 'openjdk version "17.0.1"\nbuild 7', "/opt/jvm-17")
+    assert java.executable == tmp_path / "bin" / "java"

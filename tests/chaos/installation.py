@@ -21,6 +21,7 @@ from controlplane.install.services.kafka import bootstrap_servers
 from controlplane.install.services.ports import free_port
 from controlplane.install.services.redis import redis_url
 from pipelines.domain.runs.protocol import ProcessIdentity
+from tests.java import quick_java
 
 PROJECT = Path(__file__).resolve().parents[2]
 STARTED_WITHIN = 240.0
@@ -68,6 +69,7 @@ def installed(directory: Path, **more: str) -> Iterator[Installation]:
     web, redis, kafka = free_port(), free_port(), free_port()
     state, log = directory / "state", directory / "up.log"
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("HEADGATE_", "DJANGO_"))}
+    more = {"JAVA_HOME": quick_java(directory / "java"), **more}
     environment |= {"HEADGATE_STATE": str(state), "HEADGATE_HOST": "chaos", "PYTHONUNBUFFERED": "1", **more}
     if "HEADGATE_CACHE" in os.environ:
         environment["HEADGATE_CACHE"] = os.environ["HEADGATE_CACHE"]

@@ -22,6 +22,7 @@ from controlplane.install.services.kafka import running_kafka
 from controlplane.install.services.ports import free_port
 from controlplane.install.services.redis import running_redis
 from pipelines.domain.runs.protocol import ProcessIdentity
+from tests.java import quick_java
 
 PROJECT = Path(__file__).resolve().parents[2]
 READY = "Ctrl-C stops everything in order."
@@ -34,6 +35,7 @@ class Up:
         self.state = state
         self.log = state.parent / "up.log"
         self.web = free_port()
+        more = {"JAVA_HOME": quick_java(state.with_name("java")), **more}
         ports = ["--web-port", str(self.web), "--redis-port", str(free_port()), "--kafka-port", str(free_port())]
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(

@@ -56,11 +56,14 @@ class Installation:
 
 
 def wait_for(condition: Callable[[], object], within: float, what: str) -> None:
-    """Poll until the condition holds; fails after `within` seconds."""
-    deadline = time.monotonic() + within
+    """Poll until the condition holds; fails after `within` seconds. Most conditions are questions to the API, which is
+    left alone three quarters of the time."""
+    deadline, began = time.monotonic() + within, time.monotonic()
     while not condition():
-        assert time.monotonic() < deadline, f"not within {within:g} s: {what}"
-        time.sleep(0.1)
+        now = time.monotonic()
+        assert now < deadline, f"not within {within:g} s: {what}"
+        time.sleep(min(1.0, max(0.1, 3 * (now - began))))
+        began = time.monotonic()
 
 
 @contextmanager

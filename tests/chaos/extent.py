@@ -30,3 +30,8 @@ def sweep(count: int, nth: int) -> range:
 def some(cases: Sequence[T], nth: int) -> list[T]:
     """All cases in the whole suite, every nth in a short one."""
     return [cases[number] for number in sweep(len(cases), nth)]
+
+
+def at_most(seconds: float) -> float:
+    """What something may take: so long where nothing else runs, and three times as long beside other tests."""
+    return seconds if WHOLE else 3 * seconds

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.chaos.extent import WHOLE
+from tests.chaos.extent import WHOLE, at_most
 from tests.chaos.installation import wait_for
 from tests.chaos.stream import GONE_ON, Stream, kill
 
-TRUE_WITHIN = 10.0
+TRUE_WITHIN = at_most(10.0)
 
 
 def _kill_driver(stream: Stream) -> None:

@@ -22,7 +22,7 @@ def only_stack(state: Path) -> Iterator[None]:
         except OSError:
             file.seek(0)
             raise SetupError(
-                f"Another `manage.py up` (process {file.read().strip() or 'unknown'}) already uses {state}.",
+                f"Another `headgate up` (process {file.read().strip() or 'unknown'}) already uses {state}.",
                 "Stop that one with Ctrl-C, or use another directory: HEADGATE_STATE=/path/to/state.",
             ) from None
         file.truncate(0)

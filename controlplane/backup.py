@@ -93,6 +93,7 @@ def _snapshot() -> Iterator[None]:
     """One moment of the database, for reading: no writer waits for it."""
     if connection.vendor == "sqlite":
         sqlite: Any = connection
+        connection.ensure_connection()  # which sets the mode
         mode, sqlite.transaction_mode = sqlite.transaction_mode, "DEFERRED"
         try:
             with transaction.atomic():

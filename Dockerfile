@@ -23,8 +23,8 @@ COPY --chown=headgate controlplane controlplane
 COPY --chown=headgate pipelines pipelines
 COPY --chown=headgate workers workers
 # The jars and the agents' start-up archive belong to this Java, so they are part of the image.
-RUN uv sync --frozen --no-dev --inexact --no-cache && HEADGATE_JARS_IN_PLACE=1 python -m controlplane.provision runtime
+RUN uv sync --frozen --no-dev --inexact --no-cache && HEADGATE_JARS_IN_PLACE=1 headgate setup
 COPY --from=page --chown=headgate /src/frontend/dist frontend/dist
 VOLUME /var/lib/headgate
 EXPOSE 8000
-CMD ["uvicorn", "controlplane.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--lifespan", "off"]
+CMD ["headgate", "web", "--host", "0.0.0.0"]

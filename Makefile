@@ -20,7 +20,7 @@ export PYTHON
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help environment setup demo up test test-fast test-times test-postgres check chaos bench bench-control generate fmt clean
+.PHONY: help environment setup demo wheel up test test-fast test-times test-postgres check chaos bench bench-control generate fmt clean
 
 help: ## what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -34,6 +34,9 @@ setup: environment ## make this machine able to run Headgate (idempotent)
 
 demo: setup ## a pipeline on real Kafka and Spark; DEMO_EXIT=1 runs it unattended and prints the books
 	@$(MANAGE) up --demo $(if $(filter-out 0,$(DEMO_EXIT)),--exit) $(UP_ARGS)
+
+wheel: setup ## build the wheel, with the page in it, into dist/
+	@.venv/bin/uv build --quiet --wheel --out-dir dist .
 
 up: setup ## Redis, Kafka, worker and web server for development
 	@$(MANAGE) up $(UP_ARGS)

@@ -93,6 +93,7 @@ def _snapshot() -> Iterator[None]:
     """One moment of the database, for reading: no writer waits for it."""
     if connection.vendor == "sqlite":
         sqlite: Any = connection
+        connection.ensure_connection()  # which sets the mode
         mode, sqlite.transaction_mode = sqlite.transaction_mode, "DEFERRED"
         try:
             with transaction.atomic():
@@ -147,9 +148,9 @@ def check(path: Path) -> dict[str, Any]:
                 last = line
         footer = json.loads(last)
     except (OSError, EOFError, ValueError) as error:
-        raise BackupError(f"{path} cannot be read: {error}.", "Is it a file of `manage.py backup`?") from error
+        raise BackupError(f"{path} cannot be read: {error}.", "Is it a file of `headgate backup`?") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise BackupError(f"{path} is no backup of Headgate.", "Use a file of `manage.py backup`.")
+        raise BackupError(f"{path} is no backup of Headgate.", "Use a file of `headgate backup`.")
     if footer != {"rows": number - 1, "sha256": digest.hexdigest()}:
         raise BackupError(f"{path} is damaged or was cut off.", "Use another backup.")
     _require_known(header)

@@ -204,8 +204,11 @@ SQLITE_PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA bus
 
 
 def sqlite(path: Path) -> dict[str, Any]:
-    """SQLite for several processes: readers never wait, writers queue up from their first statement on."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """SQLite for several processes: readers never wait, writers queue up from their first statement on. Its other files
+    have the mode of the database, which is made here."""
+    private_directory(path.parent)
+    if not path.exists():
+        path.touch(mode=0o600)
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": str(path),
@@ -227,9 +230,14 @@ def postgresql(url: SplitResult) -> dict[str, Any]:
     }
 
 
+def private_directory(path: Path) -> None:
+    """Make a directory that only its user can open; one that exists stays as it is."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
 def own_secret(path: Path) -> str:
     """Read the secret at `path`; the first reader of all makes it (mode 0600)."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    private_directory(path.parent)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     if not path.exists():
         draft.touch(mode=0o600)

@@ -21,6 +21,7 @@ from controlplane.cli.positions.reconciling import reconcile
 from controlplane.cli.reprocessing import dead_letters, replaying
 from controlplane.cli.reprocessing.quarantine import quarantine
 from controlplane.cli.runs import stacks
+from controlplane.cli.server import app as server
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 
@@ -115,6 +116,7 @@ app.add_typer(hosts.app, name="hosts")
 app.add_typer(secrets.app, name="secrets")
 app.add_typer(webhooks.app, name="webhooks")
 app.command()(version)
+app.add_typer(server.app)
 
 
 def main() -> None:

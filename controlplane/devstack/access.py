@@ -25,4 +25,4 @@ def ensure_admin() -> str | None:
 
 def fresh_token() -> str:
     """A short-lived token of the administrator."""
-    return access.create_token(user=User.objects.get(username=ADMIN), name="manage.py up", expires=TOKEN_LIFETIME)
+    return access.create_token(user=User.objects.get(username=ADMIN), name="headgate up", expires=TOKEN_LIFETIME)

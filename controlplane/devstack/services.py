@@ -19,23 +19,32 @@ def web_url(port: int) -> str:
     return f"http://{LOOPBACK}:{port}"
 
 
-def worker_service(*, host: str, env: Mapping[str, str], is_ready: Callable[[], bool]) -> Service:
+def worker_argv(host: str) -> list[str]:
     """The Celery worker of this host, which starts and supervises agents, with the beat inside."""
-    argv = [
+    return [
         *(sys.executable, "-W", ROOT_WARNING, "-m", "celery", "--quiet", "-A", "controlplane.celery"),
         *("worker", "-Q", f"control,host.{host}"),
         *("-n", f"headgate@{host}", "--pool", "threads", "--concurrency", "2", "-B"),
         *("--without-gossip", "--without-mingle", "--loglevel", "INFO"),
     ]
-    return Service("worker", argv, is_ready, env, stop_timeout=20)
+
+
+def web_argv(*, address: str, port: int) -> list[str]:
+    """The ASGI server."""
+    return [
+        *(sys.executable, "-m", "uvicorn", "controlplane.asgi:application", "--host", address, "--port", str(port)),
+        *("--lifespan", "off", "--timeout-graceful-shutdown", "3"),
+    ]
+
+
+def worker_service(*, host: str, env: Mapping[str, str], is_ready: Callable[[], bool]) -> Service:
+    """The worker as a child of the stack."""
+    return Service("worker", worker_argv(host), is_ready, env, stop_timeout=20)
 
 
 def web_service(*, port: int, env: Mapping[str, str]) -> Service:
-    """The ASGI server. A page asks several times a second: only what failed is worth a line of a shared console."""
-    argv = [
-        *(sys.executable, "-m", "uvicorn", "controlplane.asgi:application", "--host", LOOPBACK, "--port", str(port)),
-        *("--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "3", "--lifespan", "off"),
-    ]
+    """The web server. A page asks several times a second: only what failed is worth a line of a shared console."""
+    argv = [*web_argv(address=LOOPBACK, port=port), "--no-access-log", "--log-level", "warning"]
     env = {"HEADGATE_LOG_LEVEL": os.environ.get("HEADGATE_LOG_LEVEL", "WARNING"), **env}
     return Service("web", argv, lambda: _healthy(f"{web_url(port)}/healthz"), env, stop_timeout=10)
 

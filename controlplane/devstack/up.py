@@ -1,4 +1,4 @@
-"""`manage.py up`: the order in which the local stack comes up, works and goes down."""
+"""`headgate up`: the order in which the local stack comes up, works and goes down."""
 
 from __future__ import annotations
 
@@ -160,8 +160,8 @@ def _account_for_agents(options: Options, console: Console) -> None:
     left = sorted(agents.running_pipelines(options.state))
     if left:
         console.say(
-            f"The agents of {', '.join(left)} go on without the control plane. The next `manage.py up` takes care of\n"
-            "them again; `manage.py up --stop-agents` also ends them when it stops."
+            f"The agents of {', '.join(left)} go on without the control plane. The next `headgate up` takes care of\n"
+            "them again; `headgate up --stop-agents` also ends them when it stops."
         )
     else:
         console.say("Everything has stopped.")

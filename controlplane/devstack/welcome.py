@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
+from pathlib import Path
+
 from controlplane.devstack.access import ADMIN
 
 _READY = """
@@ -9,18 +14,18 @@ Headgate is at   {url}
 user             {user}
 password         {password}
 """
-_PRINTED_BEFORE = "as printed at the first start; for a new one: .venv/bin/python manage.py changepassword {user}"
+_PRINTED_BEFORE = "as printed at the first start; for a new one: {program} create-user {user} --role admin"
 _KAFKA = "Kafka is at      {kafka}\n"
 _TO_TRY = """
 Three things to try:
   1. Open {url}/pipelines/{pipeline} and press Pause, then Resume.
   2. In another terminal, from this directory:
        export HEADGATE_URL={url}
-       export HEADGATE_TOKEN=$(.venv/bin/python manage.py create_token {user})
-       .venv/bin/headgate status {pipeline} --watch
+       export HEADGATE_TOKEN=$({program} create-token {user})
+       {program} status {pipeline} --watch
   3. Kill its Spark driver, and see it come back with nothing lost:
        kill -9 $(pgrep -f 'workers.agent .*/runs/{pipeline}/')
-       .venv/bin/headgate ledger {pipeline}
+       {program} ledger {pipeline}
 """
 _STOP = "\nCtrl-C stops everything in order.\n"
 
@@ -30,6 +35,15 @@ def welcome(url: str, *, password: str | None, kafka: str | None, pipeline: str 
     parts = [_READY]
     parts += [_KAFKA] if kafka else []
     parts += [_TO_TRY] if pipeline else []
-    words = {"url": url, "user": ADMIN, "kafka": kafka, "pipeline": pipeline}
-    secret = password or _PRINTED_BEFORE.format(user=ADMIN)
+    words = {"url": url, "user": ADMIN, "kafka": kafka, "pipeline": pipeline, "program": _program()}
+    secret = password or _PRINTED_BEFORE.format(**words)
     return "".join([*parts, _STOP]).format(password=secret, **words)
+
+
+def _program() -> str:
+    """What starts this installation's `headgate` in another terminal, where its environment may not be activated."""
+    program = Path(sys.executable).with_name("headgate")
+    found = shutil.which("headgate")
+    if found and "VIRTUAL_ENV" not in os.environ and Path(found).resolve() == program.resolve():
+        return "headgate"
+    return str(program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program)

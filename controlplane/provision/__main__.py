@@ -8,12 +8,10 @@ from collections.abc import Callable
 
 from controlplane.install.tools.errors import SetupError
 from controlplane.install.tools.java import find_java
+from controlplane.install.tools.paths import cache_dir
 from controlplane.provision import setup, steps
 
-PLANS = {
-    "setup": ("everything that running Headgate needs", setup.SETUP),
-    "runtime": ("what agents need alone: Java, jars, start-up archive", setup.RUNTIME),
-}
+CACHE_HINT = f"Downloads are kept in {cache_dir()}; HEADGATE_CACHE=/path/to/directory chooses another place."
 
 
 def _npm(script: str) -> Callable[[], None]:
@@ -51,15 +49,19 @@ COMMANDS: dict[str, tuple[str, Callable[[], str | None]]] = {
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m controlplane.provision", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, (summary, _) in (*PLANS.items(), *COMMANDS.items()):
+    commands.add_parser("setup", help="everything that a checkout needs")
+    for name, (summary, _) in COMMANDS.items():
         commands.add_parser(name, help=summary)
     command = parser.parse_args().command
-    if command in PLANS:
-        return steps.run(PLANS[command][1])
+    if command == "setup":
+        return steps.run(setup.SETUP)
     try:
         outcome = COMMANDS[command][1]()
     except SetupError as error:
         print(f"\n{error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"\n{error}\n  {CACHE_HINT}", file=sys.stderr)
         return 1
     if outcome:
         print(outcome)

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from controlplane.install.tools.errors import SetupError
+from controlplane.install.tools.errors import SETUP_HINT, SetupError
 from controlplane.install.tools.jars import SPARK_KAFKA, jar_paths
 from controlplane.install.tools.java import Java, find_java
 from controlplane.install.tools.paths import cache_dir, pyspark_jars
@@ -102,7 +102,7 @@ def _home() -> Path:
     try:
         pyspark = distribution("pyspark")
     except PackageNotFoundError as error:
-        raise SetupError("PySpark is not installed in this Python.", "Run `make setup`.") from error
+        raise SetupError("PySpark is not installed in this Python.", SETUP_HINT) from error
     sums = [line for line in (pyspark.read_text("RECORD") or "").splitlines() if line.startswith(_CHECKSUMS)]
     return cache_dir() / "archive" / _digest(pyspark.version, *sorted(sums))
 

@@ -1,4 +1,4 @@
-"""What `make setup` does, each part idempotent: it returns what it found or did in a few words.
+"""What `headgate setup` and `make setup` do, each part idempotent: it returns what it found or did in a few words.
 
 Each part runs in a process of its own, mostly to find that nothing is to do, so it imports what it needs when it runs.
 """
@@ -21,19 +21,23 @@ def provision(*arguments: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "controlplane.provision", *arguments)
 
 
-RUNTIME = (
+AGENTS = (
     Step("java", provision("java")),
     Step("jars", provision("jars"), needs=("java",)),
-    Step("start-up archive", provision("archive"), needs=("jars",)),
 )
-"""What agents need."""
-SETUP = (
-    *RUNTIME,
-    Step("dashboard packages", provision("packages")),
-    Step("dashboard", provision("page"), needs=("dashboard packages",)),
+"""What agents cannot start without."""
+HOST = (
+    *AGENTS,
+    Step("start-up archive", provision("archive"), needs=("jars",)),
     Step("redis", provision("redis")),
 )
-"""What running Headgate needs."""
+"""What a machine needs beside the installed wheel."""
+SETUP = (
+    *HOST,
+    Step("dashboard packages", provision("packages")),
+    Step("dashboard", provision("page"), needs=("dashboard packages",)),
+)
+"""What a checkout needs."""
 
 
 def java() -> str:

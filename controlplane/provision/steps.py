@@ -1,19 +1,24 @@
-"""A plan of commands, run side by side where none needs the other. The output of each is printed whole when it ends."""
+"""A plan of commands, run side by side where none needs the other. The output of each is printed whole when it ends.
+
+Each has a process group of its own. Ctrl-C reaches the plan alone, which passes it on once and waits for their ends: a
+second one would disturb them while they clean up.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-
-from controlplane.install.tools.paths import PROJECT
 
 # One more than there are processors: there is always a step that waits for a disk or a download.
 JOBS = (os.cpu_count() or 1) + 1
+PATIENCE = 15.0  # seconds without a word
 
 
 @dataclass(frozen=True)
@@ -57,14 +62,18 @@ def run(plan: Iterable[Step], *, jobs: int = JOBS, ended: Callable[[Ended], None
     running: dict[Future[Ended], Step] = {}
     passed: set[str] = set()
     failed: list[Ended] = []
-    with ThreadPoolExecutor(jobs) as pool:
+    started = time.monotonic()
+    with ThreadPoolExecutor(jobs) as pool, _interrupted_together() as groups:
         while True:
             for step in [step for step in waiting if passed.issuperset(step.needs)][: jobs - len(running)]:
                 waiting.remove(step)
-                running[pool.submit(_execute, step)] = step
+                running[pool.submit(_execute, step, groups)] = step
             if not running:
                 break
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            done = wait(running, timeout=PATIENCE, return_when=FIRST_COMPLETED).done
+            if not done:
+                _print_running(running.values(), time.monotonic() - started)
+            for future in done:
                 del running[future]
                 result = future.result()
                 passed.update([result.name] if result.code == 0 else [])
@@ -75,18 +84,38 @@ def run(plan: Iterable[Step], *, jobs: int = JOBS, ended: Callable[[Ended], None
     return failed[0].code if failed else 0
 
 
-def _execute(step: Step) -> Ended:
+@contextmanager
+def _interrupted_together() -> Iterator[set[int]]:
+    """The process groups that run: an exception in the block interrupts them."""
+    groups: set[int] = set()
+    try:
+        yield groups
+    except BaseException:
+        for group in list(groups):
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGINT)
+        raise
+
+
+def _execute(step: Step, groups: set[int]) -> Ended:
     started = time.monotonic()
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
-            step.command, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+            step.command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, process_group=0
         )
+        groups.add(process.pid)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        groups.remove(process.pid)  # before it is reaped, while its number can belong to no other
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         text = output.read().decode(errors="replace").rstrip()
     wall, cpu = time.monotonic() - started, usage.ru_utime + usage.ru_stime
     return Ended(step.name, process.returncode, text, wall, cpu)
+
+
+def _print_running(steps: Iterable[Step], seconds: float) -> None:
+    print(f"  still running       {', '.join(step.name for step in steps)}  ({seconds:.0f} s)", flush=True)
 
 
 def _print(result: Ended) -> None:

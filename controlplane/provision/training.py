@@ -12,7 +12,6 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from controlplane.install.services.kafka import running_kafka
 from controlplane.install.tools.errors import SetupError
-from controlplane.install.tools.paths import PROJECT
 
 RECORDS = 1000
 TIMEOUT = 600.0  # seconds for the training job
@@ -26,19 +25,17 @@ def train(archive: Path, jars: Path, work: Path) -> None:
         command += [servers, "training-input", "training-output", str(RECORDS), str(work)]
         output = _run(command)
     if not archive.is_file():
-        raise SetupError(f"The training run left no class-data archive:\n{output[-2000:]}", "Run `make setup` again.")
+        raise SetupError(f"The training run left no class-data archive:\n{output[-2000:]}", "Run it again.")
 
 
 def _run(command: list[str]) -> str:
     try:
-        result = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except subprocess.TimeoutExpired as error:
-        raise SetupError(f"The training run did not end in {TIMEOUT:.0f} s.", "Run `make setup` again.") from error
+        raise SetupError(f"The training run did not end in {TIMEOUT:.0f} s.", "Run it again.") from error
     output = "\n".join(line for line in (result.stdout + result.stderr).splitlines() if "[cds]" not in line)
     if result.returncode != 0:
-        raise SetupError(
-            f"The training run of the class-data archive failed:\n{output[-3000:]}", "Run `make setup` again."
-        )
+        raise SetupError(f"The training run of the class-data archive failed:\n{output[-3000:]}", "Run it again.")
     return output
 
 

@@ -64,7 +64,7 @@ def open_keyring(keys: Sequence[str], file: Path) -> Keyring:
         return Keyring([line for line in lines if line and not line.startswith("#")])
     except ValueError:
         message = f"{file} on this host does not hold one Fernet key a line."
-        raise StoreClosed(message, f"Repair the file; `manage.py add_secret_key --file {file}` makes keys.") from None
+        raise StoreClosed(message, f"Repair the file; `headgate add-secret-key --file {file}` makes keys.") from None
 
 
 def _read(file: Path) -> str:
@@ -77,7 +77,7 @@ def _read(file: Path) -> str:
     except FileNotFoundError:
         raise StoreClosed(
             f"The secret store is closed: this host has no key file {file}.",
-            "Run `manage.py add_secret_key`, or set HEADGATE_SECRET_KEY_FILE or HEADGATE_SECRET_KEYS.",
+            "Run `headgate add-secret-key`, or set HEADGATE_SECRET_KEY_FILE or HEADGATE_SECRET_KEYS.",
         ) from None
     except (OSError, UnicodeDecodeError):
         message = f"The key file {file} cannot be read on this host."

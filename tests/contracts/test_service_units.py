@@ -1,10 +1,9 @@
-"""The service units: a restart of the worker's service leaves agents alone, and they run what the local stack runs."""
+"""The service units: a restart of the worker's service leaves agents alone, and they run the commands of the wheel."""
 
 from __future__ import annotations
 
 import configparser
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.devstack.services import worker_service
 from pipelines.domain.runs.protocol import IDENTITY, LAUNCH, Identity, Launch, SparkSettings
 from tests.waiting import wait_for
 from workers.adapters.processes import HostProcesses
@@ -56,10 +54,14 @@ def test_the_workers_unit_ends_the_worker_alone_and_starts_it_again_whatever_end
     assert service["OOMPolicy"] == "continue"
 
 
-def test_the_workers_unit_runs_what_the_local_stack_runs() -> None:
-    words = shlex.split(unit("headgate-worker.service")["Service"]["ExecStart"])
-    ours = worker_service(host="${HEADGATE_HOST}", env={}, is_ready=lambda: True).argv
-    assert words[1:] == list(ours[ours.index("celery") + 1 :])
+def test_the_units_run_the_commands_of_the_server() -> None:
+    programs = {path.name: unit(path.name)["Service"]["ExecStart"].split() for path in UNITS.glob("*.service")}
+    assert {words[0] for words in programs.values()} == {"/opt/headgate/.venv/bin/headgate"}
+    assert {name: words[1] for name, words in programs.items()} == {
+        "headgate-backup.service": "backup",
+        "headgate-web.service": "web",
+        "headgate-worker.service": "worker",
+    }
 
 
 @pytest.mark.parametrize("path", sorted(UNITS.iterdir()), ids=lambda path: path.name)

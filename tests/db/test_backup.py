@@ -133,21 +133,28 @@ def test_the_file_is_its_owners_alone_and_replaces_the_last_one_when_it_is_whole
 
 
 def test_a_backup_of_one_database_is_restored_into_the_other(full: None, tmp_path: Path) -> None:
-    """SQLite to PostgreSQL and back, by the commands."""
+    with running_postgres() as address:
+        assert_returned(tmp_path, HEADGATE_DATABASE_URL=address, HEADGATE_SECRET_KEY="a-key-for-tests-alone")
+
+
+def test_processes_that_do_nothing_else_restore_and_back_up_an_embedded_database(full: None, tmp_path: Path) -> None:
+    assert_returned(tmp_path)
+
+
+def assert_returned(tmp_path: Path, **installation: str) -> None:
+    """What is restored into another installation, and backed up there, by the commands, is what it was."""
     file, returned = tmp_path / "state.backup", tmp_path / "returned.backup"
     made = backup(file)
-    with running_postgres() as address:
-        env = {**os.environ, "HEADGATE_DATABASE_URL": address, "HEADGATE_SECRET_KEY": "a-key-for-tests-alone"}
-        env |= {"HEADGATE_STATE": str(tmp_path / "state"), "DJANGO_SETTINGS_MODULE": "controlplane.settings"}
-        for command in (["restore", str(file)], ["backup", str(returned)]):
-            subprocess.run(
-                [sys.executable, "manage.py", *command],
-                cwd=PROJECT,
-                env=env,
-                check=True,
-                timeout=120,
-                stdout=subprocess.DEVNULL,
-            )
+    env = {**os.environ, "HEADGATE_STATE": str(tmp_path / "state"), "DJANGO_SETTINGS_MODULE": "controlplane.settings"}
+    for command in (["restore", str(file)], ["backup", str(returned)]):
+        subprocess.run(
+            [sys.executable, "manage.py", *command],
+            cwd=PROJECT,
+            env=env | installation,
+            check=True,
+            timeout=120,
+            stdout=subprocess.DEVNULL,
+        )
     assert _rows(returned) >= _rows(file)
     assert len(_rows(returned)) == made.total + 1  # the event that tells of the restore
 

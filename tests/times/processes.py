@@ -28,7 +28,7 @@ def kind(argv: Sequence[str]) -> str | None:
         return "brokers"
     if _GATEWAY in argv:
         return "agent JVMs" if any("/runs/" in part for part in argv if "java.io.tmpdir" in part) else "Spark sessions"
-    if argv[1:3] == ["manage.py", "up"]:
+    if argv[1:3] == ["manage.py", "up"] or [Path(part).name for part in argv[1:3]] == ["headgate", "demo"]:
         return "stacks"
     if program in {"chromium", "chrome"} and not any(part.startswith("--type=") for part in argv):
         return "Chromium"

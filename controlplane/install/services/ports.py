@@ -36,21 +36,21 @@ def _first_of_the_kernel() -> int:
         return _HIGHEST
 
 
-def is_free(port: int) -> bool:
-    with socket.socket() as probe:
+def is_free(port: int, address: str = LOOPBACK) -> bool:
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((LOOPBACK, port))
+            probe.bind((address, port))
         except OSError:
             return False
         return True
 
 
-def require_free(port: int, *, what: str, flag: str, variable: str) -> None:
+def require_free(port: int, *, what: str, flag: str, variable: str, address: str = LOOPBACK) -> None:
     """Raise SetupError when the port is taken, naming the flag and the variable that choose another one."""
-    if not is_free(port):
+    if not is_free(port, address):
         raise SetupError(
-            f"Port {port} on {LOOPBACK}, wanted for {what}, is in use.",
+            f"Port {port} on {address}, wanted for {what}, is in use.",
             f"Stop the program that uses it (`ss -ltnp sport = :{port}` shows which), "
             f"or choose another port: {flag} PORT, or {variable}=PORT.",
         )

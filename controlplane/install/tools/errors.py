@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+SETUP_HINT = "Run `headgate setup`, or `make setup` in a checkout."
+
 
 class SetupError(Exception):
     """Something that set-up needs is missing or wrong; `hint` says what to do next."""

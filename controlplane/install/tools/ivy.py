@@ -73,7 +73,7 @@ def _module(coordinates: Sequence[str], *, transitive: bool) -> str:
 def _ivy_jar() -> Path:
     jars = sorted(pyspark_jars().glob("ivy-*.jar"))
     if not jars:
-        raise SetupError("The installed PySpark carries no Ivy jar.", "Run `make clean setup`.")
+        raise SetupError("The installed PySpark carries no Ivy jar.", "Install PySpark again.")
     return jars[-1]
 
 
@@ -89,7 +89,7 @@ def _not_downloaded(output: str) -> SetupError:
     detail = "\n  ".join(causes[:6]) or output.strip()[-500:]
     return SetupError(
         f"The jars could not be downloaded:\n  {detail}",
-        "Check the network, then run `make setup` again. Behind a proxy: "
-        "JAVA_TOOL_OPTIONS='-Dhttps.proxyHost=HOST -Dhttps.proxyPort=PORT' make setup. "
-        "With a mirror: HEADGATE_IVY_SETTINGS=/path/to/ivysettings.xml make setup.",
+        "Check the network, then run it again. Behind a proxy, set "
+        "JAVA_TOOL_OPTIONS='-Dhttps.proxyHost=HOST -Dhttps.proxyPort=PORT'. "
+        "With a mirror, set HEADGATE_IVY_SETTINGS=/path/to/ivysettings.xml.",
     )

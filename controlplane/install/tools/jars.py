@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from controlplane.install.tools import ivy
-from controlplane.install.tools.errors import SetupError
+from controlplane.install.tools.errors import SETUP_HINT, SetupError
 from controlplane.install.tools.java import Java
 from controlplane.install.tools.paths import cache_dir
 
@@ -59,9 +59,7 @@ def jar_paths(set_name: str, lock_file: Path = LOCK_FILE) -> list[Path]:
     paths = [_place(set_name, jar) for jar in locked(set_name, lock_file)]
     missing = [path.name for path in paths if not path.is_file()]
     if missing:
-        raise SetupError(
-            f"{len(missing)} jars of the set {set_name} are missing, first {missing[0]}.", "Run `make setup`."
-        )
+        raise SetupError(f"{len(missing)} jars of the set {set_name} are missing, first {missing[0]}.", SETUP_HINT)
     return paths
 
 
@@ -88,13 +86,13 @@ def sha256(path: Path) -> str:
 def verify(path: Path, jar: Jar) -> None:
     """Raise SetupError when a downloaded file is not the locked one."""
     if not path.is_file():
-        raise SetupError(f"{jar.coordinates} was not downloaded.", "Run `make setup` again.")
+        raise SetupError(f"{jar.coordinates} was not downloaded.", "Run it again.")
     found = sha256(path)
     if found != jar.sha256:
         raise SetupError(
             f"{jar.coordinates} has the wrong checksum: expected {jar.sha256}, got {found}.",
             "It was not used. Something between here and the repository changed it (a proxy, a mirror): "
-            "when that is repaired, run `make setup` again.",
+            "when that is repaired, run it again.",
         )
 
 

@@ -9,13 +9,14 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from controlplane.install.tools.errors import SetupError
+from controlplane.install.tools.errors import SETUP_HINT, SetupError
 
 MINIMUM = 17
 VECTOR_MODULE = "jdk.incubator.vector"
 INSTALL_HINT = (
-    "Debian and Ubuntu: sudo apt-get install -y openjdk-17-jre-headless; "
-    "or point JAVA_HOME at a Java 17 or newer. Then run `make setup` again."
+    "Debian and Ubuntu: sudo apt-get install -y openjdk-17-jre-headless || "
+    "sudo apt-get install -y openjdk-21-jre-headless\n"
+    f"  or point JAVA_HOME at a Java 17 or newer. {SETUP_HINT}"
 )
 _HOME = re.compile(r"^ *java\.home = (.+?) *$", re.MULTILINE)
 _VERSION = re.compile(r'version "(?P<first>\d+)(?:\.(?P<second>\d+))?')

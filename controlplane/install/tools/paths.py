@@ -6,7 +6,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from controlplane.install.tools.errors import SetupError
+from controlplane.install.tools.errors import SETUP_HINT, SetupError
 
 PROJECT = Path(__file__).resolve().parents[3]
 
@@ -20,5 +20,5 @@ def pyspark_jars() -> Path:
     """The jars inside the installed PySpark, found without importing it."""
     spec = find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
-        raise SetupError("PySpark is not installed in this Python.", "Run `make setup`.")
+        raise SetupError("PySpark is not installed in this Python.", SETUP_HINT)
     return Path(spec.submodule_search_locations[0]) / "jars"

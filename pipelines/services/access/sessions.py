@@ -35,7 +35,7 @@ def log_in(*, request: HttpRequest, password: str, actor: Actor) -> AbstractBase
     user = authenticate(request, username=actor.name, password=password)
     if user is None:
         audit.record(actor=actor, action=ACTION, outcome=REFUSED)
-        raise BadCredentials("User name or password is wrong.", hint="`manage.py create_user` sets a password.")
+        raise BadCredentials("User name or password is wrong.", hint="`headgate create-user` sets a password.")
     login(request, user)
     audit.record(actor=actor, action=ACTION)
     return user

@@ -28,6 +28,7 @@ GATEWAY = "org.apache.spark.api.python.PythonGatewayServer"
         (["java", "-Djava.io.tmpdir=/tmp/t/runs/p/1/tmp", "-cp", "a.jar", GATEWAY], "agent JVMs"),
         (["java", "-Djava.io.tmpdir=/tmp/spark0", "-cp", "a.jar", GATEWAY], "Spark sessions"),
         (["/venv/bin/python", "manage.py", "up", "--demo"], "stacks"),
+        (["/venv/bin/python", "/venv/bin/headgate", "demo", "--exit"], "stacks"),
         (["/venv/bin/python", "manage.py", "migrate"], None),
         (["/usr/lib/chromium/chromium", "--headless"], "Chromium"),
         (["/usr/lib/chromium/chromium", "--type=renderer"], None),

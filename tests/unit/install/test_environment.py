@@ -95,5 +95,11 @@ def test_an_embedded_installation_keeps_a_key_that_others_cannot_read(
     assert (tmp_path / "secret_key").stat().st_mode & 0o777 == 0o600
 
 
+def test_an_embedded_installation_is_made_for_its_user_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    database = Path(load(monkeypatch, STATE=str(tmp_path / "state")).database["NAME"])
+    assert database.parent.stat().st_mode & 0o777 == 0o700
+    assert database.stat().st_mode & 0o777 == 0o600
+
+
 def test_lists_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load(monkeypatch, ALLOWED_HOSTS="a.example, b.example").allowed_hosts == ["a.example", "b.example"]

@@ -65,14 +65,14 @@ def test_a_wrong_checksum_names_the_jar_both_sums_and_what_to_do(tmp_path: Path)
     assert "org.example:thing:1.2 has the wrong checksum" in raised.value.message
     assert JAR.sha256 in raised.value.message
     assert hashlib.sha256(b"something else").hexdigest() in raised.value.message
-    assert "make setup" in raised.value.hint
+    assert "run it again" in raised.value.hint
 
 
 def test_missing_jars_are_counted_and_setup_is_named(cache: Path) -> None:
     with pytest.raises(SetupError) as raised:
         jars.jar_paths(jars.SPARK_KAFKA)
     assert f"{len(jars.locked(jars.SPARK_KAFKA))} jars of the set spark-kafka are missing" in raised.value.message
-    assert raised.value.hint == "Run `make setup`."
+    assert raised.value.hint == "Run `headgate setup`, or `make setup` in a checkout."
 
 
 def test_only_missing_and_damaged_jars_are_downloaded_and_nothing_wrong_stays(

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -9,6 +12,7 @@ import pytest
 from controlplane.provision import setup, steps
 from controlplane.provision.steps import Ended, Step
 from tests import steps as checks
+from tests.waiting import wait_for
 
 LIMIT = 20.0
 
@@ -17,7 +21,7 @@ def shell(name: str, script: str, *needs: str) -> Step:
     return Step(name, ("sh", "-c", script), needs)
 
 
-@pytest.mark.parametrize("plan", [setup.RUNTIME, setup.SETUP, checks.PLAN])
+@pytest.mark.parametrize("plan", [setup.AGENTS, setup.HOST, setup.SETUP, checks.PLAN])
 def test_every_step_has_a_name_of_its_own_and_needs_only_steps_before_it(plan: tuple[Step, ...]) -> None:
     names = [step.name for step in plan]
     assert len(set(names)) == len(names)
@@ -71,6 +75,26 @@ def test_the_first_of_several_failures_is_the_one_that_is_told_last(capfd: pytes
     assert steps.run(plan, jobs=2) == 3
     shown = capfd.readouterr().out
     assert shown.index("consequence") < shown.index("cause")
+
+
+def test_an_interrupt_reaches_every_step_once_and_is_waited_for(tmp_path: Path) -> None:
+    script = "trap 'echo interrupted >> {0}' INT; touch {0}; until test -s {0}; do sleep 0.05; done; echo over >> {0}"
+    notes = [tmp_path / "one", tmp_path / "two"]
+    plan = [("sh", "-c", script.format(note)) for note in notes]
+    code = f"from controlplane.provision import steps\nsteps.run([steps.Step(c[-1], c) for c in {plan}])"
+    running = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, start_new_session=True)
+    wait_for(lambda: all(note.exists() for note in notes), "both steps", LIMIT)
+    os.killpg(running.pid, signal.SIGINT)  # what a terminal does
+    assert running.wait(LIMIT) != 0
+    assert [note.read_text() for note in notes] == ["interrupted\nover\n"] * 2
+
+
+def test_what_runs_is_named_while_it_takes_long(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(steps, "PATIENCE", 0.1)
+    assert steps.run([shell("jars", "sleep 0.4")]) == 0
+    assert "still running       jars  (0 s)" in capfd.readouterr().out
 
 
 def test_one_line_of_output_is_shown_beside_the_name(capfd: pytest.CaptureFixture[str]) -> None:

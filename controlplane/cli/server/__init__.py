@@ -1,0 +1,1 @@
+"""Commands that run Headgate on this machine. What a command needs of the server is imported when it runs."""

@@ -1,0 +1,50 @@
+"""Users, their tokens, and the keys of the secret store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from controlplane.cli.server.running import manage, options
+
+ROLES = "viewer, operator or admin"
+User = Annotated[str, typer.Argument(metavar="USER", help="The name of the user.")]
+
+
+def create_user(
+    user: User,
+    role: Annotated[str | None, typer.Option(metavar="ROLE", help=f"{ROLES}; by default viewer.")] = None,
+    no_password: Annotated[
+        bool, typer.Option("--no-password", help="The user has tokens alone and cannot log in to the page.")
+    ] = False,
+) -> None:
+    """Create a user, or change the password and the role of one.
+
+    The password is asked for, or read from the environment variable HEADGATE_PASSWORD.
+    """
+    manage("create_user", user, *options(role=role, no_password=no_password))
+
+
+def create_token(
+    user: User,
+    role: Annotated[
+        str | None, typer.Option(metavar="ROLE", help=f"Give the user this role ({ROLES}); create the user if needed.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="What the token is for.")] = None,
+    expires_days: Annotated[
+        int | None, typer.Option(min=1, help="Days until the token expires; by default it is valid until revoked.")
+    ] = None,
+) -> None:
+    """Create an API token and print it. It is printed once: the database has its hash alone."""
+    manage("create_token", user, *options(role=role, name=name, expires_days=expires_days))
+
+
+def add_secret_key(
+    file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Another file than that of this installation.")
+    ] = None,
+) -> None:
+    """Add a key to the secret store's key file; it becomes the current key. The file is created if needed."""
+    manage("add_secret_key", *options(file=file))

@@ -1,0 +1,25 @@
+"""The commands of the server, to be added to those of the client."""
+
+from __future__ import annotations
+
+import typer
+
+from controlplane.cli.server import accounts, database, machine, processes, stack
+
+PANEL = "Server"
+
+app = typer.Typer()
+for command in (
+    stack.demo,
+    stack.up,
+    machine.setup,
+    processes.web,
+    processes.worker,
+    database.migrate_db,
+    accounts.create_user,
+    accounts.create_token,
+    accounts.add_secret_key,
+    database.backup,
+    database.restore,
+):
+    app.command(rich_help_panel=PANEL)(command)

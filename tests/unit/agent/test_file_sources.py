@@ -410,6 +410,29 @@ def test_a_copy_that_is_made_while_a_look_goes_on_is_found(tmp_path: Path, monke
     assert tailing.bodies() == ["one", "two", "3"]
 
 
+@pytest.mark.parametrize("renamed", ["app.log", "app.log.1"])
+def test_a_copy_is_no_file_of_its_own_where_names_change_while_it_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renamed: str
+) -> None:
+    """One of the two names belongs to a third file by the time that it is opened."""
+    tailing = Tailing(tmp_path / "d")
+    tailing.write("app.log", "one\ntwo\n")
+    shutil.copyfile(tailing.directory / "app.log", tailing.directory / "app.log.1")
+
+    def renamed_in_between(directory: str) -> dict[int, tail.Found]:
+        found = listing(directory)
+        (tailing.directory / renamed).rename(tailing.directory / "app.log.2")
+        (tailing.directory / renamed).write_text("of another kind\n")
+        monkeypatch.undo()
+        return found
+
+    monkeypatch.setattr(tail, "listing", renamed_in_between)
+    tailing.scan()
+    (tailing.directory / ("app.log.2" if renamed == "app.log" else "app.log")).write_text("3\n")
+    tailing.scan()
+    assert sorted(tailing.bodies()) == ["3", "of another kind", "one", "two"]
+
+
 def test_an_inode_that_is_used_again_goes_on_behind_the_old_file(tmp_path: Path) -> None:
     tailing = Tailing(tmp_path / "d")
     tailing.write("old", "1\n2\n")

@@ -9,7 +9,7 @@ from functools import reduce
 from operator import add
 from uuid import UUID
 
-from django.db.models import Exists, F, Max, OuterRef, Q, Sum
+from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet, Sum, Value
 
 from pipelines.domain.base.positions import PartitionPosition
 from pipelines.domain.base.states import DesiredState, LedgerState, Phase, RunRole, RunState
@@ -20,6 +20,7 @@ from pipelines.domain.ledger.sink_groups import Penalty
 from pipelines.domain.runs.lineage import Before
 from pipelines.domain.runs.protocol import QueryHead
 from pipelines.models import Event, Host, LedgerBatch, Operation, Pipeline, Position, Reconciliation, Revision, Run
+from pipelines.selectors.base.prepared import Prepared, given
 from pipelines.selectors.hosts.hosts import expected
 from pipelines.selectors.lifecycle.situations import open_operations
 from pipelines.selectors.positions import positions
@@ -50,6 +51,11 @@ _UNUSED_OF_PIPELINE = (
     "version",
 )
 """What a tick does not look at: to build a thousand rows is most of what a quiet tick costs."""
+_UNUSED_OF_STANDBY = (
+    *_UNUSED_OF_RUN,
+    *(f"pipeline__{name}" for name in _UNUSED_OF_PIPELINE if name != "archived_at"),
+)
+_LEASE = ("name", "lease_epoch", "lease_until", "drained_at", "on_timeout")
 SWITCH_EVENTS = ("sink.switched", "sink.recovered")
 
 
@@ -68,43 +74,68 @@ class Row:
         return self.run is not None and self.run.role == RunRole.STANDBY
 
 
+def _of_host(host: str | Value) -> QuerySet[Pipeline]:
+    found = Pipeline.objects.filter(host_id=host, archived_at__isnull=True)
+    return found.order_by("name").defer(*_UNUSED_OF_PIPELINE)
+
+
+def _standbys_of(host: Value) -> QuerySet[Run]:
+    return Run.objects.filter(host_id=host, role=RunRole.STANDBY).exclude(state=RunState.ENDED)
+
+
+def _without_host() -> QuerySet[Pipeline]:
+    found = Pipeline.objects.filter(host__isnull=True, archived_at__isnull=True)
+    return found.exclude(desired_state=DesiredState.STOPPED)
+
+
+_HOST = given("host")
+_RESTING = Q(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED, generation=F("observed_generation"))
+_living = Prepared(lambda: run_selectors.living_runs().filter(pipeline__host_id=_HOST).defer(*_UNUSED_OF_RUN))
+_operations = Prepared(lambda: open_operations().filter(pipeline__host_id=_HOST))
+_pipelines = Prepared(lambda: _of_host(_HOST))
+_moving = Prepared(lambda: _of_host(_HOST).exclude(_RESTING))
+_some_standby = Prepared(lambda: _standbys_of(_HOST).only("id")[:1])
+_standbys = Prepared(
+    lambda: _standbys_of(_HOST).select_related("pipeline").defer(*_UNUSED_OF_STANDBY).order_by("pipeline_name")
+)
+_some_homeless = Prepared(lambda: _without_host().only("id")[:1])
+_leases = Prepared(lambda: expected().only(*_LEASE).order_by("name"))
+
+
 def roster(host: str, busy: AbstractSet[UUID] | None) -> list[Row]:
-    """Every pipeline of a host that may need something, by name; three queries, whatever their number.
+    """Every pipeline of a host that may need something, by name; four queries at most, whatever their number.
 
     One that rests as it was asked to, without a run and without an operation, needs nothing, unless it is among `busy`;
     None: every pipeline is wanted.
     """
-    living = run_selectors.living_runs().filter(pipeline__host_id=host).defer(*_UNUSED_OF_RUN)
-    runs = {run.pipeline_id: run for run in living}
-    operations = {o.pipeline_id: o for o in open_operations().filter(pipeline__host_id=host)}
-    resting = Q(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED, generation=F("observed_generation"))
-    wanted = Q() if busy is None else ~resting | Q(id__in={*runs, *operations, *busy})
-    pipelines = Pipeline.objects.filter(wanted, host_id=host, archived_at__isnull=True).order_by("name")
-    pipelines = pipelines.defer(*_UNUSED_OF_PIPELINE)
+    runs = {run.pipeline_id: run for run in _living(host=host)}
+    operations = {operation.pipeline_id: operation for operation in _operations(host=host)}
+    pipelines = _pipelines(host=host) if busy is None else _awake(host, {*runs, *operations, *busy})
     return [Row(p, runs.get(p.id), operations.get(p.id)) for p in pipelines]
+
+
+def _awake(host: str, others: AbstractSet[UUID]) -> list[Pipeline]:
+    """Those that do not rest, and `others`."""
+    moving = _moving(host=host)
+    missing = others - {pipeline.id for pipeline in moving}
+    resting = _of_host(host).filter(id__in=missing) if missing else ()
+    return sorted([*moving, *resting], key=lambda pipeline: pipeline.name)
 
 
 def standbys(host: str) -> list[Row]:
     """The standbys on a host that are not over."""
-    found = Run.objects.filter(host_id=host, role=RunRole.STANDBY).exclude(state=RunState.ENDED)
-    if not found.exists():
-        return []
-    unused = [*_UNUSED_OF_RUN, *(f"pipeline__{name}" for name in _UNUSED_OF_PIPELINE if name != "archived_at")]
-    rows = found.select_related("pipeline").defer(*unused).order_by("pipeline_name")
+    rows = _standbys(host=host) if _some_standby(host=host) else []
     return [Row(run.pipeline, run, None) for run in rows]
 
 
 def homeless() -> list[Pipeline]:
     """Pipelines that should do something and have no host."""
-    found = Pipeline.objects.filter(host__isnull=True, archived_at__isnull=True)
-    found = found.exclude(desired_state=DesiredState.STOPPED)
-    return list(found.select_related("current_revision")) if found.exists() else []
+    return list(_without_host().select_related("current_revision")) if _some_homeless() else []
 
 
 def leases() -> list[Host]:
     """Every host that is expected, with its lease."""
-    shown = ("name", "lease_epoch", "lease_until", "drained_at", "on_timeout")
-    return list(expected().only(*shown).order_by("name"))
+    return _leases()
 
 
 def living_runs(host: str) -> list[Run]:

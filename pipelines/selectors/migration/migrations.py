@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import Q, QuerySet, Sum, Value
 
 from pipelines.domain.base.states import (
     OPEN_STAGES,
@@ -44,6 +44,7 @@ from pipelines.models import (
     Run,
     Sample,
 )
+from pipelines.selectors.base.prepared import Prepared, given
 from pipelines.selectors.lifecycle.situations import STEERING
 from pipelines.selectors.positions.positions import identities, possible_duplicates
 
@@ -119,9 +120,23 @@ def concerning(host: str, silent: Collection[str]) -> list[Migration]:
 
     Mostly there is none, and finding that out costs a sixth of the joined query.
     """
-    mine = Q(old_host_id=host) | Q(new_host_id=host) | Q(runner_host__in=[host, *silent])
-    found = Migration.objects.filter(mine, stage__in=STEERING)
-    return list(found.select_related(*_RELATED).order_by("created_at")) if found.exists() else []
+    if silent:
+        return list(_whole(_of_hosts(host, [host, *silent])))
+    return _concerning(host=host) if _some_concerning(host=host) else []
+
+
+def _of_hosts(host: str | Value, runners: Sequence[str | Value]) -> QuerySet[Migration]:
+    mine = Q(old_host_id=host) | Q(new_host_id=host) | Q(runner_host__in=runners)
+    return Migration.objects.filter(mine, stage__in=STEERING)
+
+
+def _whole(found: QuerySet[Migration]) -> QuerySet[Migration]:
+    return found.select_related(*_RELATED).order_by("created_at")
+
+
+_HOST = given("host")
+_some_concerning = Prepared(lambda: _of_hosts(_HOST, [_HOST]).only("id")[:1])
+_concerning = Prepared(lambda: _whole(_of_hosts(_HOST, [_HOST])))
 
 
 def translations_ahead(host: str) -> set[MigrationStepState]:

@@ -18,9 +18,17 @@ from typing import ParamSpec, TypeVar
 from django.db import transaction
 
 from pipelines.models import Host
+from pipelines.selectors.base.prepared import Prepared, given
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+_still_held = Prepared(
+    lambda: (
+        Host.objects.select_for_update(no_key=True).filter(name=given("host"), lease_epoch=given("epoch")).only("name")
+    )
+)
 
 
 class Fenced(Exception):
@@ -92,6 +100,5 @@ def fenced(write: Callable[P, R]) -> Callable[P, R]:
 
 
 def _require(lease: Lease) -> None:
-    same = Host.objects.select_for_update(no_key=True).filter(name=lease.host, lease_epoch=lease.epoch)
-    if not same.values_list("name", flat=True).first():
+    if not _still_held(host=lease.host, epoch=lease.epoch):
         raise Fenced(f"the lease of {lease.host} was taken by another supervisor")

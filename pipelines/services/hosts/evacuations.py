@@ -17,6 +17,7 @@ from pipelines.domain.migration.observation import ObservationRules
 from pipelines.foundation import clock, dispatch
 from pipelines.foundation.errors import Conflict, HeadgateError, NotFound
 from pipelines.models import Evacuation, Host, Migration, Pipeline
+from pipelines.selectors.base.prepared import Prepared, given
 from pipelines.selectors.hosts.capacity import promised, takers, tied
 from pipelines.selectors.migration import migrations as selecting
 from pipelines.services.base import audit, events
@@ -82,9 +83,12 @@ def end_with_host(host: str) -> None:
         _end(row, "cancelled", f"{host} was removed.")
 
 
+_under_way = Prepared(lambda: Evacuation.objects.filter(host_id=given("host"), ended_at=None).only("id"))
+
+
 def under_way(host: str) -> bool:
     """Whether the host is being emptied."""
-    return Evacuation.objects.filter(host_id=host, ended_at=None).exists()
+    return bool(_under_way(host=host))
 
 
 @fenced

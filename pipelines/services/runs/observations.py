@@ -13,6 +13,7 @@ from pipelines.domain.base.states import RunRole
 from pipelines.domain.runs.protocol import Status
 from pipelines.foundation import dispatch
 from pipelines.models import Delivery, Event, Host, IdempotencyKey, Pipeline, Run, Sample
+from pipelines.selectors.base.prepared import Prepared, given
 from pipelines.selectors.runs.live import live_frame
 from pipelines.services.base import bulk
 from pipelines.services.base.fencing import fenced
@@ -34,9 +35,13 @@ class HostFacts:
     memory_limit: int | None = None
 
 
+_host = Prepared(lambda: Host.objects.filter(name=given("name")))
+
+
 def lease_of(name: str) -> Host:
     """The host's row, made when it is missing."""
-    return Host.objects.get_or_create(name=name)[0]
+    rows = _host(name=name)
+    return rows[0] if rows else Host.objects.get_or_create(name=name)[0]
 
 
 def beat(*, facts: HostFacts, seen: Host, now: datetime, ttl: float, tick_ms: float | None) -> int | None:

@@ -1,0 +1,71 @@
+"""Queries whose SQL is built once. To build it costs Django many times what the database needs for the answer, and a
+supervisor asks the same ten questions with every tick."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any, Generic, TypeVar, cast
+
+from django.db import connections
+from django.db.models import Model, QuerySet, Value
+from django.db.models.query import ModelIterable
+from django.db.models.sql.compiler import SQLCompiler
+
+M = TypeVar("M", bound=Model)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Stands among the parameters of the SQL for a value that each call gives."""
+
+    name: str
+
+
+def given(name: str) -> Value:
+    """In a filter of a prepared query: the text or number that each call gives by this name."""
+    return Value(_Given(name))
+
+
+@dataclass(frozen=True)
+class _Built:
+    """`compiler`: knows what the columns of an answer are, once it has built `sql`."""
+
+    compiler: SQLCompiler
+    sql: str
+    params: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, queryset: QuerySet[Any]) -> _Built:
+        compiler = queryset.query.get_compiler(using=queryset.db)
+        sql, params = compiler.as_sql()
+        return cls(compiler, sql, tuple(params))
+
+
+class Prepared(Generic[M]):
+    """A query of models. `build` is called once, and not before the first use; what it returns is never evaluated."""
+
+    def __init__(self, build: Callable[[], QuerySet[M]]) -> None:
+        self._build = build
+
+    def __call__(self, **values: str | int) -> list[M]:
+        """The rows as they are now."""
+        params = tuple(values[each.name] if isinstance(each, _Given) else each for each in self._built.params)
+        return list(ModelIterable(self._answered_with(params)))
+
+    @cached_property
+    def _built(self) -> _Built:
+        return _Built.of(self._build())
+
+    def _answered_with(self, params: tuple[Any, ...]) -> QuerySet[M]:
+        """What Django needs of a query set to make models of an answer. The compiler is of this call alone, since
+        threads have connections of their own."""
+        alias = self._built.compiler.using
+        compiler: Any = copy(self._built.compiler)
+        compiler.connection = connections[alias]
+        compiler.as_sql = lambda: (self._built.sql, params)
+        query = SimpleNamespace(get_compiler=lambda using: compiler)
+        return cast("QuerySet[M]", SimpleNamespace(db=alias, query=query, _known_related_objects={}))

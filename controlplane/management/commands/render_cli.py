@@ -56,10 +56,10 @@ pauses up to 15 seconds, and gives up after about ten minutes.
 
 
 class Command(RenderCommand):
-    """`manage.py render_cli`: writes docs/cli.md."""
+    """`manage.py render_cli`: writes docs/reference/cli.md."""
 
-    help = "Write docs/cli.md from the help of the command line."
-    path = "docs/cli.md"
+    help = "Write docs/reference/cli.md from the help of the command line."
+    path = "docs/reference/cli.md"
 
     def render(self) -> str:
         """The page."""

@@ -14,7 +14,7 @@ from pipelines.domain.definitions.document.reference import Key
 from pipelines.domain.definitions.parts import registry
 from pipelines.domain.definitions.parts.component import ComponentSpec
 
-FOLDER = "docs/components"
+FOLDER = "docs/reference/components"
 
 INDEX = """# Components
 
@@ -57,9 +57,9 @@ With these events, one on each line:
 
 
 class Command(RenderPages):
-    """`manage.py render_components`: writes docs/components/*.md."""
+    """`manage.py render_components`: writes docs/reference/components/*.md."""
 
-    help = "Write docs/components/*.md from the specifications of components and their examples."
+    help = "Write docs/reference/components/*.md from the specifications of components and their examples."
 
     def render_all(self) -> dict[str, str]:
         """The index, and a page for each component."""

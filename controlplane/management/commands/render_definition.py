@@ -102,10 +102,10 @@ leave out a leading `.*`: the search begins anywhere.
 
 
 class Command(RenderCommand):
-    """`manage.py render_definition`: writes docs/definition.md."""
+    """`manage.py render_definition`: writes docs/reference/definition.md."""
 
-    help = "Write docs/definition.md from the specifications of definitions and components."
-    path = "docs/definition.md"
+    help = "Write docs/reference/definition.md from the specifications of definitions and components."
+    path = "docs/reference/definition.md"
 
     def render(self) -> str:
         """The page."""

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from controlplane.management.rendered import RenderPages
 from pipelines.domain.migration import evidence, report
 
-FOLDER = "docs/examples/migrations"
+FOLDER = "docs/reference/migration-examples"
 
 INDEX = """# Reports of real migrations
 
@@ -22,7 +22,7 @@ stale.*
 
 Evidence of migrations that the tests in `tests/chaos` have carried out on real Spark and Kafka, with records on their
 way. Each has the JSON document, as `headgate migrate report ID` prints it, and the same as a page (`--html`) that
-prints on A4; download it to look at it in a browser. [docs/migrations.md](../../migrations.md#the-report) explains the
+prints on A4; download it to look at it in a browser. [docs/reference/migrations.md](../../migrations.md#the-report) explains the
 fields.
 
 {table}
@@ -31,7 +31,7 @@ fields.
 headgate migrations verify {example}
 ```
 
-checks a document without a server. So does anything that can make SHA-256 of canonical JSON: docs/migrations.md has a
+checks a document without a server. So does anything that can make SHA-256 of canonical JSON: docs/reference/migrations.md has a
 few lines of Python.
 
 To add one: `HEADGATE_EXAMPLES=1` makes the tests keep theirs here (`tests/chaos/examples.py`); then

@@ -86,9 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--runs", type=_positive, default=3, help="how often each system does the same (default 3)")
     parser.add_argument("--seconds", type=float, default=120.0, help="length of a latency measurement (default 120)")
     parser.add_argument("--rest", type=float, default=120.0, help="longest wait for an idle machine (default 120 s)")
-    parser.add_argument(
-        "--out", type=Path, default=OUT, help="the report's directory (docs/reference/benchmarks)"
-    )
+    parser.add_argument("--out", type=Path, default=OUT, help="the report's directory (docs/reference/benchmarks)")
     return parser
 
 

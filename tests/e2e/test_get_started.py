@@ -160,7 +160,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     subprocess.run(["git", "clone", "--quiet", str(PROJECT), str(clone)], check=True, timeout=120)
     for built in ("node_modules", "dist"):
         copied = (PROJECT / "frontend" / built).resolve()
-        subprocess.run(["cp", "-al", str(copied), str(clone / "frontend" / built)], check=True, timeout=120)
+        subprocess.run(["cp", "-a", str(copied), str(clone / "frontend" / built)], check=True, timeout=120)
     reader = Reader(clone, {"WEB": free_port(), "REDIS": free_port(), "KAFKA": free_port()})
     try:
         yield reader

@@ -86,6 +86,7 @@ generate: setup ## write what is made from the code: reference pages in docs/ an
 	@$(MANAGE) render_schema
 	@$(MANAGE) render_vocabulary
 	@$(MANAGE) render_architecture
+	@$(MANAGE) render_settings
 	@cd frontend && npm run --silent types
 
 fmt: setup ## format and fix what can be fixed

@@ -9,7 +9,7 @@ import typer
 
 from controlplane.cli.app import app
 from controlplane.cli.base.errors import MEANINGS
-from controlplane.management.rendered import RenderCommand
+from controlplane.management.rendered import RenderCommand, wrapped
 
 PAGE = """# The command line
 
@@ -74,7 +74,7 @@ def _commands(group: Any, prefix: str = "") -> Iterator[str]:
     for command in group.commands.values():
         name = f"{prefix}{command.name}"
         if hasattr(command, "commands"):
-            yield f"### {name}\n\n{command.help}\n"
+            yield f"### {name}\n\n{wrapped(command.help)}\n"
             yield from _commands(command, f"{name} ")
         else:
             yield _command(name, command)
@@ -86,7 +86,7 @@ def _command(name: str, command: Any) -> str:
     usage = " ".join(["headgate", name, "[OPTIONS]" if options else "", *(p.metavar for p in arguments)])
     rows = [f"| {_names(option)} | {option.help}{_default(option)} |" for option in options]
     table = "\n".join(["| option | what it does |", "|---|---|", *rows]) if rows else ""
-    return f"### {name}\n\n```\n{' '.join(usage.split())}\n```\n\n{command.help}\n\n{table}\n"
+    return f"### {name}\n\n```\n{' '.join(usage.split())}\n```\n\n{wrapped(command.help)}\n\n{table}\n"
 
 
 def _names(option: Any) -> str:

@@ -20,7 +20,7 @@ export PYTHON
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help environment setup demo wheel up test test-fast test-times test-postgres check chaos bench bench-control generate fmt clean
+.PHONY: help environment setup demo wheel up test test-fast test-times test-postgres check chaos bench bench-control docs screenshots generate fmt clean
 
 help: ## what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -61,7 +61,7 @@ test-postgres: setup ## the database's tests with PostgreSQL as the control plan
 	@$(PROVISION) postgres
 	@$(PY) -m tests.on_postgres -n auto tests/db tests/contracts tests/simulation
 
-chaos: setup ## break everything on purpose, report in docs/chaos.md; FAULT=46 runs one row; SEEDS= (an hour or two)
+chaos: setup ## break everything on purpose, report in docs/reference/chaos.md; FAULT=46 runs one row; SEEDS= (an hour or two)
 	@$(PROVISION) postgres
 	@$(PY) -m tests.chaos $(if $(FAULT),--fault $(FAULT)) $(if $(SEEDS),--seeds $(SEEDS))
 
@@ -71,6 +71,13 @@ bench: setup ## compare with Flume and Kafka Connect on an idle machine; CASE=, 
 bench-control: setup ## measure the control plane on SQLite and PostgreSQL; CASE=, BENCH_ARGS= (half an hour)
 	@$(PROVISION) postgres
 	@$(PY) -m bench.control $(if $(CASE),--case $(CASE)) $(BENCH_ARGS)
+
+docs: environment ## build the documentation's site into ./site; the web server has it under /docs
+	@.venv/bin/mkdocs build --quiet
+
+screenshots: setup ## take the pictures of docs/images anew, from a stack of its own (three minutes)
+	@$(PROVISION) browser
+	@$(PY) -m tests.screenshots
 
 generate: setup ## write what is made from the code: reference pages in docs/ and the page's types of the API
 	@$(MANAGE) render_states
@@ -82,6 +89,7 @@ generate: setup ## write what is made from the code: reference pages in docs/ an
 	@$(MANAGE) render_schema
 	@$(MANAGE) render_vocabulary
 	@$(MANAGE) render_architecture
+	@$(MANAGE) render_settings
 	@cd frontend && npm run --silent types
 
 fmt: setup ## format and fix what can be fixed
@@ -90,5 +98,5 @@ fmt: setup ## format and fix what can be fixed
 	@$(PROVISION) format-frontend
 
 clean: ## remove what set-up and tests made here, except var/ and the cache of downloads
-	rm -rf .venv frontend/node_modules frontend/dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv frontend/node_modules frontend/dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

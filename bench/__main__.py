@@ -27,7 +27,7 @@ from controlplane.install.services.kafka import running_kafka
 from controlplane.install.tools.errors import SetupError
 from controlplane.install.tools.paths import PROJECT
 
-OUT = PROJECT / "docs" / "benchmarks"
+OUT = PROJECT / "docs" / "reference" / "benchmarks"
 
 
 def main(arguments: list[str]) -> int:
@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--runs", type=_positive, default=3, help="how often each system does the same (default 3)")
     parser.add_argument("--seconds", type=float, default=120.0, help="length of a latency measurement (default 120)")
     parser.add_argument("--rest", type=float, default=120.0, help="longest wait for an idle machine (default 120 s)")
-    parser.add_argument("--out", type=Path, default=OUT, help="the report's directory (default docs/benchmarks)")
+    parser.add_argument("--out", type=Path, default=OUT, help="the report's directory (docs/reference/benchmarks)")
     return parser
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,13 @@ def store(
     report = merge(json.loads(file.read_text()) if file.exists() else None, new)
     file.write_text(json.dumps(report, indent=1) + "\n")
     (directory / f"{name}.md").write_text(markdown(report))
+
+
+def prose(text: str) -> str:
+    """A note of several paragraphs, in lines of a page."""
+    return "\n".join(
+        textwrap.fill(line, 150, break_long_words=False, break_on_hyphens=False) for line in text.split("\n")
+    )
 
 
 def machine(report: Report) -> str:

@@ -84,11 +84,11 @@ def markdown(report: Mapping[str, Any]) -> str:
         size = report["records"].get(case)
         title = f"{TITLES[case]} ({size:,} records)" if size else TITLES[case]
         parts += [f"## {title}", page.table([result for result in results if result.case == case], SYSTEMS)]
-        parts += [report["notes"][case]] if case in report["notes"] else []
+        parts += [page.prose(report["notes"][case])] if case in report["notes"] else []
     if report["skipped"]:
         parts += ["## Not measured", _skipped(report["skipped"])]
     return "\n\n".join(parts) + "\n"
 
 
 def _skipped(skipped: Mapping[str, Sequence[str]]) -> str:
-    return "\n".join(f"- {case}: {line}" for case, lines in skipped.items() for line in lines)
+    return "\n".join(page.prose(f"- {case}: {line}") for case, lines in skipped.items() for line in lines)

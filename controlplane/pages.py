@@ -1,18 +1,24 @@
-"""The page's only document, and the two questions that a load balancer asks."""
+"""The page's only document, the site of the documentation, and the two questions that a load balancer asks."""
 
 from __future__ import annotations
 
+import mimetypes
 from collections.abc import Callable
+from pathlib import Path
 
 from django.conf import settings
+from django.core.exceptions import SuspiciousFileOperation
 from django.db import connection
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.utils._os import safe_join
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
 from pipelines.foundation import dispatch
 
 NOT_BUILT = "The page has not been built yet. Run `make setup` in the project's directory, then load this page again.\n"
+DOCS_NOT_BUILT = "The documentation has not been built yet. Run `make docs` in the project's directory, then reload.\n"
+DOCS_MISSING = "The documentation has no such page. It begins at /docs/.\n"
 
 
 @require_safe
@@ -25,6 +31,32 @@ def index(request: HttpRequest) -> HttpResponse:
     response = HttpResponse(document.read_bytes(), content_type="text/html; charset=utf-8")
     response.headers["Cache-Control"] = "no-cache"
     return response
+
+
+@require_safe
+def docs(request: HttpRequest, path: str = "") -> HttpResponse:
+    """A file of the documentation's site. It is the same for every installation, so it asks for no login."""
+    site = settings.DOCS_SITE
+    if not (site / "index.html").is_file():
+        return HttpResponse(DOCS_NOT_BUILT, status=503, content_type="text/plain; charset=utf-8")
+    found = _below(site, path)
+    if found.is_dir() and not request.path.endswith("/"):
+        return HttpResponseRedirect(f"{request.path}/")
+    file = found / "index.html" if found.is_dir() else found
+    if not file.is_file():
+        return HttpResponse(DOCS_MISSING, status=404, content_type="text/plain; charset=utf-8")
+    kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+    response = HttpResponse(file.read_bytes(), content_type=kind)
+    response.headers["Cache-Control"] = "no-cache"
+    return response
+
+
+def _below(site: Path, path: str) -> Path:
+    """The file of an address; an address that leaves the site leads to no file."""
+    try:
+        return Path(safe_join(site, path))
+    except (SuspiciousFileOperation, ValueError):
+        return site / "index.html" / "none"
 
 
 @require_safe

@@ -12,6 +12,8 @@ HEADGATE = environment.load()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 PACKAGED_PAGE = BASE_DIR / "controlplane" / "page"
+PACKAGED_DOCS = BASE_DIR / "controlplane" / "docs"
+DOCS_SITE = PACKAGED_DOCS if PACKAGED_DOCS.is_dir() else BASE_DIR / "site"
 FRONTEND_DIST = PACKAGED_PAGE if PACKAGED_PAGE.is_dir() else BASE_DIR / "frontend" / "dist"
 
 SECRET_KEY = HEADGATE.signing_key()

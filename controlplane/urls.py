@@ -1,4 +1,4 @@
-"""Every address. What is neither API nor health is the page."""
+"""Every address. What is neither API, health nor documentation is the page."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ urlpatterns = [
     path("healthz", pages.healthz),
     path("readyz", pages.readyz),
     path("api/", include("pipelines.api.urls")),
+    re_path(r"^docs(?:/(?P<path>.*))?$", pages.docs),
     re_path(r"^(?:api|static|assets)(?:/.*)?$", problems.not_found),
     re_path(r"^.*$", pages.index),
 ]

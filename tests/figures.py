@@ -1,4 +1,4 @@
-"""What a test of a fault tells the report in docs/chaos.md about the records that it counted."""
+"""What a test of a fault tells the report in docs/reference/chaos.md about the records that it counted."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from bench.machine import machine
 from controlplane.install.services.redis import running_redis
 from controlplane.install.tools.paths import PROJECT
 
-OUT = PROJECT / "docs" / "benchmarks"
+OUT = PROJECT / "docs" / "reference" / "benchmarks"
 TIMEOUT = 1200.0
 
 
@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--ticks", type=int, default=20, help="ticks of one run (default 20)")
     parser.add_argument("--runs", type=int, default=3, help="how often the same is measured (default 3)")
     parser.add_argument("--note", action="append", default=[], help="a sentence on the circumstances, for the report")
-    parser.add_argument("--out", type=Path, default=OUT, help="the report's directory (default docs/benchmarks)")
+    parser.add_argument("--out", type=Path, default=OUT, help="the report's directory (docs/reference/benchmarks)")
     return parser
 
 

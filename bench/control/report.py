@@ -103,7 +103,7 @@ def markdown(report: Mapping[str, Any]) -> str:
     results = [Result(**found) for found in report["results"]]
     parts = ["# The control plane, measured", "Made by `make bench-control`; do not edit.", _INTRODUCTION]
     parts += ["## Machine and versions", page.machine(report), "## Targets", page.targets(TARGETS, results)]
-    parts += [" ".join(report["notes"])] if report.get("notes") else []
+    parts += [page.prose(" ".join(report["notes"]))] if report.get("notes") else []
     for case in dict.fromkeys(found.case for found in results):
         parts += [f"## {TITLES[case]}", page.table([found for found in results if found.case == case], SYSTEMS)]
     return "\n\n".join(parts) + "\n"

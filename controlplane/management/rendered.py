@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+
+LINE = 150
 
 
 class RenderPages(BaseCommand):
@@ -45,6 +48,13 @@ class RenderCommand(RenderPages):
     def render_all(self) -> dict[str, str]:
         """The one file."""
         return {self.path: self.render()}
+
+
+def wrapped(text: str) -> str:
+    """Prose with lines that fit beside a change of them. Blank lines between paragraphs stay."""
+    return "\n".join(
+        textwrap.fill(line, LINE, break_long_words=False, break_on_hyphens=False) for line in text.split("\n")
+    )
 
 
 def between_marks(text: str, name: str, content: str, *, command: str) -> str:

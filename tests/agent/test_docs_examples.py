@@ -17,7 +17,7 @@ from pipelines.foundation.rehearsal import rehearse
 from workers.agent.startup.rehearse import Request, Sample, result
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-CASES = sorted((DOCS / "components" / "examples").glob("*.events.json"))
+CASES = sorted((DOCS / "reference" / "components" / "examples").glob("*.events.json"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.partition(".")[0])
@@ -34,7 +34,7 @@ def test_a_component_does_what_its_page_says(
 
 def block(language: str, beginning: str) -> str:
     """The first block of code of the page about Python interceptors that begins so."""
-    page = (DOCS / "python-interceptors.md").read_text()
+    page = (DOCS / "guides" / "python-interceptors.md").read_text()
     found: list[str] = re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
     return next(code for code in found if code.startswith(beginning))
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from pipelines.domain.migration import evidence, report
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "examples" / "migrations"
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference" / "migration-examples"
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _OF_A_MACHINE = re.compile(r"/(?:tmp|work|home|root|Users|var)/[^\s\"']*")
 

@@ -1,4 +1,4 @@
-"""docs/chaos.json and docs/chaos.md: what became of each fault of the table."""
+"""docs/reference/chaos.json and docs/reference/chaos.md: what became of each fault of the table."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from tests.chaos.faults import FAULTS, Fault, belongs
 from tests.chaos.running import PROJECT, Outcome
 
-JSON = PROJECT / "docs" / "chaos.json"
-MARKDOWN = PROJECT / "docs" / "chaos.md"
+JSON = PROJECT / "docs" / "reference" / "chaos.json"
+MARKDOWN = PROJECT / "docs" / "reference" / "chaos.md"
 _HEAD = """\
 # What was broken on purpose
 

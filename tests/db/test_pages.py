@@ -33,6 +33,59 @@ def test_every_other_address_is_the_page(client: Client, settings: Settings, tmp
     assert "csrftoken" in response.cookies
 
 
+@pytest.fixture
+def site(settings: Settings, tmp_path: Path) -> Path:
+    """A site of the documentation, and a file beside it that is none of its business."""
+    settings.DOCS_SITE = tmp_path / "site"
+    (tmp_path / "site" / "concepts").mkdir(parents=True)
+    (tmp_path / "site" / "index.html").write_text("home")
+    (tmp_path / "site" / "concepts" / "index.html").write_text("concepts")
+    (tmp_path / "site" / "site.js").write_text("1")
+    (tmp_path / "secret.txt").write_text("secret")
+    return tmp_path / "site"
+
+
+@pytest.mark.parametrize("path", ["/docs", "/docs/", "/docs/concepts/"])
+def test_without_a_build_the_documentation_says_how_to_make_one(
+    client: Client, settings: Settings, tmp_path: Path, path: str
+) -> None:
+    settings.DOCS_SITE = tmp_path
+    response = client.get(path)
+    assert response.status_code == 503
+    assert b"make docs" in response.content
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize(
+    ("path", "kind", "content"),
+    [
+        ("/docs/", "text/html", b"home"),
+        ("/docs/concepts/", "text/html", b"concepts"),
+        ("/docs/site.js", "text/javascript", b"1"),
+    ],
+)
+def test_the_documentation_is_served_without_a_login(client: Client, path: str, kind: str, content: bytes) -> None:
+    response = client.get(path)
+    assert (response.status_code, response.content) == (200, content)
+    assert response.headers["Content-Type"].startswith(kind)
+    assert "script-src 'self';" in response.headers["Content-Security-Policy"]
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("path", ["/docs", "/docs/concepts"])
+def test_a_folder_of_the_documentation_ends_with_a_slash(client: Client, path: str) -> None:
+    response = client.get(path)
+    assert (response.status_code, response.headers["Location"]) == (302, f"{path}/")
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("path", ["nothing/", "../secret.txt", "%2e%2e/secret.txt", "..%2fsecret.txt", "a%00b"])
+def test_what_is_not_part_of_the_documentation_is_not_found(client: Client, path: str) -> None:
+    response = client.get(f"/docs/{path}")
+    assert response.status_code == 404
+    assert b"secret" not in response.content
+
+
 @pytest.mark.parametrize("path", ["/assets/missing.js", "/static/missing.css", "/api", "/api/v2/pipelines"])
 def test_a_missing_file_or_route_is_not_the_page(client: Client, path: str) -> None:
     response = client.get(path)

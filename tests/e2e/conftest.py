@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -52,8 +53,8 @@ def stack(people: Stack, installation: Installation) -> Iterator[Stack]:
         yield people
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+@contextmanager
+def chromium() -> Iterator[Browser]:
     """The system's Chromium; a browser that a test tool brings along is not needed."""
     path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     assert path is not None, "No Chromium on PATH; `make test` installs one on Debian."
@@ -61,3 +62,10 @@ def browser() -> Iterator[Browser]:
         started = playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=120_000)
         yield started
         started.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One for all tests of a process."""
+    with chromium() as started:
+        yield started

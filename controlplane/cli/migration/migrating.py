@@ -52,7 +52,7 @@ Timeout = Annotated[float, typer.Option("--timeout", min=0.1, max=604_800, help=
 app = typer.Typer(
     no_args_is_help=True,
     help="Change a running pipeline in stages: pause, prove, change, verify, go back. ID is a migration's "
-    "id, or its pipeline's name; docs/migrations.md explains the stages.",
+    "id, or its pipeline's name; docs/reference/migrations.md explains the stages.",
 )
 files = typer.Typer(no_args_is_help=True, help="Reports of migrations that lie in files.")
 

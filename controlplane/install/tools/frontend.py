@@ -16,7 +16,7 @@ NOT_SOURCES = {"node_modules", "dist", "coverage", "test-results"}
 def ensure_dependencies(node: Node, root: Path = FRONTEND) -> bool:
     """`npm ci` unless the last one was for this lock file and this node. Returns whether it ran."""
     stamp = root / "node_modules" / ".headgate-dependencies"
-    key = _digest([root / "package.json", root / "package-lock.json"], node.version)
+    key = _digest(root, [root / "package.json", root / "package-lock.json"], node.version)
     if _read(stamp) == key:
         return False
     node.npm("ci", "--no-audit", "--no-fund", "--loglevel=error", cwd=root, timeout=900, quiet=True)
@@ -27,7 +27,7 @@ def ensure_dependencies(node: Node, root: Path = FRONTEND) -> bool:
 def ensure_build(node: Node, root: Path = FRONTEND) -> bool:
     """`npm run build` unless the last one was of these sources. Returns whether it ran."""
     stamp = root / "node_modules" / ".headgate-build"
-    key = _digest(sources(root), node.version)
+    key = _digest(root, sources(root), node.version)
     if _read(stamp) == key and (root / "dist" / "index.html").is_file():
         return False
     node.npm("run", "--silent", "build", cwd=root, timeout=600, quiet=True)
@@ -44,10 +44,11 @@ def sources(root: Path) -> list[Path]:
     return sorted(file for file in files if file.is_file())
 
 
-def _digest(files: Iterable[Path], *more: str) -> str:
+def _digest(root: Path, files: Iterable[Path], *more: str) -> str:
+    """Of contents and of paths below the root: a copy of the project elsewhere has the same."""
     digest = hashlib.sha256("\0".join(more).encode())
     for file in files:
-        digest.update(f"\0{file}\0".encode() + file.read_bytes())
+        digest.update(f"\0{file.relative_to(root)}\0".encode() + file.read_bytes())
     return digest.hexdigest()
 
 

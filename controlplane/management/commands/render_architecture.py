@@ -16,10 +16,10 @@ HEAD = "| package | what it holds | modules |\n|---|---|---|"
 
 
 class Command(RenderCommand):
-    """`manage.py render_architecture`: writes the generated parts of docs/architecture.md."""
+    """`manage.py render_architecture`: writes the generated parts of docs/reference/architecture.md."""
 
-    help = "Write the floors and the packages into docs/architecture.md, from the layers contract in pyproject.toml."
-    path = "docs/architecture.md"
+    help = "Write the packages into docs/reference/architecture.md, from the layers contract in pyproject.toml."
+    path = "docs/reference/architecture.md"
 
     def render(self) -> str:
         """The page, with its picture and its table replaced."""

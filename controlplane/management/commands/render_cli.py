@@ -9,7 +9,7 @@ import typer
 
 from controlplane.cli.app import app
 from controlplane.cli.base.errors import MEANINGS
-from controlplane.management.rendered import RenderCommand
+from controlplane.management.rendered import RenderCommand, wrapped
 
 PAGE = """# The command line
 
@@ -58,10 +58,10 @@ pauses up to 15 seconds, and gives up after about ten minutes.
 
 
 class Command(RenderCommand):
-    """`manage.py render_cli`: writes docs/cli.md."""
+    """`manage.py render_cli`: writes docs/reference/cli.md."""
 
-    help = "Write docs/cli.md from the help of the command line."
-    path = "docs/cli.md"
+    help = "Write docs/reference/cli.md from the help of the command line."
+    path = "docs/reference/cli.md"
 
     def render(self) -> str:
         """The page."""
@@ -76,7 +76,7 @@ def _commands(group: Any, prefix: str = "") -> Iterator[str]:
     for command in group.commands.values():
         name = f"{prefix}{command.name}"
         if hasattr(command, "commands"):
-            yield f"### {name}\n\n{command.help}\n"
+            yield f"### {name}\n\n{wrapped(command.help)}\n"
             yield from _commands(command, f"{name} ")
         else:
             yield _command(name, command)
@@ -88,7 +88,7 @@ def _command(name: str, command: Any) -> str:
     usage = " ".join(["headgate", name, "[OPTIONS]" if options else "", *(p.metavar for p in arguments)])
     rows = [f"| {_names(option)} | {option.help}{_default(option)} |" for option in options]
     table = "\n".join(["| option | what it does |", "|---|---|", *rows]) if rows else ""
-    return f"### {name}\n\n```\n{' '.join(usage.split())}\n```\n\n{command.help}\n\n{table}\n"
+    return f"### {name}\n\n```\n{' '.join(usage.split())}\n```\n\n{wrapped(command.help)}\n\n{table}\n"
 
 
 def _names(option: Any) -> str:

@@ -1,4 +1,4 @@
-"""Draw the stages of a migration, with their steps and what going back costs, from the code that carries them out."""
+"""List the steps of a migration and the expected impact of a rollback, from the code that carries them out."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from django.conf import settings
 
 from controlplane.management.rendered import RenderCommand, between_marks
 from pipelines.domain.base.states import (
-    CHANGING_STAGES,
-    FINAL_STAGES,
     FORWARD_STAGES,
-    MIGRATION_TRANSITIONS,
     WAITING_STAGES,
     MigrationKind,
     MigrationStage,
@@ -24,96 +21,23 @@ from pipelines.domain.migration.choices import MigrationAction, MigrationChoice,
 from pipelines.domain.migration.observation import DEFAULT_WINDOW
 from pipelines.domain.migration.steps import GATES, SENTENCES, PlannedStep, StepName, back, forward
 
-GROUPS: dict[str, tuple[str, frozenset[MigrationStage]]] = {
-    "people": ("People plan, approve and begin; nothing is touched", WAITING_STAGES),
-    "old": ("The old agent has the pipeline; nothing has changed", frozenset(FORWARD_STAGES) - CHANGING_STAGES),
-    "new": ("Behind the proof of the pause: components change", CHANGING_STAGES),
-}
-"""Stages that are drawn in one box. An arrow from or to a box stands for one from or to each stage in it."""
-
 DELIVERED, OPEN = 1000, 250
-"""Records of an example of what a way back costs."""
-
-_STAYING = frozenset({MigrationStage.NEEDS_ATTENTION, *WAITING_STAGES})
-"""Stages that go on with a person's request alone."""
+"""Records of the example in the table of expected impact."""
 
 
 class Command(RenderCommand):
-    """`manage.py render_migrations`: writes the generated parts of docs/migrations.md."""
+    """`manage.py render_migrations`: writes the generated parts of docs/reference/migrations.md."""
 
-    help = "Write the diagram of the stages, their steps and the prices of the way back into docs/migrations.md."
-    path = "docs/migrations.md"
+    help = "Write the steps of a migration and the impact of a rollback into docs/reference/migrations.md."
+    path = "docs/reference/migrations.md"
 
     def render(self) -> str:
         """The page, with what stands between its marks made anew."""
         text = (Path(settings.BASE_DIR) / self.path).read_text()
-        parts = {"stages": diagram(), "steps": steps_table(), "prices": prices_table()}
+        parts = {"steps": steps_table(), "impact": impact_table()}
         for name, content in parts.items():
             text = between_marks(text, name, content, command="render_migrations")
         return text
-
-
-def diagram() -> str:
-    """A flowchart with every arrow of the table of transitions."""
-    boxes = [line for name in GROUPS for line in _box(name)]
-    outside = [f"    {_node(stage)}" for stage in MigrationStage if _group(stage) is None]
-    arrows = [f"    {old} {_link(old, new)} {new}" for old, new in arrows_drawn()]
-    return "\n".join(
-        [
-            "```mermaid",
-            "flowchart TB",
-            *boxes,
-            *outside,
-            f"    begin([asked for]) --> {MigrationStage.DRAFT}",
-            *arrows,
-            "    classDef over stroke-width:3px",
-            f"    class {_listed(FINAL_STAGES, ',')} over",
-            "    classDef waits stroke-dasharray:5 4",
-            f"    class {_listed(_STAYING, ',')} waits",
-            "```",
-        ]
-    )
-
-
-def arrows_drawn() -> list[tuple[str, str]]:
-    """From a stage or a box to a stage or a box, so that few arrows say the whole table."""
-    left = {(old, new) for old, following in MIGRATION_TRANSITIONS.items() for new in following}
-    drawn: list[tuple[str, str]] = []
-    for name, (_, members) in GROUPS.items():
-        for other in (stage for stage in MigrationStage if stage not in members):
-            for arrow, all_of_it in (
-                ((name, other.value), {(each, other) for each in members}),
-                ((other.value, name), {(other, each) for each in members}),
-            ):
-                if all_of_it <= left:
-                    drawn.append(arrow)
-                    left -= all_of_it
-    ordered = [(old.value, new.value) for old, new in itertools.product(MigrationStage, repeat=2) if (old, new) in left]
-    return ordered + drawn
-
-
-def _box(name: str) -> Iterator[str]:
-    title, members = GROUPS[name]
-    yield f'    subgraph {name}["{title}"]'
-    yield from (f"        {_node(stage)}" for stage in MigrationStage if stage in members)
-    yield "    end"
-
-
-def _node(stage: MigrationStage) -> str:
-    names = [f"{step.name}, {step.seconds:g} s" for step in _forward(MigrationKind.REVISION) if step.stage is stage]
-    label = "<br/>".join([stage.value, *names])
-    return f'{stage}(["{label}"])' if stage in FINAL_STAGES else f'{stage}["{label}"]'
-
-
-def _link(old: str, new: str) -> str:
-    """Dotted where a person asks for it."""
-    if old in FORWARD_STAGES and new in GATES:
-        return "-->|gate|"
-    return "-.->" if old in _STAYING or old == "people" else "-->"
-
-
-def _group(stage: MigrationStage) -> str | None:
-    return next((name for name, (_, members) in GROUPS.items() if stage in members), None)
 
 
 def _forward(kind: MigrationKind, life: Lifecycle | None = None, *, of_sink: bool = False) -> list[PlannedStep]:
@@ -121,7 +45,7 @@ def _forward(kind: MigrationKind, life: Lifecycle | None = None, *, of_sink: boo
 
 
 def _backward(life: Lifecycle | None = None) -> list[PlannedStep]:
-    """Every step of every way back, in order."""
+    """Every step of every rollback, in order."""
     life = life or Lifecycle()
     ways = [
         back(paused=True, ending=False, ended=False, has_standby=True, promoted=False, life=life),
@@ -142,12 +66,12 @@ def steps_table() -> str:
     rows += [_step_row(step) for step in _all_forward()]
     rows += [_step_row(step) for step in _backward()]
     rows.append(_waiting_row(MigrationStage.NEEDS_ATTENTION))
-    head = ["| stage | who acts | step | what it does | at most, unless set |", "|---|---|---|---|---|"]
+    head = ["| stage | who acts | step | what it does | time limit |", "|---|---|---|---|---|"]
     return "\n".join([*head, *rows])
 
 
 def _waiting_row(stage: MigrationStage) -> str:
-    return f"| {stage} | people | | {STAGES[stage].meaning} | no limit |"
+    return f"| {stage} | operator | | {STAGES[stage].meaning} | no limit |"
 
 
 def _all_forward() -> list[PlannedStep]:
@@ -156,9 +80,9 @@ def _all_forward() -> list[PlannedStep]:
 
 
 def _step_row(step: PlannedStep) -> str:
-    who = "supervisor, after a person at a gate" if step.stage in GATES and _opens(step) else "supervisor"
+    who = "supervisor, after an operator at a gate" if step.stage in GATES and _opens(step) else "supervisor"
     only = _kinds(step)
-    words = SENTENCES[step.name] + (f" Of {only} alone." if only else "")
+    words = SENTENCES[step.name] + (f" Only for {only}." if only else "")
     keys = _keys(step)
     limit = f"{step.seconds:g} s" + (f": {keys}" if keys else "")
     return f"| {step.stage} | {who} | `{step.name}` | {words} | {limit} |"
@@ -207,10 +131,10 @@ def _seconds(name: StepName, life: Lifecycle) -> float:
     return found[0]
 
 
-def prices_table() -> str:
-    """What giving up and taking back mean while a stage's step is under way."""
-    cost = f"what it costs, of {DELIVERED} records delivered, {OPEN} of them in a batch that is open"
-    head = [f"| stage | ask for | {cost} | how it is done |", "|---|---|---|---|"]
+def impact_table() -> str:
+    """What canceling and rolling back mean during each stage."""
+    cost = f"expected impact, with {DELIVERED} records delivered and {OPEN} of them in an open batch"
+    head = [f"| stage | request | {cost} | steps |", "|---|---|---|---|"]
     found = [(stage, _price(stage, planned=planned)) for stage, planned in _moments()]
     grouped = itertools.groupby(found, key=lambda each: each[1])
     rows = [f"| {_words([stage for stage, _ in members])} | {price} |" for price, members in grouped]

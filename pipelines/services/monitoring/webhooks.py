@@ -207,7 +207,7 @@ def _problem(name: str, ciphertext: str | None, keyring: Keyring | None) -> tupl
     except Undecryptable:
         return "secret_unreadable", f"No key of this server decrypts the secret {name}.", "Store it again."
     except ValueError as error:
-        suggestion = "Store whsec_ and the base64 of 32 random bytes; docs/webhooks.md has the command."
+        suggestion = "Store whsec_ and the base64 of 32 random bytes; docs/guides/webhooks.md has the command."
         return "bad_webhook_secret", f"The secret {name} cannot sign: {error}.", suggestion
     return "", "", ""
 

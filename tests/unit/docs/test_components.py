@@ -13,7 +13,7 @@ from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.definitions.parts import registry
 from pipelines.domain.definitions.parts.component import ComponentSpec
 
-FOLDER = Path(__file__).resolve().parents[3] / "docs" / "components"
+FOLDER = Path(__file__).resolve().parents[3] / "docs" / "reference" / "components"
 EXAMPLES = FOLDER / "examples"
 BUILT_IN = [*registry.types("interceptor").values(), *registry.types("selector").values()]
 BUILT_IN.remove(registry.get("interceptor", "python"))

@@ -21,12 +21,12 @@ def test_every_example_is_valid_and_complete() -> None:
 
 
 def test_the_example_on_the_page_is_the_file() -> None:
-    assert (DOCS / "examples" / "orders.yaml").read_text() in (DOCS / "definition.md").read_text()
+    assert (DOCS / "examples" / "orders.yaml").read_text() in (DOCS / "reference" / "definition.md").read_text()
     assert (DOCS / "examples" / "first.yaml").read_text() in (DOCS.parent / "README.md").read_text()
 
 
 @pytest.mark.parametrize("spec", [Definition, Delivery, Errors, Lifecycle, Placement, LocalLauncher, SparkLauncher])
 def test_every_key_is_explained(spec: type[Definition]) -> None:
-    page = (DOCS / "definition.md").read_text()
+    page = (DOCS / "reference" / "definition.md").read_text()
     for name in spec.model_fields:
         assert f"| `{name}` |" in page, name

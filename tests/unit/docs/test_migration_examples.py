@@ -109,15 +109,15 @@ def test_the_index_lists_what_there_is() -> None:
     assert "None is here yet" in index({})
 
 
-PAGE = (FOLDER.parents[1] / "migrations.md").read_text()
+DOCS = FOLDER.parents[1]
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+def blocks(language: str, page: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
 
 
 def test_the_lines_of_python_in_the_docs_verify_a_document(tmp_path: Path) -> None:
-    (lines,) = blocks("python")
+    (lines,) = blocks("python", "reference/migrations.md")
     file = tmp_path / "evidence.json"
     for text, code in ((evidence.text(document(reason="Zürich")), 0), (json.dumps({**document(), "sha256": "0"}), 1)):
         file.write_text(text)
@@ -125,7 +125,7 @@ def test_the_lines_of_python_in_the_docs_verify_a_document(tmp_path: Path) -> No
 
 
 def test_the_files_in_the_docs_are_migrations() -> None:
-    files = blocks("yaml")
-    whole = [text for text in files if "pipeline:" in text]
-    assert [migration_of(text, "release.yaml")["kind"] for text in whole] == ["revision"]
-    assert [cluster_move_of(text, "move.yaml")["source"] for text in files if text not in whole] == ["shop"]
+    (whole,) = blocks("yaml", "guides/migrate-from-ci.md")
+    (move,) = blocks("yaml", "guides/move-to-another-cluster.md")
+    assert migration_of(whole, "release.yaml")["kind"] == "revision"
+    assert cluster_move_of(move, "move.yaml")["source"] == "shop"

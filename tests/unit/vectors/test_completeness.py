@@ -12,7 +12,7 @@ from tests import vectors
 from tests.vectors import DRIVERS, Expected, Vector, exemptions, facts
 
 TESTS = Path(__file__).parents[2]
-DIFFERENCES = " ".join((TESTS.parent / "docs" / "migrating-from-flume.md").read_text().split())
+DIFFERENCES = " ".join((TESTS.parent / "docs" / "reference" / "flume.md").read_text().split())
 
 
 @pytest.fixture(scope="module", autouse=True)

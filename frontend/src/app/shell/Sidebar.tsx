@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useLocation } from '@tanstack/react-router'
 import {
+  IconApi,
   IconBell,
   IconBook2,
   IconHistory,
@@ -29,6 +30,11 @@ const PLACES = [
   { to: '/secrets', label: 'Secrets', icon: IconKey, under: [] },
   { to: '/webhooks', label: 'Webhooks', icon: IconWebhook, under: [] },
 ] satisfies { to: Place; label: string; icon: Icon; under: string[] }[]
+
+const DOCUMENTS = [
+  { href: '/docs/', label: 'Docs', title: 'Documentation', icon: IconBook2 },
+  { href: '/api/docs', label: 'API docs', title: 'API documentation', icon: IconApi },
+]
 
 export function Sidebar() {
   const { pathname } = useLocation()
@@ -60,17 +66,13 @@ export function Sidebar() {
           </li>
         ))}
       </ul>
-      <a
-        className={classes.place}
-        href="/api/docs"
-        target="_blank"
-        rel="noreferrer"
-        title="API documentation"
-      >
-        <IconBook2 size={17} stroke={1.7} aria-hidden />
-        <span>API docs</span>
-        <span className="visually-hidden">(opens in a new tab)</span>
-      </a>
+      {DOCUMENTS.map(({ href, label, title, icon: Shape }) => (
+        <a key={href} className={classes.place} href={href} target="_blank" rel="noreferrer" title={title}>
+          <Shape size={17} stroke={1.7} aria-hidden />
+          <span>{label}</span>
+          <span className="visually-hidden">(opens in a new tab)</span>
+        </a>
+      ))}
     </nav>
   )
 }

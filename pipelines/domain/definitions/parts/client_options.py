@@ -102,7 +102,7 @@ def _check_key(allowed: frozenset[str]) -> AfterValidator:
         if reason is not None:
             return refuse("forbidden_option", f"The client option {quote(key)} is not allowed: {reason[0]}.", reason[1])
         name = key.strip().removeprefix("kafka.")
-        suggestion = did_you_mean(name, allowed, otherwise="Leave it out; docs/definition.md has the list.")
+        suggestion = did_you_mean(name, allowed, otherwise="Leave it out; docs/reference/definition.md has the list.")
         return refuse("forbidden_option", f"{quote(key)} is not on the list of allowed client options.", suggestion)
 
     return AfterValidator(check)

@@ -119,7 +119,7 @@ def _setting(name: str) -> str:
     for pattern, why, advice in _REASONS:
         if re.fullmatch(pattern, name):
             refuse("forbidden_option", f"The Spark setting {quote(name)} is not allowed: {why}.", advice)
-    suggestion = did_you_mean(name, SETTINGS, otherwise="Leave it out; docs/spark-clusters.md has the list.")
+    suggestion = did_you_mean(name, SETTINGS, otherwise="Leave it out; docs/guides/spark-clusters.md has the list.")
     return refuse("forbidden_option", f"{quote(name)} is not on the list of allowed Spark settings.", suggestion)
 
 

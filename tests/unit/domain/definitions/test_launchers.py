@@ -96,7 +96,7 @@ def test_a_secret_switches_authentication_and_encryption_on_and_no_setting_switc
 
 
 def test_the_examples_of_the_page_are_valid() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "spark-clusters.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "guides" / "spark-clusters.md").read_text()
     examples = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.+?)```", page, re.DOTALL)]
     assert len(examples) == 2
     for example in examples:

@@ -204,7 +204,7 @@ def test_a_reference_is_the_whole_text() -> None:
 
 
 def test_the_example_in_the_documentation_verifies_what_is_sent() -> None:
-    text = (Path(__file__).parents[4] / "docs" / "webhooks.md").read_text()
+    text = (Path(__file__).parents[4] / "docs" / "guides" / "webhooks.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     names: dict[str, object] = {}
     exec(code, names)  # noqa: S102 - our own documentation

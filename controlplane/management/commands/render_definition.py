@@ -77,7 +77,7 @@ Settings that `conf` may hold: {settings}. See [Spark clusters](spark-clusters.m
 ## Components
 
 A component is chosen by its `type`. Each has [a page with its keys and an example](components/README.md);
-`headgate components TYPE` shows the same in the terminal.
+`headgate components show TYPE` shows the same in the terminal.
 
 {components}
 

@@ -21,7 +21,7 @@ INDEX = """# Reports of real migrations
 stale.*
 
 Evidence of migrations that the tests in `tests/chaos` have carried out on real Spark and Kafka, with records on their
-way. Each has the JSON document, as `headgate migrate report ID` prints it, and the same as a page (`--html`) that
+way. Each has the JSON document, as `headgate migrations report ID` prints it, and the same as a page (`--html`) that
 prints on A4; download it to look at it in a browser. [docs/migrations.md](../../migrations.md#the-report) explains the
 fields.
 

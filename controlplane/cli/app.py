@@ -58,6 +58,16 @@ class Commands(TyperGroup):
             raise typer.Exit(error.exit_code) from None
         except KeyboardInterrupt:
             raise typer.Exit(ExitCode.INTERRUPTED) from None
+        except Exception as error:
+            _suggest_options(error)
+            raise
+
+
+def _suggest_options(error: Exception) -> None:
+    """Word the suggestions of an unknown option like those of an unknown command. Typer's class of it is private."""
+    if possible := getattr(error, "possibilities", None):
+        error.message = f"{error.message}. Did you mean {', '.join(map(repr, possible))}?"  # type: ignore[attr-defined]
+        error.possibilities = None  # type: ignore[attr-defined]
 
 
 app = Group(

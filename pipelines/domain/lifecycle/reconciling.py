@@ -46,8 +46,8 @@ class Ahead:
             path="",
             code=DATABASE_BEHIND,
             message=f"{'; '.join(facts)}. The database is older than the host: was a backup restored?",
-            suggestion="Choose the source of truth (headgate hosts reconcile NAME --source-of-truth host|database): the "
-            "host, whose journals are then ingested, or the database, which resumes from its own positions and may "
+            suggestion="Choose the source of truth (headgate hosts reconcile NAME --source-of-truth host|database): "
+            "the host, whose journals are then ingested, or the database, which resumes from its own positions and may "
             "deliver records again.",
         )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,31 +13,13 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from controlplane.cli.app import app
-from controlplane.cli.base import client as client_module
 from controlplane.cli.base import following, waiting
 from controlplane.cli.base.errors import MEANINGS, ExitCode
 from controlplane.cli.hosts import hosts
 from controlplane.cli.lifecycle import lifecycle
 from pipelines.domain.lifecycle.operations import DrainOnTimeout, PauseOnTimeout
-from tests.fakes.api import AT, TOKEN, FakeApi, operation, pipeline, problem, serving
+from tests.fakes.api import AT, TOKEN, FakeApi, operation, problem, serving
 from tests.unit.definitions import ORDERS, changed
-
-
-@pytest.fixture
-def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApi]:
-    for module, name in ((following, "POLL_S"), (following, "FIRST_PAUSE_S"), (client_module, "PAUSE_S")):
-        monkeypatch.setattr(module, name, 0.0)
-    monkeypatch.setattr(waiting, "POLL_S", 0.1)
-    with serving() as api:
-        monkeypatch.setenv("HEADGATE_URL", api.url)
-        monkeypatch.setenv("HEADGATE_TOKEN", TOKEN)
-        yield api
-
-
-@pytest.fixture
-def orders(api: FakeApi) -> FakeApi:
-    api.pipelines["orders"] = pipeline("orders")
-    return api
 
 
 @pytest.fixture

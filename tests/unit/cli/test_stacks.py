@@ -7,9 +7,7 @@ from typing import Any
 
 from controlplane.cli.base.errors import ExitCode
 from tests.fakes.api import AT, FakeApi, operation, problem
-from tests.unit.cli.test_commands import api, orders, run
-
-__all__ = ["api", "orders"]
+from tests.unit.cli.test_commands import run
 
 RUN = {"id": 101, "number": 7, "state": "LIVE"}
 

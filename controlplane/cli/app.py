@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from controlplane.cli.access import secrets
+from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import MEANINGS, CommandError, ExitCode
-from controlplane.cli.base.session import AsJson, Session
-from controlplane.cli.definitions import catalogue, definitions, importing, rehearsing
-from controlplane.cli.hosts import hosts
-from controlplane.cli.ledger import records
-from controlplane.cli.lifecycle import lifecycle
-from controlplane.cli.migration import evacuating, migrating, rules
-from controlplane.cli.monitoring import alerts, watching, webhooks
+from controlplane.cli.base.session import Session
+from controlplane.cli.definitions import components, definitions, flume, rehearsing
+from controlplane.cli.hosts import hosts, reconciling
+from controlplane.cli.ledger import ledger
+from controlplane.cli.lifecycle import lifecycle, status
+from controlplane.cli.migration import evacuations, migrations, rules
+from controlplane.cli.monitoring import alerts, consumer_groups, events, lag, webhooks
 from controlplane.cli.positions import positions
-from controlplane.cli.positions.reconciling import reconcile
-from controlplane.cli.reprocessing import dead_letters, replaying
-from controlplane.cli.reprocessing.quarantine import quarantine
-from controlplane.cli.runs import stacks
+from controlplane.cli.reprocessing import dead_letters, quarantine, replays
+from controlplane.cli.runs import logs, runs
 from controlplane.cli.server import app as server
 
 DEFAULT_URL = "http://127.0.0.1:8000"
@@ -28,8 +28,25 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 EPILOG = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning in MEANINGS.items()) + "."
 
 
+class Panel(StrEnum):
+    """The groups of commands in the help, in their order."""
+
+    PIPELINES = "Pipelines"
+    DEFINITIONS = "Definitions"
+    DATA = "Data"
+    CHANGES = "Changes"
+    HOSTS = "Hosts"
+    MONITORING = "Monitoring"
+    SERVER = "Server"
+
+
 class Commands(TyperGroup):
-    """Shows expected failures in words and ends with their exit code."""
+    """Prints expected failures and ends with their exit codes."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the commands, by panel."""
+        order = list(Panel)
+        return sorted(self.commands, key=lambda name: order.index(self.commands[name].rich_help_panel))
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
@@ -38,21 +55,38 @@ class Commands(TyperGroup):
         except CommandError as error:
             from controlplane.cli.base.output import show_error
 
-            show_error(error, as_json=ctx.obj.as_json)
+            show_error(error, ctx.obj.format)
             raise typer.Exit(error.exit_code) from None
         except KeyboardInterrupt:
             raise typer.Exit(ExitCode.INTERRUPTED) from None
+        except Exception as error:
+            _suggest_options(error)
+            raise
 
 
-app = typer.Typer(
+def _suggest_options(error: Exception) -> None:
+    """Word the suggestions of an unknown option like those of an unknown command. Typer's class of it is private."""
+    if possible := getattr(error, "possibilities", None):
+        error.message = f"{error.message}. Did you mean {', '.join(map(repr, possible))}?"  # type: ignore[attr-defined]
+        error.possibilities = None  # type: ignore[attr-defined]
+
+
+app = Group(
+    "Define, run, migrate and monitor streaming pipelines. The environment variable HEADGATE_TOKEN has your API token.",
     name="headgate",
     cls=Commands,
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     epilog=EPILOG,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"headgate {version('headgate')}")
+        raise typer.Exit
 
 
 @app.callback()
@@ -61,61 +95,56 @@ def options(
     url: Annotated[
         str, typer.Option("--url", envvar="HEADGATE_URL", help="The server's address.", metavar="URL")
     ] = DEFAULT_URL,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
 ) -> None:
-    """Define, start, pause, stop and watch streaming pipelines. HEADGATE_TOKEN is the token to log in with."""
+    """Read the options of all commands."""
     import os
 
     ctx.obj = ctx.obj or Session(url=url, token=os.environ.get("HEADGATE_TOKEN", "").strip())
 
 
-def version(as_json: AsJson = False) -> None:
-    """Print the version of this program."""
-    from importlib.metadata import version as version_of
+app.verb("list", panel=Panel.PIPELINES)(definitions.list_pipelines)
+app.verb(panel=Panel.PIPELINES)(definitions.show)
+app.verb(panel=Panel.PIPELINES)(status.status)
+app.verb(panel=Panel.PIPELINES)(lifecycle.start)
+app.verb(panel=Panel.PIPELINES)(lifecycle.pause)
+app.verb(panel=Panel.PIPELINES)(lifecycle.resume)
+app.verb(panel=Panel.PIPELINES)(lifecycle.stop)
+app.verb(panel=Panel.PIPELINES)(lifecycle.force_stop)
+app.verb(panel=Panel.PIPELINES)(lifecycle.restart)
+app.verb(panel=Panel.PIPELINES)(logs.logs)
+app.noun(runs.app, "runs", panel=Panel.PIPELINES)
 
-    from controlplane.cli.base import output
+app.verb(panel=Panel.DEFINITIONS)(definitions.validate)
+app.verb(panel=Panel.DEFINITIONS)(definitions.apply)
+app.verb(panel=Panel.DEFINITIONS)(rehearsing.rehearse)
+app.noun(components.app, "components", panel=Panel.DEFINITIONS)
+app.noun(flume.app, "flume", panel=Panel.DEFINITIONS)
+app.noun(secrets.app, "secrets", panel=Panel.DEFINITIONS)
 
-    number = version_of("headgate")
-    output.write_json({"version": number}) if as_json else output.say(f"headgate {number}")
+app.verb(panel=Panel.DATA)(ledger.ledger)
+app.noun(positions.app, "positions", panel=Panel.DATA)
+app.noun(replays.app, "replays", panel=Panel.DATA)
+app.noun(dead_letters.app, "dead-letters", panel=Panel.DATA)
+app.noun(quarantine.app, "quarantine", panel=Panel.DATA)
 
+app.noun(migrations.app, "migrations", panel=Panel.CHANGES)
+app.noun(rules.freezes, "freezes", panel=Panel.CHANGES)
+app.noun(rules.policies, "approval-policies", panel=Panel.CHANGES)
 
-app.command()(definitions.validate)
-app.command()(definitions.apply)
-app.command("list")(definitions.list_pipelines)
-app.command()(definitions.show)
-app.command()(lifecycle.start)
-app.command()(lifecycle.pause)
-app.command()(lifecycle.resume)
-app.command()(lifecycle.stop)
-app.command("force-stop")(lifecycle.force_stop)
-app.command()(lifecycle.restart)
-app.command("declare-lost")(hosts.declare_lost)
-app.command()(records.status)
-app.command()(watching.lag)
-app.command()(records.ledger)
-app.command()(records.runs)
-app.command()(records.logs)
-app.command()(stacks.stacks)
-app.command()(records.events)
-app.add_typer(alerts.app, name="alerts")
-app.add_typer(watching.groups, name="watch-group")
-app.command()(replaying.replay)
-app.add_typer(dead_letters.app, name="dead-letters")
-app.add_typer(positions.app, name="positions")
-app.add_typer(migrating.app, name="migrate")
-app.add_typer(migrating.files, name="migrations")
-app.command()(evacuating.evacuate)
-app.add_typer(evacuating.app, name="evacuations")
-app.add_typer(rules.freezes, name="freezes")
-app.add_typer(rules.policies, name="approval-policies")
-app.command()(quarantine)
-app.command()(reconcile)
-app.command()(rehearsing.rehearse)
-app.command("import-flume")(importing.import_flume)
-app.command()(catalogue.components)
-app.add_typer(hosts.app, name="hosts")
-app.add_typer(secrets.app, name="secrets")
-app.add_typer(webhooks.app, name="webhooks")
-app.command()(version)
+app.noun(hosts.app, "hosts", panel=Panel.HOSTS)
+hosts.app.verb()(evacuations.evacuate)
+hosts.app.noun(evacuations.app, "evacuations")
+hosts.app.verb()(reconciling.reconcile)
+
+app.verb(panel=Panel.MONITORING)(events.events)
+app.verb(panel=Panel.MONITORING)(lag.lag)
+app.noun(alerts.app, "alerts", panel=Panel.MONITORING)
+app.noun(consumer_groups.app, "consumer-groups", panel=Panel.MONITORING)
+app.noun(webhooks.app, "webhooks", panel=Panel.MONITORING)
+
 app.add_typer(server.app)
 
 

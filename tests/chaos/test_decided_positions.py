@@ -50,7 +50,7 @@ def test_a_gap_is_shown_in_the_status_and_a_reviewed_decision_leads_on(stream: S
     assert f"GAP {FORWARD}" in status["findings"][0]["message"]
     assert {each["to"]: (each["skip"], each["replay"]) for each in status["choices"]}["checkpoint"] == (FORWARD, 0)
     assert f"GAP {FORWARD}" in headgate(installation, "status", name)[1]
-    shown = json.loads(headgate(installation, "positions", name, "--json")[1])
+    shown = json.loads(headgate(installation, "positions", "show", name, "-o", "json")[1])
     assert shown["fresh"]
     apart = [row for row in shown["partitions"] if row["checkpoint"] != row["ledger"]]
     assert [(row["checkpoint"] - row["ledger"], row["verdict"]) for row in apart] == [(FORWARD, "CHECKPOINT_DISAGREES")]
@@ -95,6 +95,6 @@ def test_a_decision_to_go_back_reads_all_again_with_the_next_start(installation:
 
 
 def plan(installation: Installation, name: str, to: str) -> Any:
-    code, said = headgate(installation, "positions", "plan", name, "--to", to, "--json")
+    code, said = headgate(installation, "positions", "plan", name, "--to", to, "-o", "json")
     assert code == ExitCode.OK, said
     return json.loads(said)

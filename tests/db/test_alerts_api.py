@@ -117,23 +117,26 @@ def test_the_command_line_shows_alerts_lag_and_groups(run: Run) -> None:
     pipeline = PipelineFactory.create(name="orders")
     alert = raised(pipeline=pipeline)
     seen(pipeline, 2, 150)
-    added = run("watch-group", "add", "billing", "--bootstrap-servers", "broker:9092", "--interval", "5")
+    added = run("consumer-groups", "add", "billing", "--bootstrap-servers", "broker:9092", "--interval", "5")
     assert added.exit_code == 0, added.output
     for command, words in (
-        (["alerts"], "Decide."),
-        (["alerts", "rules"], "for_seconds"),
+        (["alerts", "list"], "Decide."),
+        (["alerts", "rules", "list"], "for_seconds"),
         (["lag", "orders"], "orders-in/0"),
-        (["watch-group", "list"], "billing"),
-        (["watch-group", "show", "billing"], "broker:9092"),
-        (["alerts", "ack", str(alert.pk)], "Decide."),
-        (["alerts", "set", "lag", "--seconds", "5"], "everything"),
+        (["consumer-groups", "list"], "billing"),
+        (["consumer-groups", "show", "billing"], "broker:9092"),
+        (["alerts", "acknowledge", str(alert.pk)], "Decide."),
+        (["alerts", "rules", "set", "lag", "--seconds", "5"], "all pipelines"),
     ):
-        plain, as_json = run(*command), run(*command, "--json")
+        plain, as_json = run(*command), run(*command, "-o", "json")
         assert plain.exit_code == as_json.exit_code == 0, (command, plain.output, as_json.output)
         assert words in plain.stdout + as_json.stdout, command
         json.loads(as_json.stdout)
-    assert run("alerts", "unset", "lag").exit_code == 0
+    assert run("alerts", "rules", "unset", "lag").exit_code == 0
     event = Event.objects.earliest("id").pk
-    assert "not_seen_yet" in run("watch-group", "plan", "billing", "--to", f"before={event}", "--json").stderr
-    assert run("watch-group", "remove", "billing").exit_code == 0
-    assert run("watch-group", "show", "billing").exit_code == 1
+    assert (
+        "not_seen_yet"
+        in run("consumer-groups", "plan-reset", "billing", "--to", f"before={event}", "-o", "json").stderr
+    )
+    assert run("consumer-groups", "remove", "billing").exit_code == 0
+    assert run("consumer-groups", "show", "billing").exit_code == 1

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from controlplane.cli.base import following, reports
-from controlplane.cli.base.client import Client
 from controlplane.cli.base.errors import ExitCode
+from controlplane.cli.base.session import Session
 from pipelines.domain.base.roles import Role
 from pipelines.models import Revision
 from tests.db.conftest import CommandLine, Run, Server
@@ -37,22 +37,23 @@ def test_a_definition_is_created_then_unchanged_then_revised(run: Run) -> None:
     assert run("apply", "-f", "-", text=shown).stdout == "orders: unchanged (revision 2)\n"
 
 
-def test_every_look_works_on_a_new_pipeline(run: Run) -> None:
+def test_every_command_that_reads_works_on_a_new_pipeline(run: Run) -> None:
     run("apply", "-f", "-", text=ORDERS)
     for command in (
         ["list"],
         ["list", "--phase", "stopped"],
         ["show", "orders"],
+        ["status"],
         ["status", "orders"],
         ["ledger", "orders"],
-        ["ledger", "orders", "--balance"],
-        ["runs", "orders"],
+        ["ledger", "orders", "--totals"],
+        ["runs", "list", "orders"],
         ["events"],
-        ["components"],
-        ["components", "kafka"],
-        ["dead-letters", "orders"],
+        ["components", "list"],
+        ["components", "show", "kafka"],
+        ["dead-letters", "list", "orders"],
     ):
-        plain, as_json = run(*command), run(*command, "--json")
+        plain, as_json = run(*command), run(*command, "-o", "json")
         assert plain.exit_code == as_json.exit_code == 0, (command, plain.output)
         assert plain.stdout.strip()
         json.loads(as_json.stdout)
@@ -73,7 +74,7 @@ def test_waiting_without_a_supervisor_times_out_and_cancels_nothing(run: Run) ->
     run("apply", "-f", "-", text=ORDERS)
     result = run("start", "orders", "--wait", "--timeout", "1")
     assert result.exit_code == ExitCode.TIMED_OUT
-    operation = json.loads(run("status", "orders", "--json").stdout)["operation"]
+    operation = json.loads(run("status", "orders", "-o", "json").stdout)["operation"]
     assert operation["kind"] == "start"
 
 
@@ -96,37 +97,41 @@ def test_a_viewer_and_a_stranger_have_no_access(run: Run, server: Server, monkey
     assert "HEADGATE_TOKEN" in run("list").stderr
 
 
-def test_the_stream_of_events_goes_on_after_the_last_one_seen(
+def test_the_stream_of_events_continues_after_the_last_event(
     run: Run, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("apply", "-f", "-", text=ORDERS)
     run("start", "orders")
-    ids = [event["id"] for event in json.loads(run("events", "--json").stdout)]
+    ids = [event["id"] for event in json.loads(run("events", "-o", "json").stdout)]
     assert len(ids) > 1
     seen: list[int] = []
 
-    def see(event: dict[str, Any], *, as_json: bool) -> None:
+    def see(_: Session, event: dict[str, Any]) -> None:
         seen.append(event["id"])
         if seen == ids[1:]:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(reports, "event", see)
     with pytest.raises(KeyboardInterrupt):
-        following.follow_events(Client(server.url, server.token), pipeline=None, last_id=str(ids[0]), as_json=True)
+        following.follow_events(Session(server.url, server.token), pipeline=None, last_id=str(ids[0]))
     assert seen == ids[1:]
 
 
-def test_dead_letters_are_listed_shown_replayed_and_discarded(run: Run) -> None:
+def test_dead_letters_are_listed_shown_retried_and_discarded(run: Run) -> None:
     row = RunFactory.create(pipeline=PipelineFactory.create(name="orders"))
     letters = [DeadLetterFactory.create(run=row) for _ in range(3)]
     first, second, third = (letter.letter_id for letter in letters)
-    assert [each["id"] for each in json.loads(run("dead-letters", "orders", "--json").stdout)] == [third, second, first]
-    assert "3 new" in run("dead-letters", "orders", "--since", "1h", "--state", "new").stdout
+    assert [each["id"] for each in json.loads(run("dead-letters", "list", "orders", "-o", "json").stdout)] == [
+        third,
+        second,
+        first,
+    ]
+    assert "3 new" in run("dead-letters", "list", "orders", "--since", "1h", "--state", "new").stdout
     assert f"body {letters[0].offset}" in run("dead-letters", "show", "orders", first).stdout
     assert run("dead-letters", "discard", "orders", third, "--reason", "test").stdout == "1 discarded\n"
-    assert run("dead-letters", "replay", "orders", third).exit_code == ExitCode.REFUSED
-    asked = json.loads(run("dead-letters", "replay", "orders", first, "--body", "-", "--json", text="mended").stdout)
+    assert run("dead-letters", "retry", "orders", third).exit_code == ExitCode.REFUSED
+    asked = json.loads(run("dead-letters", "retry", "orders", first, "--body", "-", "-o", "json", text="mended").stdout)
     assert (asked["kind"], asked["progress"]["of"]) == ("replay", 1)
-    refused = run("dead-letters", "replay", "orders", "--all")
+    refused = run("dead-letters", "retry", "orders", "--all")
     assert refused.exit_code == ExitCode.REFUSED
     assert asked["id"] in refused.stderr

@@ -1,4 +1,4 @@
-"""`headgate evacuate` and `headgate evacuations` against the real API, over HTTP."""
+"""`headgate hosts evacuate` and `headgate hosts evacuations` against the real API, over HTTP."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ def run(command_line: CommandLine) -> Run:
 
 
 def test_an_evacuation_is_listed_followed_and_cancelled(run: Run) -> None:
-    assert "No host was emptied yet" in run("evacuations", "list").stdout
-    begun = run("evacuate", "alpha", "--reason", "kernel")
+    assert "No evacuations." in run("hosts", "evacuations", "list").stdout
+    begun = run("hosts", "evacuate", "alpha", "--reason", "kernel")
     assert begun.exit_code == 0, begun.output
     named = str(Evacuation.objects.get().pk)
-    assert f"{named}: alpha is being emptied. Follow it: headgate evacuations watch {named}" in begun.stdout
-    listed = run("evacuations", "list").stdout
-    assert all(word in listed for word in (named, "alpha", "under way", "kernel"))
-    late = run("evacuations", "watch", named, "--wait", "--timeout", "0.1")
+    assert f"{named}: evacuating alpha. Follow it: headgate hosts evacuations watch {named}" in begun.stdout
+    listed = run("hosts", "evacuations", "list").stdout
+    assert all(word in listed for word in (named, "alpha", "in progress", "kernel"))
+    late = run("hosts", "evacuations", "watch", named, "--timeout", "0.1")
     assert late.exit_code == ExitCode.TIMED_OUT
-    assert f"headgate evacuations watch {named} --wait" in late.stderr
-    cancelled = run("evacuations", "cancel", named)
+    assert f"headgate hosts evacuations watch {named}" in late.stderr
+    cancelled = run("hosts", "evacuations", "cancel", named)
     assert cancelled.exit_code == 0, cancelled.output
     assert "cancelled" in cancelled.stdout
-    assert json.loads(run("evacuations", "watch", named, "--json").stdout)["outcome"] == "cancelled"
-    assert run("evacuations", "cancel", named).exit_code == ExitCode.REFUSED
-    assert run("evacuations", "watch", named, "--wait").exit_code == ExitCode.FAILED
+    assert json.loads(run("hosts", "evacuations", "show", named, "-o", "json").stdout)["outcome"] == "cancelled"
+    assert run("hosts", "evacuations", "cancel", named).exit_code == ExitCode.REFUSED
+    assert run("hosts", "evacuations", "watch", named).exit_code == ExitCode.FAILED
 
 
-def test_a_host_that_is_being_emptied_says_how_to_follow_it_or_cancel_it(run: Run) -> None:
-    run("evacuate", "alpha", "--reason", "kernel")
-    again = run("evacuate", "alpha", "--reason", "kernel")
+def test_a_second_evacuation_is_refused_with_the_commands_for_the_first(run: Run) -> None:
+    run("hosts", "evacuate", "alpha", "--reason", "kernel")
+    again = run("hosts", "evacuate", "alpha", "--reason", "kernel")
     assert again.exit_code == ExitCode.REFUSED
-    assert all(f"headgate evacuations {word}" in again.stderr for word in ("list", "watch ID --wait", "cancel ID"))
+    assert all(f"headgate hosts evacuations {word}" in again.stderr for word in ("list", "watch ID", "cancel ID"))

@@ -27,12 +27,12 @@ def test_the_life_of_a_freeze(run: Run) -> None:
     assert made.exit_code == 0, made.output
     row = FreezeWindow.objects.get()
     assert (row.label, row.pipeline_name, row.reason, row.ends_at.isoformat()) == ("tier:1", "", "holidays", later)
-    assert f"Freeze {row.pk}: no migration of the label tier:1 begins from " in made.stdout
+    assert f"Freeze {row.pk}: no migration of the label tier:1 starts from " in made.stdout
     run("freezes", "add", "--starts-at", later, "--ends-at", "9999-01-01", "--reason", "for ever", "--pipeline", "p")
     listed = run("freezes", "list").stdout
-    assert [word for word in ("to come", "now", "the pipeline p", "for ever") if word not in listed] == []
+    assert [word for word in ("scheduled", "active", "the pipeline p", "for ever") if word not in listed] == []
     assert run("freezes", "remove", str(row.pk)).stdout == f"Freeze {row.pk}: removed\n"
-    assert [each["reason"] for each in json.loads(run("freezes", "list", "--json").stdout)] == ["for ever"]
+    assert [each["reason"] for each in json.loads(run("freezes", "list", "-o", "json").stdout)] == ["for ever"]
     assert run("freezes", "remove", str(row.pk)).exit_code == ExitCode.FAILED
 
 
@@ -49,16 +49,16 @@ def test_a_freeze_that_cannot_be_meant_is_refused(run: Run) -> None:
 
 
 def test_the_life_of_an_approval_policy(run: Run) -> None:
-    assert "the author's own approval is enough" in run("approval-policies", "list").stdout
+    assert "authors can approve their own migrations" in run("approval-policies", "list").stdout
     made = run("approval-policies", "add", "--approvers", "2", "--expiry-seconds", "3600")
     assert made.exit_code == 0, made.output
-    assert "2 people other than the author have to approve a migration of everything" in made.stdout
-    again = run("approval-policies", "add", "--approvers", "1", "--json")
+    assert "2 users other than the author must approve a migration of all pipelines" in made.stdout
+    again = run("approval-policies", "add", "--approvers", "1", "-o", "json")
     row = ApprovalPolicy.objects.get()
     assert json.loads(again.stdout)["id"] == row.pk
     assert (row.approvers, row.expiry_seconds) == (1, 86_400)
-    assert "everything" in run("approval-policies", "list").stdout
-    removed = run("approval-policies", "remove", str(row.pk), "--json")
+    assert "all pipelines" in run("approval-policies", "list").stdout
+    removed = run("approval-policies", "remove", str(row.pk), "-o", "json")
     assert json.loads(removed.stdout) == {"id": row.pk, "result": "removed"}
-    assert json.loads(run("approval-policies", "list", "--json").stdout) == []
+    assert json.loads(run("approval-policies", "list", "-o", "json").stdout) == []
     assert run("approval-policies", "add", "--approvers", "0").exit_code == ExitCode.USAGE

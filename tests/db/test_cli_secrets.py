@@ -95,21 +95,21 @@ def test_the_list_shows_names_and_users(run: Run) -> None:
     shown = run("list").stdout
     for word in ("shop", "1", "ana", "yes", "orders"):
         assert word in shown
-    (listed,) = json.loads(run("list", "--json").stdout)
+    (listed,) = json.loads(run("list", "-o", "json").stdout)
     assert (listed["name"], listed["used_by"]) == ("shop", ["orders"])
     assert "orders takes it at its next start" in run("set", "shop", text=CANARY).stdout
-    refused = run("delete", "shop")
+    refused = run("remove", "shop")
     assert refused.exit_code == ExitCode.REFUSED
     assert "orders" in refused.stderr
     assert "--force" in refused.stderr
-    assert run("delete", "shop", "--force").stdout == "shop: deleted\n"
-    assert run("delete", "shop").exit_code == ExitCode.FAILED
+    assert run("remove", "shop", "--force").stdout == "shop: removed\n"
+    assert run("remove", "shop").exit_code == ExitCode.FAILED
 
 
 def test_rotating_exchanges_keys_or_a_value(run: Run, key_file: Path) -> None:
     run("set", "shop", text="older")
     call_command("add_secret_key", file=key_file)
-    assert run("rotate").stdout == "1 under the current key.\n"
+    assert run("rotate").stdout == "Encrypted with the current key: 1.\n"
     key_file.write_text(key_file.read_text().splitlines()[0])
     assert value_of("shop", key_file) == "older"
     assert run("rotate", "shop", text=CANARY).stdout == "shop: version 2\n"
@@ -126,8 +126,8 @@ def test_a_rotation_that_leaves_something_unreadable_fails_and_names_it(run: Run
     call_command("add_secret_key", file=key_file)
     result = run("rotate")
     assert result.exit_code == ExitCode.FAILED
-    assert "No key reads shop" in result.stdout
-    assert json.loads(run("rotate", "--json").stdout) == {"rotated": 0, "unreadable": ["shop"]}
+    assert "No key decrypts shop" in result.stdout
+    assert json.loads(run("rotate", "-o", "json").stdout) == {"rotated": 0, "unreadable": ["shop"]}
     assert "NO" in run("list").stdout
 
 

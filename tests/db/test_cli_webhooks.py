@@ -54,17 +54,17 @@ def test_the_life_of_a_webhook(run: Run) -> None:
     made = run("webhooks", "add", "https://a.example/x", "--event", "migration.*", "--secret", "hooks")
     assert made.exit_code == 0, made.output
     number = str(Webhook.objects.get().pk)
-    assert made.stdout == f"Webhook {number} (on): migration.* to https://a.example/x\n"
+    assert made.stdout == f"Webhook {number} (enabled): migration.* to https://a.example/x\n"
     assert Webhook.objects.get().secrets == ["${secret:hooks}"]
-    assert "(off)" in run("webhooks", "disable", number).stdout
-    assert "(on)" in run("webhooks", "enable", number).stdout
-    changed = run("webhooks", "update", number, "--event", "*", "--description", "Operations", "--json")
+    assert "(disabled)" in run("webhooks", "disable", number).stdout
+    assert "(enabled)" in run("webhooks", "enable", number).stdout
+    changed = run("webhooks", "update", number, "--event", "*", "--description", "Operations", "-o", "json")
     assert json.loads(changed.stdout)["events"] == ["*"]
     assert "https://a.example/x" in run("webhooks", "list").stdout
-    assert run("webhooks", "deliveries", number).stdout == "No deliveries.\n"
+    assert run("webhooks", "deliveries", "list", number).stdout == "No deliveries.\n"
     assert run("webhooks", "update", number).exit_code == ExitCode.USAGE
     assert run("webhooks", "remove", number).stdout == f"Webhook {number}: removed\n"
-    assert json.loads(run("webhooks", "list", "--json").stdout) == []
+    assert json.loads(run("webhooks", "list", "-o", "json").stdout) == []
 
 
 def test_findings_are_shown_and_the_command_is_refused(run: Run) -> None:
@@ -80,13 +80,13 @@ def test_a_trial_tells_what_came_of_it(run: Run, tmp_path: Path, settings: Any) 
         number = str(Webhook.objects.get().pk)
         good, bad = run("webhooks", "ping", number), run("webhooks", "ping", number)
     assert (good.exit_code, bad.exit_code) == (0, ExitCode.FAILED), (good.output, bad.output)
-    assert "it answered 200" in good.stdout
+    assert "the endpoint answered 200" in good.stdout
     assert 'Not delivered: It answers 404: "nobody here"' in bad.stdout
-    shown = run("webhooks", "deliveries", number, "--state", "failed")
+    shown = run("webhooks", "deliveries", "list", number, "--state", "failed")
     assert "webhook.ping" in shown.stdout
     assert "nobody here" in shown.stdout
     failed = Delivery.objects.get(state="FAILED")
-    assert "is sent again" in run("webhooks", "retry", number, str(failed.pk)).stdout
+    assert "queued again" in run("webhooks", "deliveries", "retry", number, str(failed.pk)).stdout
 
 
 def test_a_trial_that_no_worker_sends_times_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,7 +141,7 @@ class TestContinue:
         assert site.phase(pipeline) == "RUNNING"
         site.pass_time(2 + CARE_EVERY)
         assert site.phase(pipeline) == "UNKNOWN"
-        assert "headgate declare-lost orders" in Pipeline.objects.get().phase_message
+        assert "headgate runs declare-lost orders" in Pipeline.objects.get().phase_message
         site.pass_time(400, step=10)
         assert (site.living(), site.where(pipeline)) == ({"a": 1, "b": 0}, "a")
 

@@ -29,7 +29,7 @@ def api(stack: Stack) -> Api:
 
 
 def headgate(stack: Stack, *arguments: str) -> Any:
-    code, said = command_line.headgate(stack.url, stack.token, *arguments, "--json")
+    code, said = command_line.headgate(stack.url, stack.token, *arguments, "-o", "json")
     assert code == 0, said
     return json.loads(said)
 
@@ -55,11 +55,13 @@ def test_a_range_comes_once_more_into_the_sink_and_moves_no_position(stack: Stac
     if api.get("/pipelines/demo")["phase"] == "STOPPED":
         api.act("demo", "start", timeout=LONG)
     wait_for(lambda: reached(api) >= END, "the range was read", LONG)
-    asked = ("replay", "demo", "--partition", f"{SOURCE}/0", "--from", str(START), "--to", str(END))
-    plan = headgate(stack, *asked, "--plan")
+    asked = ("demo", "--partition", f"{SOURCE}/0", "--from", str(START), "--to", str(END))
+    plan = headgate(stack, "replays", "plan", *asked)
     assert (plan["offsets"], plan["channel"]) == (END - START, "clean")
     before = reached(api)
-    done = headgate(stack, *asked, "--yes", "--wait", "--timeout", str(LONG), "--reason", "lost there")
+    done = headgate(
+        stack, "replays", "start", *asked, "--yes", "--wait", "--timeout", str(LONG), "--reason", "lost there"
+    )
     assert (done["kind"], done["state"]) == ("replay_range", "SUCCEEDED")
 
     again = [batch for batch in headgate(stack, "ledger", "demo", "--limit", "500") if batch["state"] == "replayed"]
@@ -89,24 +91,26 @@ def test_a_group_of_somebody_that_jumps_back_is_told_and_the_way_to_before_is_pl
         producer.produce(group, b"%d" % number, partition=0)
     assert producer.flush(60) == 0
     commit(broker, group, 60)
-    headgate(stack, "watch-group", "add", group, "--bootstrap-servers", broker, "--interval", "1")
+    headgate(stack, "consumer-groups", "add", group, "--bootstrap-servers", broker, "--interval", "1")
     part = wait_for(lambda: seen(stack, group, 60), "the group was looked at", LONG)
     assert (part["end"], part["records"]) == (100, 40)
 
     commit(broker, group, 10)
     wait_for(lambda: seen(stack, group, 10), "the jump was seen", LONG)
-    (alert,) = [each for each in headgate(stack, "alerts", "--rule", "group_moved") if each["data"]["group"] == group]
+    (alert,) = [
+        each for each in headgate(stack, "alerts", "list", "--rule", "group_moved") if each["data"]["group"] == group
+    ]
     jumped = next(each for each in headgate(stack, "events", "--limit", "500") if each["kind"] == "group.jumped_back")
     assert (jumped["data"]["before"], jumped["data"]["after"], alert["state"]) == (60, 10, "OPEN")
-    plan = headgate(stack, "watch-group", "plan", group, "--to", f"before={jumped['id']}")
+    plan = headgate(stack, "consumer-groups", "plan-reset", group, "--to", f"before={jumped['id']}")
     assert [(row["committed"], row["target"], row["skip"]) for row in plan["partitions"]] == [(10, 60, 50)]
     assert plan["reset_csv"] == f"{group},0,60\n"
-    assert command_line.headgate(stack.url, stack.token, "watch-group", "remove", group)[0] == 0
+    assert command_line.headgate(stack.url, stack.token, "consumer-groups", "remove", group)[0] == 0
 
 
 def seen(stack: Stack, group: str, committed: int) -> Any:
     """The partition of the group, once it was seen at this commit."""
-    parts = headgate(stack, "watch-group", "show", group)["partitions"]
+    parts = headgate(stack, "consumer-groups", "show", group)["partitions"]
     return next((part for part in parts if part["position"] == committed), None)
 
 

@@ -1,4 +1,4 @@
-"""Commands of the secret store: set, list, rotate, delete. A value is never an argument, since others could read it."""
+"""Commands about the secret store. A value is never an argument, since other users can read a command line."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from urllib.parse import quote
 
 import typer
 
+from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import CommandError, ExitCode
 from controlplane.cli.base.inputs import read_text
-from controlplane.cli.base.session import AsJson, Limit, begin
+from controlplane.cli.base.session import Limit, Session
 
 MAX_BYTES = 256 * 1024
 
@@ -19,31 +20,26 @@ FromFile = Annotated[
     str | None, typer.Option("--from-file", metavar="FILE", help="Read the value from a file; - for standard input.")
 ]
 
-app = typer.Typer(
-    help="Store secrets that definitions refer to as ${secret:NAME}. Values go in and never come out.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = Group("Store secrets that definitions refer to as ${secret:NAME}. Stored values cannot be read back.")
 
 
-@app.command("set")
-def set_secret(ctx: typer.Context, name: SecretName, from_file: FromFile = None, as_json: AsJson = False) -> None:
-    """Store a value: asked for without echo, or from standard input, or from a file without its last line feed."""
-    client = begin(ctx, as_json=as_json)
-    _show(client.put(_path(name), {"value": _value(name, from_file)}), as_json=as_json)
+@app.verb("set")
+def set_secret(session: Session, name: SecretName, from_file: FromFile = None) -> None:
+    """Store a value from a prompt without echo, from standard input, or from a file without its last line feed."""
+    client = session.client()
+    _print(session, client.put(_path(name), {"value": _value(name, from_file)}))
 
 
-@app.command("list")
-def list_secrets(ctx: typer.Context, limit: Limit = 1000, as_json: AsJson = False) -> None:
+@app.verb("list")
+def list_secrets(session: Session, limit: Limit = 1000) -> None:
     """List names, versions and the pipelines whose current definitions refer to them."""
     from controlplane.cli.base import output
 
-    found = begin(ctx, as_json=as_json).pages("secrets", limit=limit)
-    if as_json:
-        output.write_json(found)
+    found = session.client().pages("secrets", limit=limit)
+    if session.printed(found):
         return
     columns = ("name", "version", "updated", "by", "readable", "used by")
-    output.table(columns, map(_row, found), empty="No secrets. `headgate secrets set NAME` stores one.")
+    output.table(columns, map(_row, found), empty="No secrets. Store one: headgate secrets set NAME")
 
 
 def _row(secret: dict[str, Any]) -> tuple[object, ...]:
@@ -54,72 +50,74 @@ def _row(secret: dict[str, Any]) -> tuple[object, ...]:
     return secret["name"], secret["version"], ago(secret["updated_at"]), secret["updated_by"], readable, used_by
 
 
-@app.command()
+@app.verb()
 def rotate(
-    ctx: typer.Context,
-    name: Annotated[str | None, typer.Argument(help="The secret to give a new value.", metavar="[NAME]")] = None,
+    session: Session,
+    name: Annotated[str | None, typer.Argument(help="The secret that receives a new value.", metavar="[NAME]")] = None,
     from_file: FromFile = None,
-    as_json: AsJson = False,
 ) -> None:
-    """Give a secret a new value, read as by `set`. Without NAME: encrypt all secrets anew under the current key."""
-    client = begin(ctx, as_json=as_json)
+    """Give a secret a new value, read as by `set`. Without NAME: encrypt all secrets with the current key."""
+    client = session.client()
     if name is None:
         if from_file is not None:
-            raise CommandError("--from-file needs the NAME of a secret", code="usage", exit_code=ExitCode.USAGE)
-        _rotate_keys(client, as_json=as_json)
+            raise CommandError.of_usage("--from-file needs the NAME of a secret")
+        _rotate_keys(session, client)
         return
-    if not any(secret["name"] == name for secret in client.pages("secrets")):
-        hint = "`headgate secrets list` shows them; `headgate secrets set` stores a new one."
+    _require_known(name, [secret["name"] for secret in client.pages("secrets")])
+    _print(session, client.put(_path(name), {"value": _value(name, from_file)}))
+
+
+def _require_known(name: str, known: list[str]) -> None:
+    from pipelines.domain.base.findings import did_you_mean
+
+    if name not in known:
+        hint = did_you_mean(name, known, otherwise="`headgate secrets set` stores a new secret.")
         raise CommandError(f"There is no secret {name}", hint=hint, code="secret_not_found")
-    _show(client.put(_path(name), {"value": _value(name, from_file)}), as_json=as_json)
 
 
-def _rotate_keys(client: Any, *, as_json: bool) -> None:
+def _rotate_keys(session: Session, client: Any) -> None:
     from controlplane.cli.base import output
 
     _, done = client.post("secrets/rotate", {})
     unreadable = done["unreadable"]
-    if as_json:
-        output.write_json(done)
-    else:
-        output.say(f"{done['rotated']} under the current key.")
+    if not session.printed(done):
+        output.print_line(f"Encrypted with the current key: {done['rotated']}.")
         if unreadable:
-            output.say(f"No key reads {', '.join(unreadable)}: add the key again that they were stored under,")
-            output.say("or give them new values with `headgate secrets rotate NAME`.")
+            output.print_line(f"No key decrypts {', '.join(unreadable)}. Add the key that encrypted them,")
+            output.print_line("or store new values with `headgate secrets rotate NAME`.")
     if unreadable:
         raise typer.Exit(ExitCode.FAILED)
 
 
-@app.command()
-def delete(
-    ctx: typer.Context,
+@app.verb()
+def remove(
+    session: Session,
     name: SecretName,
     force: Annotated[
         bool,
         typer.Option(
             "--force",
-            help="Delete it although pipelines refer to it: what runs goes on, every later start is refused.",
+            help="Remove it although pipelines refer to it. Running pipelines continue; later starts are refused.",
         ),
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
-    """Delete a secret for ever. Refused while the current definition of a pipeline refers to it."""
+    """Remove a secret permanently. Refused while the current definition of a pipeline refers to it."""
     from controlplane.cli.base import output
 
-    begin(ctx, as_json=as_json).delete(_path(name), force="true" if force else None)
-    output.write_json({"name": name, "result": "deleted"}) if as_json else output.say(f"{name}: deleted")
+    session.client().delete(_path(name), force="true" if force else None)
+    if not session.printed({"name": name, "result": "removed"}):
+        output.print_line(f"{name}: removed")
 
 
-def _show(secret: dict[str, Any], *, as_json: bool) -> None:
+def _print(session: Session, secret: dict[str, Any]) -> None:
     from controlplane.cli.base import output
 
-    if as_json:
-        output.write_json(secret)
+    if session.printed(secret):
         return
-    output.say(f"{secret['name']}: version {secret['version']}")
+    output.print_line(f"{secret['name']}: version {secret['version']}")
     if users := secret["used_by"]:
-        take = "takes it at its" if len(users) == 1 else "take it at their"
-        output.say(f"{', '.join(users)} {take} next start.")
+        read = "reads it at its" if len(users) == 1 else "read it at their"
+        output.print_line(f"{', '.join(users)} {read} next start.")
 
 
 def _path(name: str) -> str:

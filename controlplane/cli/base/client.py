@@ -1,4 +1,4 @@
-"""The REST API as the command line uses it: bounded waiting, retries of what is safe to repeat, problems as errors."""
+"""The REST API as the command line uses it: bounded waiting, retries of safe requests, problems as errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,13 +17,18 @@ from controlplane.cli.base.errors import CommandError, ExitCode
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 30.0
 HEARTBEAT_TIMEOUT_S = 35.0
-"""The server sends a comment every 10 s; without one for so long, the stream is dead."""
+"""The server sends a comment every 10 s; without one for this time the stream is broken."""
 
 ATTEMPTS = 3
 PAUSE_S = 0.3
 MAX_PAGES = 1000
 
 _TEMPORARY = {502, 503, 504}
+_LISTS = {
+    "pipeline_not_found": ("pipelines", "`headgate list` lists the pipelines."),
+    "host_not_found": ("hosts", "`headgate hosts list` lists the hosts."),
+}
+"""Where the known names of an object are that does not exist, and the command that lists them."""
 
 
 class Client:
@@ -44,14 +49,14 @@ class Client:
         )
 
     def get(self, path: str, *, wait: float = 0.0, **query: Any) -> Any:
-        """Read something, trying again when the server is away for a moment. `wait`: how long the server may take."""
+        """Read a resource; retried while the server is unreachable. `wait`: seconds that the server may take."""
         parameters = {name: value for name, value in query.items() if value is not None}
         if wait:
             parameters["wait"] = wait
         return self._answer(self._get(path, parameters, READ_TIMEOUT_S + wait))
 
     def find(self, path: str) -> Any:
-        """Read something that may not exist; None where it does not."""
+        """Read a resource; None where it does not exist."""
         response = self._get(path, {}, READ_TIMEOUT_S)
         return None if response.status_code == 404 else self._answer(response)
 
@@ -69,21 +74,21 @@ class Client:
         return found[:limit]
 
     def post(self, path: str, body: Any) -> tuple[int, Any]:
-        """Ask for something, once: a repetition after a lost answer carries the same key. Returns status and answer."""
+        """Request a change once: a retry after a lost answer has the same key. Returns status and answer."""
         headers = {"Idempotency-Key": str(uuid.uuid4())}
         response = self._repeated(lambda: self._http.post(path, json=body, headers=headers))
         return response.status_code, self._answer(response)
 
     def put(self, path: str, body: Any) -> Any:
-        """Replace something, or make it; doing so twice ends the same."""
+        """Replace or create a resource; idempotent."""
         return self._answer(self._repeated(lambda: self._http.put(path, json=body)))
 
     def patch(self, path: str, body: Any) -> Any:
-        """Change parts of something; doing so twice ends the same."""
+        """Change parts of a resource; idempotent."""
         return self._answer(self._repeated(lambda: self._http.patch(path, json=body)))
 
     def delete(self, path: str, **query: Any) -> None:
-        """Remove something."""
+        """Remove a resource."""
         parameters = {name: value for name, value in query.items() if value is not None}
         response = self._repeated(lambda: self._http.delete(path, params=parameters))
         if response.status_code != 204:
@@ -102,11 +107,11 @@ class Client:
             yield iter(httpx2.EventSource(response))
 
     def unreachable(self, error: Exception) -> CommandError:
-        """The server does not answer."""
+        """The failure of a server that does not answer."""
         return CommandError(
-            title=f"{self.url} cannot be reached",
+            title=f"{self.url} is unreachable",
             detail=str(error) or type(error).__name__,
-            hint="Check that the server runs (`manage.py up`) and that HEADGATE_URL is its address.",
+            hint="Check that the server runs and that HEADGATE_URL is its address.",
             code="unreachable",
             exit_code=ExitCode.NO_ACCESS,
         )
@@ -131,7 +136,7 @@ class Client:
     def _answer(self, response: httpx2.Response) -> Any:
         document = _document(response)
         if response.is_error:
-            raise CommandError.of_problem(response.status_code, document if isinstance(document, dict) else {})
+            raise self._refusal(response, document if isinstance(document, dict) else {})
         if document is None or response.is_redirect:
             raise CommandError(
                 title=f"{self.url} is not a Headgate server",
@@ -142,6 +147,23 @@ class Client:
             )
         return document
 
+    def _refusal(self, response: httpx2.Response, problem: dict[str, Any]) -> CommandError:
+        error = CommandError.of_problem(response.status_code, problem)
+        if error.code in _LISTS:
+            error.hint = self._similar(*_LISTS[error.code], response.request.url.path) or error.hint
+        return error
+
+    def _similar(self, collection: str, command: str, address: str) -> str:
+        """A suggestion for a name that does not exist; none where the list of names is unavailable."""
+        from pipelines.domain.base.findings import did_you_mean
+
+        _, _, rest = address.partition(f"/{collection}/")
+        with suppress(CommandError):
+            found = self.get(collection, limit=500) if collection == "pipelines" else self.get(collection)
+            rows = found["results"] if isinstance(found, dict) else found
+            return did_you_mean(rest.split("/")[0], [row["name"] for row in rows], otherwise=command)
+        return ""
+
 
 def _check_address(url: str) -> None:
     try:
@@ -151,7 +173,7 @@ def _check_address(url: str) -> None:
         usable = False
     if not usable:
         raise CommandError(
-            title="HEADGATE_URL is not an address",
+            title="HEADGATE_URL is not a valid address",
             detail=url,
             hint="Write http://host:port or https://host:port.",
             code="bad_address",
@@ -160,12 +182,12 @@ def _check_address(url: str) -> None:
 
 
 def _check_token(token: str) -> None:
-    """A token with other characters would end up in the message of an exception."""
+    """A token with other characters would appear in the message of an exception."""
     if not (token.isascii() and token.isprintable() and " " not in token):
         raise CommandError(
-            title="HEADGATE_TOKEN is not a token",
-            detail="It has spaces or characters that no token has.",
-            hint="Copy it again; `manage.py create_token` makes a new one.",
+            title="HEADGATE_TOKEN is not a valid token",
+            detail="It contains spaces or characters that no token has.",
+            hint="Copy it again; `manage.py create_token` creates a new one.",
             code="bad_token",
             exit_code=ExitCode.USAGE,
         )

@@ -23,12 +23,12 @@ class ExitCode(IntEnum):
 
 MEANINGS = {
     ExitCode.OK: "done",
-    ExitCode.FAILED: "failed: the operation failed, something does not exist, or the server had an error",
-    ExitCode.USAGE: "the command line is wrong",
-    ExitCode.NO_ACCESS: "no access: the server cannot be reached, or it does not accept the token or its role",
-    ExitCode.REFUSED: "refused: the definition or the file has findings, or the pipeline's state does not allow it",
-    ExitCode.TIMED_OUT: "timed out waiting; what was begun goes on",
-    ExitCode.INTERRUPTED: "interrupted with Ctrl-C; the operation goes on",
+    ExitCode.FAILED: "failed: the operation failed, an object does not exist, or the server had an error",
+    ExitCode.USAGE: "usage: the command line is wrong",
+    ExitCode.NO_ACCESS: "no access: the server is unreachable, or it rejects the token or its role",
+    ExitCode.REFUSED: "refused: the definition or the file has findings, or the current state does not allow it",
+    ExitCode.TIMED_OUT: "timed out while waiting; the operation continues",
+    ExitCode.INTERRUPTED: "interrupted with Ctrl-C; the operation continues",
 }
 
 _REFUSALS = {HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED, HTTPStatus.UNPROCESSABLE_ENTITY, 428}
@@ -55,7 +55,7 @@ class CommandError(Exception):
 
     @classmethod
     def of_problem(cls, status: int, problem: Mapping[str, Any]) -> CommandError:
-        """The failure that a problem+json answer tells of."""
+        """The failure that a problem+json answer describes."""
         code = str(problem.get("code") or f"http_{status}")
         return cls(
             title=str(problem.get("title") or f"The server answered {status}"),
@@ -67,26 +67,31 @@ class CommandError(Exception):
             status=status,
         )
 
+    @classmethod
+    def of_usage(cls, title: str, *, hint: str = "") -> CommandError:
+        """A command line that is wrong in a way that its declaration cannot express."""
+        return cls(title, hint=hint, code="usage", exit_code=ExitCode.USAGE)
+
     @property
-    def may_pass(self) -> bool:
-        """Whether it may go away by itself: the server is away, or has an error of its own."""
+    def is_temporary(self) -> bool:
+        """Whether a repetition can succeed: the server is unreachable, or has an error of its own."""
         return self.code == "unreachable" or (self.status is not None and self.status >= 500)
 
     def document(self) -> dict[str, Any]:
-        """The failure as data, for --json."""
+        """The failure as data, for `--output json` and `yaml`."""
         names = ("code", "title", "detail", "hint", "findings", "status")
         return {"error": {name: getattr(self, name) for name in names} | {"exit_code": int(self.exit_code)}}
 
 
 _HINTS = {
-    "secret_in_use": "Take it out of their definitions first. With --force it is deleted all the same: what runs goes "
-    "on with the value that it has, and every later start is refused.",
+    "secret_in_use": "Remove it from their definitions first. With --force it is removed all the same: running "
+    "pipelines keep the value that they have, and every later start is refused.",
     "pipeline_not_stopped": "Stop it with `headgate stop NAME --wait`, then apply again.",
-    "plan_stale": "Look at the present plan: `headgate migrate watch ID`. Where the pipeline has changed since, plan "
-    "again: `headgate migrate replan ID`.",
-    "evacuation_open": "`headgate evacuations list` has its id. Follow it: `headgate evacuations watch ID --wait`. "
-    "Begin no more of its migrations: `headgate evacuations cancel ID`.",
-    "not_authenticated": "Set HEADGATE_TOKEN; `manage.py create_token` makes a token.",
+    "plan_stale": "Review the current plan with `headgate migrations show ID`. If the pipeline has changed since, plan "
+    "again with `headgate migrations replan ID`.",
+    "evacuation_open": "`headgate hosts evacuations list` shows its id. Follow it with `headgate hosts evacuations "
+    "watch ID`, or cancel it with `headgate hosts evacuations cancel ID`.",
+    "not_authenticated": "Set HEADGATE_TOKEN; `manage.py create_token` creates a token.",
 }
 
 

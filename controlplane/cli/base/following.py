@@ -1,20 +1,23 @@
-"""Commands that go on until Ctrl-C. A server that is away is asked again, with growing pauses and not for ever."""
+"""Commands that run until Ctrl-C. Requests to an unreachable server are repeated with growing pauses, up to a limit."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 
 from controlplane.cli.base import output, reports
 from controlplane.cli.base.client import Client
 from controlplane.cli.base.errors import CommandError, ExitCode
-from controlplane.cli.base.session import path
+from controlplane.cli.base.session import Session, path
 
-LOOK_S = 1.0
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+POLL_S = 1.0
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 15.0
 MAX_FAILURES = 40
@@ -22,19 +25,19 @@ MAX_FAILURES = 40
 
 
 class Patience:
-    """Pauses after failures in a row: doubling, bounded, and in the end the failure itself."""
+    """Pauses after failures in a row: doubling, bounded, and at the limit the failure itself."""
 
     def __init__(self) -> None:
         self.failures = 0
 
     def succeeded(self) -> None:
-        """Begin anew."""
+        """Forget earlier failures."""
         self.failures = 0
 
     def failed(self, error: CommandError) -> None:
-        """Wait before the next attempt; raises the error where another attempt has no point."""
+        """Wait before the next attempt; raises the error where another attempt is pointless."""
         self.failures += 1
-        if self.failures > MAX_FAILURES or not error.may_pass:
+        if self.failures > MAX_FAILURES or not error.is_temporary:
             raise error
         if self.failures == 1:
             output.note(f"{error.title}. Trying again…")
@@ -43,96 +46,98 @@ class Patience:
 
 def repeat(step: Callable[[], bool], patience: Patience) -> None:
     """Call `step` until it returns False, or it has failed too often in a row."""
-    going_on = True
-    while going_on:
+    continues = True
+    while continues:
         try:
-            going_on = step()
+            continues = step()
         except CommandError as error:
             patience.failed(error)
         else:
             patience.succeeded()
 
 
-def watch_status(client: Client, address: str, *, as_json: bool) -> None:
-    """Show the status every second: in place on a terminal, otherwise as it changes."""
-    first = client.get(address)
-    if as_json or not output.console().is_terminal:
-        _watch_lines(client, address, first, as_json=as_json)
+def watch(
+    session: Session, read: Callable[[], Any], page: Callable[[Any], RenderableType], line: Callable[[Any], str]
+) -> None:
+    """Print what `read` returns every second: as a page in place on a terminal, otherwise a line for each change."""
+    first = read()
+    if session.for_programs or not output.console().is_terminal:
+        _watch_lines(session, read, line, first)
     else:
-        _watch_in_place(client, address, first)
+        _watch_in_place(read, page, first)
 
 
-def _watch_in_place(client: Client, address: str, first: dict[str, Any]) -> None:
+def _watch_in_place(read: Callable[[], Any], page: Callable[[Any], RenderableType], first: Any) -> None:
     from rich.live import Live
 
-    with Live(reports.status(first), console=output.console(), auto_refresh=False) as live:
+    with Live(page(first), console=output.console(), auto_refresh=False) as live:
 
-        def look() -> bool:
-            time.sleep(LOOK_S)
-            live.update(reports.status(client.get(address)), refresh=True)
+        def refresh() -> bool:
+            time.sleep(POLL_S)
+            live.update(page(read()), refresh=True)
             return True
 
-        repeat(look, Patience())
+        repeat(refresh, Patience())
 
 
-def _watch_lines(client: Client, address: str, found: dict[str, Any], *, as_json: bool) -> None:
-    shown = ""
+def _watch_lines(session: Session, read: Callable[[], Any], line: Callable[[Any], str], first: Any) -> None:
+    printed = ""
 
-    def show(status: dict[str, Any]) -> None:
-        nonlocal shown
-        line = json.dumps(status, ensure_ascii=False) if as_json else reports.status_line(status)
-        if line != shown:
-            output.write_json_line(status) if as_json else output.say(line)
-        shown = line
+    def print_change(found: Any) -> None:
+        nonlocal printed
+        text = json.dumps(found) if session.for_programs else line(found)
+        if text != printed and not session.printed_record(found):
+            output.print_line(text)
+        printed = text
 
-    def look() -> bool:
-        time.sleep(LOOK_S)
-        show(client.get(address))
+    def refresh() -> bool:
+        time.sleep(POLL_S)
+        print_change(read())
         return True
 
-    show(found)
-    repeat(look, Patience())
+    print_change(first)
+    repeat(refresh, Patience())
 
 
-def print_log(client: Client, name: str, *, run: int | None, tail: int, follow: bool, as_json: bool) -> None:
+def print_log(session: Session, name: str, *, run: int | None, tail: int, follow: bool) -> None:
     """Print a run's log, and with `follow` what is added to it, and then the next run's."""
-    found = _find_run(client, name, run)
+    client = session.client()
+    found = find_run(client, name, run)
     if follow:
-        LogFollower(client, name, found, pinned=run is not None, as_json=as_json).go(tail)
+        LogFollower(session, client, name, found, pinned=run is not None).start(tail)
         return
     piece = client.get(f"runs/{found['id']}/log", tail=tail)
-    if as_json:
-        output.write_json({"run": found["number"]} | piece)
-    else:
+    if not session.printed({"run": found["number"]} | piece):
         output.write_text(piece["text"])
 
 
-def _find_run(client: Client, name: str, number: int | None) -> dict[str, Any]:
+def find_run(client: Client, name: str, number: int | None) -> dict[str, Any]:
+    """The run of this number, or the latest one. CommandError where there is none."""
     for run in client.pages(path(name, "runs"), limit=1 if number is None else None):
         if number in (None, run["number"]):
             return dict(run)
     title = f"{name} has no run yet" if number is None else f"{name} has no run {number}"
-    raise CommandError(title, hint=f"headgate runs {name}", code="run_not_found")
+    raise CommandError(title, hint=f"`headgate runs list {name}` lists its runs.", code="run_not_found")
 
 
 class LogFollower:
-    """Prints what is added to a run's log; unless `pinned`, goes on with the next run when one has begun."""
+    """Prints what is added to a run's log; unless `pinned`, continues with the next run when one has started."""
 
-    def __init__(self, client: Client, name: str, run: dict[str, Any], *, pinned: bool, as_json: bool) -> None:
+    def __init__(self, session: Session, client: Client, name: str, run: dict[str, Any], *, pinned: bool) -> None:
+        self.session = session
         self.client = client
         self.name = name
         self.run = run
         self.pinned = pinned
-        self.as_json = as_json
         self.offset: int | None = None
 
-    def go(self, tail: int) -> None:
-        """Begin with the last `tail` lines."""
+    def start(self, tail: int) -> None:
+        """Print the last `tail` lines, then what is added."""
         self._print(self._piece(tail=tail))
-        repeat(self._look, Patience())
+        repeat(self._follow, Patience())
 
-    def _look(self) -> bool:
-        time.sleep(LOOK_S)
+    def _follow(self) -> bool:
+        time.sleep(POLL_S)
         piece = self._piece(offset=self.offset or 0)
         self._print(piece)
         return bool(piece["text"]) or self._has_more()
@@ -147,27 +152,24 @@ class LogFollower:
 
     def _print(self, piece: dict[str, Any]) -> None:
         self.offset = piece["offset"]
-        if not piece["text"]:
-            return
-        if self.as_json:
-            output.write_json_line({"run": self.run["number"], "text": piece["text"]})
-        else:
-            output.write_text(piece["text"])
+        text = piece["text"]
+        if text and not self.session.printed_record({"run": self.run["number"], "text": text}):
+            output.write_text(text)
 
     def _has_more(self) -> bool:
-        """Whether more can come. An ended run has no more; its follower goes on with the next one."""
+        """Whether more can follow. An ended run has no more; its follower continues with the next one."""
         if self.pinned:
             return bool(self.client.get(f"runs/{self.run['id']}")["state"] != "ENDED")
-        latest = _find_run(self.client, self.name, None)
+        latest = find_run(self.client, self.name, None)
         if latest["number"] > self.run["number"]:
             output.note(f"Run {latest['number']} of {self.name}:")
             self.run, self.offset = latest, 0
         return True
 
 
-def follow_events(client: Client, *, pipeline: str | None, last_id: str, as_json: bool) -> None:
-    """Print events as they happen. After a break the stream goes on where it ended."""
-    patience = Patience()
+def follow_events(session: Session, *, pipeline: str | None, last_id: str) -> None:
+    """Print events as they are recorded. After an interruption the stream continues after the last event printed."""
+    client, patience = session.client(), Patience()
 
     def listen() -> bool:
         nonlocal last_id
@@ -177,7 +179,7 @@ def follow_events(client: Client, *, pipeline: str | None, last_id: str, as_json
                     patience.succeeded()
                     last_id = frame.id or last_id
                     if frame.event == "event":
-                        reports.event(json.loads(frame.data), as_json=as_json)
+                        reports.event(session, json.loads(frame.data))
         except (httpx2.TransportError, httpx2.StreamError, ValueError) as error:
             raise client.unreachable(error) from None
         raise CommandError("The stream of events has ended", code="unreachable", exit_code=ExitCode.NO_ACCESS)

@@ -1,4 +1,4 @@
-"""What a command prints: results on stdout, as tables or as JSON, everything else on stderr."""
+"""What a command prints: results on stdout, as tables, JSON or YAML; everything else on stderr."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from controlplane.cli.base.errors import CommandError
+from controlplane.cli.base.session import Format
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,12 +39,12 @@ _STYLES = {
 
 
 def safe(text: object) -> str:
-    """Text from elsewhere without what could steer a terminal."""
+    """Text of other origin without the characters that control a terminal."""
     return _CONTROL.sub("", str(text))
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that never reads markup out of texts, and does not cut lines when its output goes into a pipe."""
+    """A console that takes texts literally, and does not cut lines when its output is a pipe."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -51,24 +52,37 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, markup=False, highlight=False, width=width)
 
 
-def say(text: str, *, style: str = "") -> None:
-    """A line for the person, on stdout."""
+def print_line(text: str, *, style: str = "") -> None:
+    """A line of the result, on stdout."""
     console().print(safe(text), style=style or None, soft_wrap=True)
 
 
 def note(text: str) -> None:
-    """A line about what is going on, on stderr."""
+    """A line about progress, on stderr."""
     console(stderr=True).print(safe(text), style="dim", soft_wrap=True)
 
 
-def write_json(document: Any) -> None:
-    """One JSON document."""
-    _write(json.dumps(document, indent=2, ensure_ascii=False))
+def write_document(document: Any, form: Format) -> None:
+    """One document, as JSON or YAML."""
+    _write(json.dumps(document, indent=2, ensure_ascii=False) if form is Format.JSON else yaml_text(document))
 
 
-def write_json_line(document: Any) -> None:
-    """One line of JSON lines, at once."""
-    _write(json.dumps(document, ensure_ascii=False))
+def write_record(document: Any, form: Format) -> None:
+    """One of a sequence of documents, without buffering: a JSON line, or a YAML document with its separator."""
+    _write(_record(document, form))
+
+
+def _record(document: Any, form: Format) -> str:
+    return json.dumps(document, ensure_ascii=False) if form is Format.JSON else f"---\n{yaml_text(document)}"
+
+
+def yaml_text(document: Any) -> str:
+    """A document as YAML, keys in their order."""
+    import yaml
+
+    plain = json.loads(json.dumps(document))
+    text: str = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=120)
+    return text.removesuffix("\n")
 
 
 def write_text(text: str) -> None:
@@ -83,12 +97,12 @@ def _write(text: str) -> None:
 
 
 def style(word: str) -> str:
-    """The colour of a state's name, always beside the name itself."""
+    """The colour of a state's name."""
     return _STYLES.get(word, "")
 
 
 def grid(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """A table to print; figures are set to the right."""
+    """A table to print; figures are aligned to the right."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -115,7 +129,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: st
 
 
 def cell(value: object) -> str:
-    """A value in a table: figures with separators, a dash for what is not known."""
+    """A value in a table: figures with separators, a dash for an unknown value."""
     if value is None or value == "":
         return "-"
     if isinstance(value, bool):
@@ -128,7 +142,7 @@ def cell(value: object) -> str:
 
 
 def counted(number: int, one: str, many: str) -> str:
-    """A number with the words that belong to it: 1 record, 2 records."""
+    """A number with its noun: 1 record, 2 records."""
     return f"{number} {one if number == 1 else many}"
 
 
@@ -149,11 +163,11 @@ def clock(moment: str | None) -> str:
 
 
 def findings_grid(findings: Sequence[Mapping[str, Any]]) -> Table:
-    """Findings with where they are and what to do."""
+    """Findings with their places and suggestions."""
     rows = [
         (f.get("severity", "error"), _where(f), f.get("code"), f.get("message"), f.get("suggestion")) for f in findings
     ]
-    return grid(("", "where", "code", "what", "what to do"), rows)
+    return grid(("", "path", "code", "message", "suggestion"), rows)
 
 
 def _where(finding: Mapping[str, Any]) -> str:
@@ -162,10 +176,10 @@ def _where(finding: Mapping[str, Any]) -> str:
     return f"{path} (line {line})" if line else path
 
 
-def show_error(error: CommandError, *, as_json: bool) -> None:
+def show_error(error: CommandError, form: Format) -> None:
     """An expected failure, on stderr."""
-    if as_json:
-        sys.stderr.write(json.dumps(error.document(), ensure_ascii=False) + "\n")
+    if form is not Format.TABLE:
+        sys.stderr.write(f"{_record(error.document(), form)}\n")
         return
     out = console(stderr=True)
     out.print(safe(error.title), style="bold red", soft_wrap=True)

@@ -1,11 +1,13 @@
-"""What the answers of the API look like on a terminal."""
+"""Answers of the API as pages, tables and lines of text."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from controlplane.cli.base import output
+from controlplane.cli.base.session import Session
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -28,7 +30,7 @@ def status_line(found: Document) -> str:
 
 
 def status(found: Document) -> Group:
-    """The status as a page: what it does, whether that is well, how each channel fares."""
+    """The status as a page: phase, conditions, channels, components and findings."""
     from rich.console import Group
     from rich.text import Text
 
@@ -37,13 +39,13 @@ def status(found: Document) -> Group:
     parts: list[Any] = [
         Text.assemble((found["name"], "bold"), "  ", (found["phase"], style), f"  {output.safe(headline)}")
     ]
-    parts.append(output.grid(("condition", "", "why"), map(_condition, found["conditions"])))
+    parts.append(output.grid(("condition", "status", "message"), map(_condition, found["conditions"])))
     if found["queries"]:
-        columns = ("source", "channel", "batch", "in flight", "records/s", "delivered", "lag", "last batch", "holding")
+        columns = ("source", "channel", "batch", "in flight", "records/s", "delivered", "lag", "last batch", "retrying")
         parts.append(output.grid(columns, map(_query, found["queries"])))
     if found["intakes"]:
-        names = ("pushed to", "taken in", "held", "capacity", "answers", "held up by")
-        parts.append(output.grid(names, map(_intake, found["intakes"])))
+        names = ("push source", "accepted", "buffered", "capacity", "answers", "blocked by")
+        parts.append(output.grid(names, map(_ingest_buffer, found["intakes"])))
     failed = [component for component in found["components"] if component["state"] != "ready"]
     if failed:
         rows = [(c["kind"], c["name"], c["type"], c["state"], c["detail"]) for c in failed]
@@ -51,8 +53,8 @@ def status(found: Document) -> Group:
     if found["findings"]:
         parts.append(output.findings_grid(found["findings"]))
     if found.get("choices"):
-        ways = [(choice["to"], choice["skip"], choice["replay"]) for choice in found["choices"]]
-        parts.append(output.grid(("ways on: headgate positions plan NAME --to", "skips", "replays"), ways))
+        choices = [(choice["to"], choice["skip"], choice["replay"]) for choice in found["choices"]]
+        parts.append(output.grid(("headgate positions plan NAME --to", "records skipped", "records reread"), choices))
     return Group(*parts)
 
 
@@ -78,10 +80,41 @@ def _query(query: Document) -> tuple[object, ...]:
     )
 
 
-def _intake(intake: Document) -> tuple[object, ...]:
-    answers = ", ".join(f"{status}: {times}" for status, times in sorted(intake["answers"].items()))
-    held = intake["failure"] or intake["held_up_by"] or None
-    return intake["source"], intake["taken"], intake["held"], intake["capacity"], answers or None, held
+def _ingest_buffer(found: Document) -> tuple[object, ...]:
+    answers = ", ".join(f"{status}: {times}" for status, times in sorted(found["answers"].items()))
+    blocked = found["failure"] or found["held_up_by"] or None
+    return found["source"], found["taken"], found["held"], found["capacity"], answers or None, blocked
+
+
+def fleet(found: Sequence[Document]) -> Group:
+    """The status of all pipelines: a line each, and the sums."""
+    from rich.console import Group
+    from rich.text import Text
+
+    columns = ("name", "phase", "host", "records/s", "lag", "in flight", "condition")
+    return Group(output.grid(columns, map(_fleet_row, found)), Text(fleet_line(found)))
+
+
+def _fleet_row(pipeline: Document) -> tuple[object, ...]:
+    live, known = pipeline["live"], pipeline["live"]["as_of"] is not None
+    figures = (live["records_per_second"], live["lag_records"], live["in_flight"] if known else None)
+    return pipeline["name"], pipeline["phase"], pipeline["host"], *figures, pipeline["headline"]
+
+
+def fleet_line(found: Sequence[Document]) -> str:
+    """All pipelines in one line: how many are in each phase, their lag and in-flight batches."""
+    if not found:
+        return "No pipelines. Create one: headgate apply -f FILE"
+    phases = Counter(pipeline["phase"] for pipeline in found)
+    lags = [lag for pipeline in found if (lag := pipeline["live"]["lag_records"]) is not None]
+    batches = sum(pipeline["live"]["in_flight"] for pipeline in found)
+    parts = [
+        f"{output.counted(len(found), 'pipeline', 'pipelines')}: "
+        + ", ".join(f"{count} {phase}" for phase, count in phases.most_common()),
+        f"lag {output.cell(sum(lags) if lags else None)}",
+        f"{output.counted(batches, 'batch', 'batches')} in flight",
+    ]
+    return "; ".join(parts)
 
 
 def batches(found: Sequence[Document]) -> None:
@@ -122,21 +155,23 @@ def _span(first: int, last: int) -> str:
     return str(first) if first == last else f"{first} to {last}"
 
 
-def books(found: Document) -> None:
-    """The books in sum, per channel, and the positions."""
+def totals(found: Document) -> None:
+    """The ledger's totals per channel, and the positions."""
     counts = ("read", "delivered", "filtered", "unrouted", "dead_lettered", "duplicates_max", "gaps", "overlaps")
-    names = ("read", "delivered", "filtered", "unrouted", "dead", "duplicates at most", "gaps", "overlaps")
+    names = ("read", "delivered", "filtered", "unrouted", "dead letters", "possible duplicates", "gaps", "overlaps")
     rows = [
-        (books["source"], books["channel"], *(books[count] for count in counts), books["balanced"])
-        for books in found["channels"]
+        (each["source"], each["channel"], *(each[count] for count in counts), each["balanced"])
+        for each in found["channels"]
     ]
-    output.table(("source", "channel", *names, "balanced"), rows, empty="Nothing has been read yet.")
+    output.table(("source", "channel", *names, "balanced"), rows, empty="No records have been read yet.")
     positions = [
         (p["source"], p["channel"], p["topic"], str(p["partition"]), p["next_offset"]) for p in found["positions"]
     ]
-    output.table(("source", "channel", "topic", "partition", "next offset"), positions, empty="No positions yet.")
-    verdict = "The books balance." if found["balanced"] else "The books do NOT balance."
-    output.say(verdict, style="green" if found["balanced"] else "bold red")
+    output.table(("source", "channel", "topic", "partition", "position"), positions, empty="No positions yet.")
+    verdict = (
+        "Balanced: every record is accounted for." if found["balanced"] else "Unbalanced: records are unaccounted for."
+    )
+    output.print_line(verdict, style="green" if found["balanced"] else "bold red")
 
 
 def runs(found: Sequence[Document]) -> None:
@@ -160,10 +195,9 @@ def runs(found: Sequence[Document]) -> None:
     output.table(columns, rows, empty="No runs yet.")
 
 
-def event(found: Document, *, as_json: bool) -> None:
+def event(session: Session, found: Document) -> None:
     """One event in one line."""
-    if as_json:
-        output.write_json_line(found)
-        return
     where = found["pipeline"] or "-"
-    output.say(f"{output.clock(found['at'])}  {where}  {found['kind']}  {found['message']}  ({found['actor']})")
+    line = f"{output.clock(found['at'])}  {where}  {found['kind']}  {found['message']}  ({found['actor']})"
+    if not session.printed_record(found):
+        output.print_line(line)

@@ -1,8 +1,9 @@
-"""What all commands share: the server's address, the token, and the options that occur in many of them."""
+"""What all commands share: the server's address, the token, how to print, and options that occur in many commands."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,9 +11,29 @@ import typer
 if TYPE_CHECKING:
     from controlplane.cli.base.client import Client
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+class Format(StrEnum):
+    """How a command prints data."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+Output = Annotated[Format, typer.Option("--output", "-o", help="The output format: table, json or yaml.")]
 Name = Annotated[str, typer.Argument(help="The pipeline's name.", metavar="NAME")]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="The most entries to show.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="The maximum number of entries.")]
+Reason = Annotated[str, typer.Option("--reason", help="The reason, recorded in the audit log.")]
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Whether to wait for an operation, and for how long."""
+
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the operation ends, and show its steps.")] = False
+    timeout: Annotated[float, typer.Option("--timeout", min=0.1, max=86_400, help="Limit of --wait in seconds.")] = (
+        300.0
+    )
 
 
 @dataclass
@@ -21,7 +42,7 @@ class Session:
 
     url: str
     token: str
-    as_json: bool = False
+    format: Format = Format.TABLE
     transport: Any = None
 
     def client(self) -> Client:
@@ -30,12 +51,26 @@ class Session:
 
         return Client(self.url, self.token, self.transport)
 
+    @property
+    def for_programs(self) -> bool:
+        """Whether the output is data alone, without tables and progress."""
+        return self.format is not Format.TABLE
 
-def begin(ctx: typer.Context, *, as_json: bool) -> Client:
-    """Note how to print, and give the client."""
-    session: Session = ctx.obj
-    session.as_json = as_json
-    return session.client()
+    def printed(self, document: Any) -> bool:
+        """Print the document as JSON or YAML. False where a table is asked for: the caller prints it."""
+        from controlplane.cli.base import output
+
+        if self.for_programs:
+            output.write_document(document, self.format)
+        return self.for_programs
+
+    def printed_record(self, document: Any) -> bool:
+        """Print one record of a sequence as a JSON line or a YAML document. False where a line of text is asked for."""
+        from controlplane.cli.base import output
+
+        if self.for_programs:
+            output.write_record(document, self.format)
+        return self.for_programs
 
 
 def path(name: str, *parts: str) -> str:

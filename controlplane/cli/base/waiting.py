@@ -1,4 +1,4 @@
-"""Waiting for an operation, with its steps before your eyes."""
+"""Waits for an operation and shows its steps."""
 
 from __future__ import annotations
 
@@ -10,16 +10,28 @@ from typing import Any
 from controlplane.cli.base import output
 from controlplane.cli.base.client import Client
 from controlplane.cli.base.errors import CommandError, ExitCode
+from controlplane.cli.base.session import Session, Waiting
 
 OPEN_STATES = {"PENDING", "RUNNING"}
-LOOK_S = 1.0
-"""How long one look may wait at the server: short, so that steps are shown as they change."""
+POLL_S = 1.0
+"""How long one request may wait at the server: short, so that steps are shown as they change."""
 
-SHORTEST_LOOK_S = 0.2
-"""A server that has too many callers answers at once; it is not to be asked without a pause."""
+SHORTEST_POLL_S = 0.2
+"""An overloaded server answers immediately; the pause between requests protects it."""
 
 Operation = dict[str, Any]
 Show = Callable[[Operation], None]
+
+
+def finish(session: Session, client: Client, operation: Operation, waiting: Waiting) -> Operation:
+    """Wait for the operation where that is asked for; Ctrl-C ends the waiting, not the operation."""
+    if not waiting.wait:
+        return operation
+    try:
+        return wait_for(client, operation, timeout=waiting.timeout, quiet=session.for_programs)
+    except KeyboardInterrupt:
+        output.note(continues(operation))
+        raise
 
 
 def wait_for(client: Client, operation: Operation, *, timeout: float, quiet: bool) -> Operation:
@@ -31,50 +43,50 @@ def wait_for(client: Client, operation: Operation, *, timeout: float, quiet: boo
             left = deadline - time.monotonic()
             if left <= 0:
                 raise _timed_out(operation, timeout)
-            operation = _look(client, operation, wait=min(LOOK_S, left))
+            operation = _poll(client, operation, wait=min(POLL_S, left))
             show(operation)
     return operation
 
 
-def _look(client: Client, operation: Operation, *, wait: float) -> Operation:
-    """The operation as it is now, after at most `wait` seconds. A server that is away for a while changes nothing."""
-    begin = time.monotonic()
+def _poll(client: Client, operation: Operation, *, wait: float) -> Operation:
+    """The operation as it is now, after at most `wait` seconds; unchanged while the server is unreachable."""
+    started = time.monotonic()
     try:
         operation = client.get(f"operations/{operation['id']}", wait=round(max(0.1, wait), 2))
     except CommandError as error:
-        if not error.may_pass:
+        if not error.is_temporary:
             raise
     if operation["state"] in OPEN_STATES:
-        time.sleep(max(0.0, min(wait, SHORTEST_LOOK_S) - (time.monotonic() - begin)))
+        time.sleep(max(0.0, min(wait, SHORTEST_POLL_S) - (time.monotonic() - started)))
     return operation
 
 
 def require_success(operation: Operation) -> None:
-    """CommandError unless the operation succeeded."""
-    if operation["state"] == "SUCCEEDED":
+    """CommandError where the operation has ended without success."""
+    if operation["state"] in {*OPEN_STATES, "SUCCEEDED"}:
         return
     error = operation.get("error") or {}
     raise CommandError(
         title=f"The {operation['kind']} of {operation['pipeline']} ended as {operation['state']}",
         detail=error.get("message") or operation.get("message") or "",
-        hint=error.get("hint") or f"headgate status {operation['pipeline']}",
+        hint=error.get("hint") or f"Inspect it: headgate status {operation['pipeline']}",
         code=error.get("code") or "operation_failed",
     )
 
 
-def goes_on(operation: Operation) -> str:
-    """What to tell a person who stops looking."""
+def continues(operation: Operation) -> str:
+    """How to follow an operation that continues after the command has ended."""
     return (
-        f"The {operation['kind']} of {operation['pipeline']} goes on without you. "
-        f"Look: headgate status {operation['pipeline']} --watch (operation {operation['id']})"
+        f"The {operation['kind']} of {operation['pipeline']} continues. "
+        f"Follow it: headgate status {operation['pipeline']} --watch (operation {operation['id']})"
     )
 
 
 def _timed_out(operation: Operation, timeout: float) -> CommandError:
     return CommandError(
         title=f"The {operation['kind']} of {operation['pipeline']} has not ended after {timeout:g} s",
-        detail=goes_on(operation),
-        hint="Give it more time with --timeout SECONDS.",
+        detail=continues(operation),
+        hint="Raise the limit with --timeout SECONDS.",
         code="timed_out",
         exit_code=ExitCode.TIMED_OUT,
     )

@@ -8,7 +8,7 @@ import typer
 
 from controlplane.cli.base import inputs
 from controlplane.cli.base.errors import CommandError, ExitCode
-from controlplane.cli.base.session import AsJson, Limit, Name, begin, path
+from controlplane.cli.base.session import Limit, Name, Session, path
 
 if TYPE_CHECKING:
     from pipelines.domain.definitions.document.spec import Definition
@@ -18,35 +18,31 @@ MAX_BYTES = 1024 * 1024
 File = Annotated[str, typer.Option("--file", "-f", help="A definition in YAML or JSON; - for standard input.")]
 
 
-def validate(ctx: typer.Context, file: File, as_json: AsJson = False) -> None:
-    """Check a definition, without a server: every finding at once. Ends with 4 where there is an error."""
+def validate(session: Session, file: File) -> None:
+    """Check a definition without a server, and show all findings. The exit code is 4 where there is an error."""
     from controlplane.cli.base import output
 
-    ctx.obj.as_json = as_json
     validation = _validated(file)
     findings = [finding.model_dump() for finding in validation.findings]
     digest = validation.definition.digest() if validation.definition else None
-    if as_json:
-        output.write_json({"valid": validation.valid, "findings": findings, "digest": digest})
-    else:
+    if not session.printed({"valid": validation.valid, "findings": findings, "digest": digest}):
         if findings:
             output.console().print(output.findings_grid(findings))
         errors = sum(finding.is_error for finding in validation.findings)
-        output.say("Valid." if validation.valid else f"Not valid: {errors} to repair.")
+        output.print_line("Valid." if validation.valid else f"Invalid: {output.counted(errors, 'error', 'errors')}.")
     if not validation.valid:
         raise typer.Exit(ExitCode.REFUSED)
 
 
 def apply(
-    ctx: typer.Context,
+    session: Session,
     file: File,
-    note: Annotated[str, typer.Option("--note", help="Why; kept with the revision.")] = "",
-    as_json: AsJson = False,
+    note: Annotated[str, typer.Option("--note", help="The reason, stored with the revision.")] = "",
 ) -> None:
-    """Create the pipeline of a definition, or publish a new revision of it. It must be stopped for that."""
+    """Create a pipeline from a definition, or publish a new revision. The pipeline must be stopped for a revision."""
     from controlplane.cli.base import output
 
-    client = begin(ctx, as_json=as_json)
+    client = session.client()
     text = read_text(file)
     name = _definition_in(text).name
     if client.find(path(name)) is None:
@@ -55,36 +51,31 @@ def apply(
     else:
         status, published = client.post(path(name, "revisions"), {"definition": text, "note": note})
         result, revision = "revised" if status == 201 else "unchanged", published["number"]
-    if as_json:
-        output.write_json({"name": name, "result": result, "revision": revision})
-    else:
+    if not session.printed({"name": name, "result": result, "revision": revision}):
         words = {
             "created": "created",
             "revised": f"revision {revision}",
             "unchanged": f"unchanged (revision {revision})",
         }
-        output.say(f"{name}: {words[result]}")
+        output.print_line(f"{name}: {words[result]}")
 
 
 def list_pipelines(
-    ctx: typer.Context,
-    phase: Annotated[str | None, typer.Option(help="Only in this phase, such as RUNNING.")] = None,
-    label: Annotated[str | None, typer.Option(help="Only with this label, name:value.")] = None,
+    session: Session,
+    phase: Annotated[str | None, typer.Option("--phase", help="Only this phase, such as RUNNING.")] = None,
+    label: Annotated[str | None, typer.Option("--label", help="Only this label, NAME:VALUE.")] = None,
     query: Annotated[str | None, typer.Option("--query", "-q", help="Part of the name or description.")] = None,
     limit: Limit = 1000,
-    as_json: AsJson = False,
 ) -> None:
     """List pipelines."""
     from controlplane.cli.base import output
 
-    client = begin(ctx, as_json=as_json)
     phase = phase.upper() if phase else None
-    found = client.pages("pipelines", phase=phase, label=label, q=query, limit=limit)
-    if as_json:
-        output.write_json(found)
+    found = session.client().pages("pipelines", phase=phase, label=label, q=query, limit=limit)
+    if session.printed(found):
         return
-    columns = ("name", "phase", "wanted", "records/s", "lag", "host", "revision", "since")
-    output.table(columns, map(_row, found), empty="No pipelines.")
+    columns = ("name", "phase", "desired state", "records/s", "lag", "host", "revision", "since")
+    output.table(columns, map(_row, found), empty="No pipelines. Create one: headgate apply -f FILE")
 
 
 def _row(pipeline: dict[str, Any]) -> tuple[object, ...]:
@@ -104,18 +95,17 @@ def _row(pipeline: dict[str, Any]) -> tuple[object, ...]:
 
 
 def show(
-    ctx: typer.Context,
+    session: Session,
     name: Name,
-    definition: Annotated[bool, typer.Option("--definition", help="Print the definition alone, as YAML.")] = False,
-    as_json: AsJson = False,
+    definition: Annotated[bool, typer.Option("--definition", help="Print only the definition, as YAML.")] = False,
 ) -> None:
-    """Show a pipeline."""
+    """Show a pipeline, or its definition."""
     from controlplane.cli.base import output
 
-    pipeline = begin(ctx, as_json=as_json).get(path(name))
-    if as_json:
-        output.write_json(pipeline["definition"] if definition else pipeline)
-    elif definition:
+    pipeline = session.client().get(path(name))
+    if session.printed(pipeline["definition"] if definition else pipeline):
+        return
+    if definition:
         output.write_text(pipeline["definition_yaml"])
     else:
         output.table(("", ""), _facts(pipeline), empty="")
@@ -126,7 +116,12 @@ def _facts(pipeline: dict[str, Any]) -> list[tuple[str, object]]:
     labels = ", ".join(f"{key}:{value}" for key, value in pipeline["labels"].items())
     names = ("name", "description", "phase", "phase_message", "desired_state", "stop_reason", "revision", "host")
     facts = [(name.replace("_", " "), pipeline[name]) for name in names]
-    return [*facts, ("labels", labels), ("restarts", pipeline["restart_count"]), ("possible now", ", ".join(possible))]
+    return [
+        *facts,
+        ("labels", labels),
+        ("restarts", pipeline["restart_count"]),
+        ("allowed actions", ", ".join(possible)),
+    ]
 
 
 def _validated(file: str) -> Any:
@@ -136,7 +131,7 @@ def _validated(file: str) -> Any:
 
 
 def read_text(file: str) -> str:
-    """The text of a file, or of standard input; CommandError where it is too large, no text, or not there."""
+    """The text of a file, or of standard input; CommandError where it is too large, not text, or missing."""
     return inputs.read_text(file, most=MAX_BYTES, what="a definition", encoding="utf-8-sig")
 
 

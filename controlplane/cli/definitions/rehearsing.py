@@ -9,26 +9,26 @@ from typing import Annotated, Any
 import typer
 
 from controlplane.cli.base.errors import CommandError, ExitCode
-from controlplane.cli.base.session import AsJson
+from controlplane.cli.base.session import Session
 from controlplane.cli.definitions.definitions import File, read_text, valid
 
 
 def rehearse(
-    ctx: typer.Context,
+    session: Session,
     file: File,
     events: Annotated[
-        str, typer.Option("--events", "-e", help='Events, one JSON object a line: {"headers": {…}, "body": "…"}.')
+        str,
+        typer.Option("--events", "-e", help='Sample events, one JSON object per line: {"headers": {…}, "body": "…"}.'),
     ],
-    source: Annotated[str | None, typer.Option("--source", help="The source, where there are several.")] = None,
-    as_json: AsJson = False,
+    source: Annotated[
+        str | None, typer.Option("--source", help="The source, where the definition has several.")
+    ] = None,
 ) -> None:
-    """Send sample events through interceptors and selector, with the code that agents run. Commits nothing."""
-    from controlplane.cli.base import output
+    """Send sample events through the interceptors and the selector of a definition. Needs no server and no broker."""
     from pipelines.foundation.interceptors import allowed_interceptors
     from pipelines.foundation.rehearsal import RehearsalFailed
     from pipelines.foundation.rehearsal import rehearse as run
 
-    ctx.obj.as_json = as_json
     definition, samples = valid(file), _events(events)
     listed = [name.strip() for name in os.environ.get("HEADGATE_INTERCEPTORS", "").split(",") if name.strip()]
     try:
@@ -36,17 +36,15 @@ def rehearse(
     except RehearsalFailed as failure:
         exit_code = ExitCode.REFUSED if failure.findings else ExitCode.FAILED
         raise CommandError(
-            "The rehearsal did not work",
+            "The rehearsal failed",
             detail=failure.detail,
             hint=failure.hint,
             code=failure.code,
             findings=failure.findings,
             exit_code=exit_code,
         ) from None
-    if as_json:
-        output.write_json(result)
-    else:
-        _show(result)
+    if not session.printed(result):
+        _print(result)
 
 
 def _events(file: str) -> list[Any]:
@@ -61,14 +59,14 @@ def _events(file: str) -> list[Any]:
     return found
 
 
-def _show(result: dict[str, Any]) -> None:
+def _print(result: dict[str, Any]) -> None:
     from controlplane.cli.base import output
 
-    rows = [(f"channel {name}", _line(event), "") for name, got in result["channels"].items() for event in got]
+    rows = [(f"channel {name}", _line(event), "") for name, found in result["channels"].items() for event in found]
     rows += [("unrouted", _line(event), "") for event in result["unrouted"]]
     rows += [("dead letter", _line(d["event"]), f"{d['component']}: {d['cause']}") for d in result["dead_letters"]]
-    output.table(("where", "event", "cause"), rows, empty="No event came out.")
-    output.say(f"Filtered: {result['filtered']}.")
+    output.table(("result", "event", "cause"), rows, empty="All events were filtered.")
+    output.print_line(f"Filtered: {result['filtered']}.")
 
 
 def _line(event: dict[str, Any]) -> str:

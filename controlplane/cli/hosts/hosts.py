@@ -1,4 +1,4 @@
-"""Commands about hosts: list them, drain one, take it back, remove one, and declare a run of a silent one lost."""
+"""Commands about hosts: list, show, drain, undrain, remove."""
 
 from __future__ import annotations
 
@@ -7,38 +7,32 @@ from urllib.parse import quote
 
 import typer
 
-from controlplane.cli.base.session import AsJson, Name, begin, path
+from controlplane.cli.base.commands import Group
+from controlplane.cli.base.session import Session
 
 HostName = Annotated[str, typer.Argument(help="The host's name.", metavar="HOST")]
 DrainOnTimeout = Annotated[
     Literal["abort", "stop"] | None,
     typer.Option(
         "--on-timeout",
-        help="If an agent's drain does not end within drain_timeout: it goes on, and is asked again in ten minutes "
-        "(abort), or it is stopped (stop).",
+        help="If the drain of an agent exceeds drain_timeout: let it run and retry in ten minutes (abort), or stop it "
+        "(stop).",
     ),
 ]
 
-app = typer.Typer(
-    help="Show hosts and what they have room for; drain one before work on it.",
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = Group("Show hosts and their capacity, drain or evacuate them for maintenance, and reconcile after a restore.")
 
 
-@app.callback()
-def hosts(ctx: typer.Context, as_json: AsJson = False) -> None:
-    """Show hosts and what they have room for; `drain` one before work on it, `undrain` it afterwards."""
-    if ctx.invoked_subcommand is not None:
-        return
+@app.verb("list")
+def list_hosts(session: Session) -> None:
+    """List hosts with their state and capacity."""
     from controlplane.cli.base import output
 
-    found = begin(ctx, as_json=as_json).get("hosts")
-    if as_json:
-        output.write_json(found)
+    found = session.client().get("hosts")
+    if session.printed(found):
         return
-    columns = ("host", "state", "agents", "slots", "memory", "seen", "drained")
-    output.table(columns, map(_row, found), empty="No worker has reported yet.")
+    columns = ("host", "state", "agents", "slots", "memory", "last report", "drained")
+    output.table(columns, map(_row, found), empty="No hosts. A host appears when its worker reports.")
 
 
 def _row(host: dict[str, Any]) -> tuple[object, ...]:
@@ -55,74 +49,44 @@ def _memory(host: dict[str, Any]) -> str:
     return f"{host['memory_promised'] >> 20} of {limit >> 20} MiB"
 
 
-@app.command()
-def show(ctx: typer.Context, host: HostName, as_json: AsJson = False) -> None:
-    """Show a host with its pipelines, and what ties each to it."""
-    found = begin(ctx, as_json=as_json).get(_path(host))
-    _tell(found, as_json=as_json)
+@app.verb()
+def show(session: Session, host: HostName) -> None:
+    """Show a host with its pipelines, and what binds each of them to it."""
+    _print(session, session.client().get(_path(host)))
 
 
-@app.command()
-def drain(ctx: typer.Context, host: HostName, on_timeout: DrainOnTimeout = None, as_json: AsJson = False) -> None:
-    """Let a host take no new agents, and move what is not tied to it, one after another, where there is room."""
+@app.verb()
+def drain(session: Session, host: HostName, on_timeout: DrainOnTimeout = None) -> None:
+    """Accept no new agents on a host, and restart agents that are not bound to it on other hosts."""
     body = {"on_timeout": on_timeout} if on_timeout else {}
-    _, found = begin(ctx, as_json=as_json).post(_path(host, "drain"), body)
-    _tell(found, as_json=as_json)
+    _print(session, session.client().post(_path(host, "drain"), body)[1])
 
 
-@app.command()
-def undrain(ctx: typer.Context, host: HostName, as_json: AsJson = False) -> None:
-    """Let a host take new agents again. Nothing moves back by itself."""
-    _, found = begin(ctx, as_json=as_json).post(_path(host, "undrain"), {})
-    _tell(found, as_json=as_json)
+@app.verb()
+def undrain(session: Session, host: HostName) -> None:
+    """Accept new agents on a host again. Agents do not move back automatically."""
+    _print(session, session.client().post(_path(host, "undrain"), {})[1])
 
 
-@app.command()
-def remove(ctx: typer.Context, host: HostName) -> None:
-    """Expect a silent host no longer. Refused while it is heard, or while a pipeline is assigned to it."""
+@app.verb()
+def remove(session: Session, host: HostName) -> None:
+    """Remove a silent host. Refused while its worker reports, or while a pipeline is assigned to it."""
     from controlplane.cli.base import output
 
-    begin(ctx, as_json=False).delete(_path(host))
-    output.say(f"{host} is expected no longer. A worker that speaks up from there brings it back.")
+    session.client().delete(_path(host))
+    if not session.printed({"name": host, "result": "removed"}):
+        output.print_line(f"{host}: removed. It returns when a worker reports from it.")
 
 
-def _tell(host: dict[str, Any], *, as_json: bool) -> None:
+def _print(session: Session, host: dict[str, Any]) -> None:
     from controlplane.cli.base import output
 
-    if as_json:
-        output.write_json(host)
+    if session.printed(host):
         return
-    taking = f"takes no new agents since {output.ago(host['drained_at'])}" if host["drained_at"] else "takes agents"
-    output.say(f"{host['name']}: {host['state']}, {taking}")
+    drained = f"drained {output.ago(host['drained_at'])}" if host["drained_at"] else "accepts agents"
+    output.print_line(f"{host['name']}: {host['state']}, {drained}")
     rows = [(each["name"], each["phase"], each["live_run"], "; ".join(each["tied"])) for each in host["pipelines"]]
-    output.table(("pipeline", "phase", "run", "tied to the host"), rows, empty="No pipeline has a place there.")
-
-
-def declare_lost(
-    ctx: typer.Context,
-    name: Name,
-    confirm: Annotated[
-        str | None,
-        typer.Option("--confirm", metavar="NAME", help="The name once more, instead of a question."),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """State that a pipeline's run is dead, whose host is silent, so that the next one may start elsewhere.
-
-    What it delivered after its last report is delivered again. If it does live, what it delivers from now on is
-    delivered twice, until its host is heard of again and ends it. Nothing is lost either way.
-    """
-    from controlplane.cli.base import output
-
-    client = begin(ctx, as_json=as_json)
-    if confirm is None:
-        output.note("What the run delivered after its last report is delivered again; if it lives, everything is.")
-        confirm = typer.prompt(f"No process of it lives. Repeat the name {name}", err=True)
-    _, run = client.post(path(name, "declare-lost"), {"confirm": confirm})
-    if as_json:
-        output.write_json(run)
-    else:
-        output.say(f"Run {run['number']} of {name} on {run['host']} has ended as {run['outcome']}.")
+    output.table(("pipeline", "phase", "run", "bound by"), rows, empty="No pipelines.")
 
 
 def _path(host: str, *parts: str) -> str:

@@ -1,1 +1,1 @@
-"""Commands that read: status, ledger, runs, logs, events."""
+"""The command about the ledger."""

@@ -1,1 +1,1 @@
-"""Commands that start, pause, resume and stop a pipeline."""
+"""Commands that start, pause, resume and stop a pipeline, and show its status."""

@@ -6,142 +6,87 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from controlplane.cli.base.session import AsJson, Name, begin, path
+from controlplane.cli.base.session import Name, Session, Waiting, path
 
-Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done, and show the steps.")]
-Timeout = Annotated[float, typer.Option("--timeout", min=0.1, max=86_400, help="How many seconds --wait may take.")]
 Drain = Annotated[
-    bool, typer.Option("--drain/--no-drain", help="Finish what was read first, or drop the batch in hand.")
+    bool,
+    typer.Option("--drain/--no-drain", help="Finish the in-flight batch, or cancel it: the next start reads it again."),
 ]
-
 PauseOnTimeout = Annotated[
     Literal["abort", "stay"] | None,
     typer.Option(
         "--on-timeout",
-        help="If the batch in hand does not end within drain_timeout: go on as before (abort), or read nothing (stay).",
+        help="If the in-flight batch exceeds drain_timeout: continue running (abort), or stay without reading (stay).",
     ),
 ]
 StopOnTimeout = Annotated[
     Literal["stop", "abort"] | None,
     typer.Option(
         "--on-timeout",
-        help="If the drain does not end within drain_timeout: stop without it (stop), or go on as before (abort).",
+        help="If the drain exceeds drain_timeout: stop without it (stop), or continue running (abort).",
     ),
 ]
 RestartOnTimeout = Annotated[
     Literal["abort", "stop"] | None,
     typer.Option(
         "--on-timeout",
-        help="If the drain does not end within drain_timeout: go on as before (abort), or stop without it (stop).",
+        help="If the drain exceeds drain_timeout: continue running (abort), or stop without it (stop).",
     ),
 ]
 
-DEFAULT_TIMEOUT_S = 300.0
+
+def start(session: Session, name: Name, waiting: Waiting) -> None:
+    """Start a pipeline. Preflight checks of all components run before the first record is read."""
+    _request(session, "start", name, waiting)
 
 
-def start(
-    ctx: typer.Context,
-    name: Name,
-    wait: Wait = False,
-    timeout: Timeout = DEFAULT_TIMEOUT_S,
-    as_json: AsJson = False,
-) -> None:
-    """Start a pipeline. Every component is initialised before the first record is read."""
-    _act(ctx, "start", name, {}, wait=wait, timeout=timeout, as_json=as_json)
+def pause(session: Session, name: Name, waiting: Waiting, on_timeout: PauseOnTimeout = None) -> None:
+    """Pause a pipeline. It reads nothing, and its process stays ready. The pause is verified."""
+    _request(session, "pause", name, waiting, on_timeout=on_timeout)
 
 
-def pause(
-    ctx: typer.Context,
-    name: Name,
-    on_timeout: PauseOnTimeout = None,
-    wait: Wait = False,
-    timeout: Timeout = DEFAULT_TIMEOUT_S,
-    as_json: AsJson = False,
-) -> None:
-    """Pause a pipeline: nothing is read, the process stays warm. Done when that is proven."""
-    _act(ctx, "pause", name, _given(on_timeout=on_timeout), wait=wait, timeout=timeout, as_json=as_json)
-
-
-def resume(
-    ctx: typer.Context,
-    name: Name,
-    wait: Wait = False,
-    timeout: Timeout = DEFAULT_TIMEOUT_S,
-    as_json: AsJson = False,
-) -> None:
+def resume(session: Session, name: Name, waiting: Waiting) -> None:
     """Resume a paused pipeline."""
-    _act(ctx, "resume", name, {}, wait=wait, timeout=timeout, as_json=as_json)
+    _request(session, "resume", name, waiting)
 
 
-def stop(
-    ctx: typer.Context,
-    name: Name,
-    drain: Drain = True,
-    on_timeout: StopOnTimeout = None,
-    wait: Wait = False,
-    timeout: Timeout = DEFAULT_TIMEOUT_S,
-    as_json: AsJson = False,
-) -> None:
-    """Stop a pipeline: its process ends. Nothing is lost either way; without draining, a batch may be repeated."""
-    _act(ctx, "stop", name, _given(drain=drain, on_timeout=on_timeout), wait=wait, timeout=timeout, as_json=as_json)
+def stop(session: Session, name: Name, waiting: Waiting, drain: Drain = True, on_timeout: StopOnTimeout = None) -> None:
+    """Stop a pipeline and end its process. No record is lost; without draining, records may be delivered twice."""
+    _request(session, "stop", name, waiting, drain=drain, on_timeout=on_timeout)
 
 
-def force_stop(
-    ctx: typer.Context,
-    name: Name,
-    wait: Wait = False,
-    timeout: Timeout = DEFAULT_TIMEOUT_S,
-    as_json: AsJson = False,
-) -> None:
-    """Kill a pipeline's processes at once. No record is lost; a batch in hand comes again, which may double records."""
-    _act(ctx, "force-stop", name, {}, wait=wait, timeout=timeout, as_json=as_json)
+def force_stop(session: Session, name: Name, waiting: Waiting) -> None:
+    """Kill a pipeline's processes immediately. No record is lost; the in-flight batch may be delivered twice."""
+    _request(session, "force-stop", name, waiting)
 
 
-def restart(
-    ctx: typer.Context,
-    name: Name,
-    on_timeout: RestartOnTimeout = None,
-    wait: Wait = False,
-    timeout: Timeout = DEFAULT_TIMEOUT_S,
-    as_json: AsJson = False,
-) -> None:
+def restart(session: Session, name: Name, waiting: Waiting, on_timeout: RestartOnTimeout = None) -> None:
     """Drain a pipeline, end its process and start it again."""
-    _act(ctx, "restart", name, _given(on_timeout=on_timeout), wait=wait, timeout=timeout, as_json=as_json)
+    _request(session, "restart", name, waiting, on_timeout=on_timeout)
 
 
-def _given(**options: object) -> dict[str, Any]:
-    """What was said; the server knows the rest."""
-    return {name: value for name, value in options.items() if value is not None}
+def _request(session: Session, action: str, name: str, waiting: Waiting, **options: object) -> None:
+    """Request an operation. Options that are not given are left to the server's defaults."""
+    from controlplane.cli.base.waiting import finish, require_success
 
-
-def _act(
-    ctx: typer.Context, action: str, name: str, body: dict[str, Any], *, wait: bool, timeout: float, as_json: bool
-) -> None:
-    from controlplane.cli.base import output, waiting
-
-    client = begin(ctx, as_json=as_json)
+    client = session.client()
+    body = {option: value for option, value in options.items() if value is not None}
     _, operation = client.post(path(name, action), body)
-    try:
-        if wait:
-            operation = waiting.wait_for(client, operation, timeout=timeout, quiet=as_json)
-    except KeyboardInterrupt:
-        output.note(waiting.goes_on(operation))
-        raise
-    if as_json:
-        output.write_json(operation)
-    else:
-        _tell(operation)
-    if operation["state"] not in waiting.OPEN_STATES:
-        waiting.require_success(operation)
+    operation = finish(session, client, operation, waiting)
+    if not session.printed(operation):
+        _print(operation)
+    require_success(operation)
 
 
-def _tell(operation: dict[str, Any]) -> None:
-    from controlplane.cli.base import output, waiting
+def _print(operation: dict[str, Any]) -> None:
+    from controlplane.cli.base import output
+    from controlplane.cli.base.waiting import OPEN_STATES
 
-    what = f"{operation['kind']} of {operation['pipeline']}"
-    if operation["state"] in waiting.OPEN_STATES:
-        output.say(f"The {what} has been requested. Look: headgate status {operation['pipeline']} --watch")
-        if operation["kind"] == "force-stop":
-            output.note(operation.get("message") or "")
+    what, pipeline = operation["kind"], operation["pipeline"]
+    message = operation.get("message") or ""
+    if operation["state"] in OPEN_STATES:
+        output.print_line(f"Requested: {what} of {pipeline}. Follow it: headgate status {pipeline} --watch")
+        if what == "force-stop":
+            output.note(message)
     elif operation["state"] == "SUCCEEDED":
-        output.say(f"The {what} is done. {operation.get('message') or ''}".rstrip(), style="green")
+        output.print_line(f"Done: {what} of {pipeline}. {message}".rstrip(), style="green")

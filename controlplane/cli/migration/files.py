@@ -1,4 +1,4 @@
-"""A migration that is written as a file: read, and checked before a server is asked, with every finding at once."""
+"""A migration described by a file: read and checked before the server is contacted, with all findings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controlplane.cli.base.errors import CommandError, ExitCode
+from controlplane.cli.base.output import counted
 from pipelines.domain.base.findings import Finding, did_you_mean, quote
 from pipelines.domain.base.states import MigrationKind
 from pipelines.domain.definitions.document.text import Loaded, load
@@ -14,14 +15,14 @@ from pipelines.domain.migration.specs import problems
 KEYS = {
     "pipeline": "the pipeline's name",
     "kind": f"one of {', '.join(MigrationKind)}",
-    "spec": "what the kind is asked for with",
-    "reason": "why",
+    "spec": "the specification of its kind",
+    "reason": "the reason",
 }
 _NEEDED = ("pipeline", "kind", "reason")
 
 
 def migration_of(text: str, file: str) -> dict[str, Any]:
-    """The migration that a file asks for. CommandError with everything that is wrong with it."""
+    """The migration that a file describes. CommandError with all its findings."""
     found = _loaded(text, file, "pipeline, kind, spec and reason")
     _require_none(file, found, list(_of_file(found.data)))
     data: dict[str, Any] = found.data
@@ -29,7 +30,7 @@ def migration_of(text: str, file: str) -> dict[str, Any]:
 
 
 def cluster_move_of(text: str, file: str) -> dict[str, Any]:
-    """The spec of a move to another cluster that a file has."""
+    """The specification of a move to another cluster."""
     found = _loaded(text, file, "source or sink, to, and positions")
     _require_none(file, found, list(_of_spec(MigrationKind.CLUSTER, found.data, ())))
     data: dict[str, Any] = found.data
@@ -41,7 +42,7 @@ def _loaded(text: str, file: str, what: str) -> Loaded:
     if found.findings:
         _require_none(file, found, found.findings)
     if not isinstance(found.data, dict):
-        words = f"{file} is no migration: write {what}."
+        words = f"{file} is not a migration: write {what}."
         raise CommandError(words, code="not_a_migration", exit_code=ExitCode.REFUSED)
     return found
 
@@ -51,8 +52,8 @@ def _require_none(file: str, found: Loaded, findings: list[Finding]) -> None:
     if errors:
         located = [finding if finding.line else found.located(finding) for finding in errors]
         raise CommandError(
-            title=f"{file} has {len(errors)} to repair",
-            detail="Nothing was asked of the server.",
+            title=f"{file} has {counted(len(errors), 'error', 'errors')}",
+            detail="The server was not contacted.",
             code="migration_file_invalid",
             exit_code=ExitCode.REFUSED,
             findings=[finding.model_dump(mode="json") for finding in located],
@@ -65,10 +66,10 @@ def _of_file(data: Mapping[str, Any]) -> Iterator[Finding]:
     for key in _NEEDED:
         value = data.get(key)
         if not isinstance(value, str) or not value.strip():
-            yield _finding(key, "missing_key", f"{key} is missing, or is no text.", f"Write {key}: {KEYS[key]}.")
+            yield _finding(key, "missing_key", f"{key} is missing, or is not text.", f"Write {key}: {KEYS[key]}.")
     kind, spec = data.get("kind"), data.get("spec", {})
     if not isinstance(spec, dict):
-        yield _finding("spec", "wrong_type", "spec is no object.", "Write its keys below it.")
+        yield _finding("spec", "wrong_type", "spec is not an object.", "Write its keys under it.")
     elif isinstance(kind, str) and kind.strip():
         if kind in set(MigrationKind):
             yield from _of_spec(MigrationKind(kind), spec, ("spec",))

@@ -1,4 +1,4 @@
-"""Commands about what governs migrations: freezes, in which none begins, and who has to approve."""
+"""Commands about the rules for migrations: freezes, and approval policies."""
 
 from __future__ import annotations
 
@@ -6,36 +6,31 @@ from typing import Annotated, Any
 
 import typer
 
-from controlplane.cli.base.session import AsJson, Limit, begin
+from controlplane.cli.base.commands import Group
+from controlplane.cli.base.session import Limit, Session
 from controlplane.cli.monitoring.alerts import Label, Pipeline
 
-freezes = typer.Typer(
-    no_args_is_help=True, help="Times in which no migration begins: list, add, remove. What is under way goes on."
-)
-policies = typer.Typer(
-    no_args_is_help=True,
-    help="How many people other than its author have to approve a migration: list, add, remove.",
-)
+freezes = Group("Set periods in which no migration starts. Migrations in progress continue.")
+policies = Group("Set how many users other than the author must approve a migration.")
 
 FreezeId = Annotated[
-    int, typer.Argument(help="The freeze's number; `headgate freezes list` has it.", metavar="ID", min=1)
+    int, typer.Argument(help="The freeze's id; `headgate freezes list` shows it.", metavar="ID", min=1)
 ]
 PolicyId = Annotated[
-    int, typer.Argument(help="The policy's number; `headgate approval-policies list` has it.", metavar="ID", min=1)
+    int, typer.Argument(help="The policy's id; `headgate approval-policies list` shows it.", metavar="ID", min=1)
 ]
 
 
-@freezes.command("list")
-def list_freezes(ctx: typer.Context, limit: Limit = 1000, as_json: AsJson = False) -> None:
+@freezes.verb("list")
+def list_freezes(session: Session, limit: Limit = 1000) -> None:
     """List freezes, newest first."""
     from controlplane.cli.base import output
 
-    found = begin(ctx, as_json=as_json).pages("freezes", limit=limit)
-    if as_json:
-        output.write_json(found)
+    found = session.client().pages("freezes", limit=limit)
+    if session.printed(found):
         return
-    columns = ("id", "of", "state", "from", "to", "by", "reason")
-    output.table(columns, map(_freeze_row, found), empty="No freezes. `headgate freezes add` adds one.")
+    columns = ("id", "scope", "state", "from", "to", "by", "reason")
+    output.table(columns, map(_freeze_row, found), empty="No freezes. Add one: headgate freezes add")
 
 
 def _freeze_row(freeze: dict[str, Any]) -> tuple[object, ...]:
@@ -48,33 +43,31 @@ def _state(starts_at: str, ends_at: str) -> str:
 
     now = datetime.now(UTC)
     if now < datetime.fromisoformat(starts_at):
-        return "to come"
-    return "now" if now < datetime.fromisoformat(ends_at) else "over"
+        return "scheduled"
+    return "active" if now < datetime.fromisoformat(ends_at) else "ended"
 
 
-@freezes.command("add")
+@freezes.verb("add")
 def add_freeze(
-    ctx: typer.Context,
+    session: Session,
     ends_at: Annotated[
-        str, typer.Option("--ends-at", help="Until when (RFC 3339; this machine's zone where none is said).")
+        str, typer.Option("--ends-at", help="The end (RFC 3339; in this machine's time zone where it has none).")
     ],
-    reason: Annotated[str, typer.Option("--reason", help="Why; whoever is kept from beginning reads it.")],
-    starts_at: Annotated[str | None, typer.Option("--starts-at", help="From when; now, unless given.")] = None,
+    reason: Annotated[str, typer.Option("--reason", help="The reason, shown to users whose migration is refused.")],
+    starts_at: Annotated[str | None, typer.Option("--starts-at", help="The start. Default: now.")] = None,
     label: Label = "",
     pipeline: Pipeline = "",
-    as_json: AsJson = False,
 ) -> None:
-    """Let no migration begin for a time: of a label, of a pipeline, or, with neither, of everything."""
+    """Freeze migrations for a period: of a label, of a pipeline, or, with neither, of all pipelines."""
     from controlplane.cli.base import output
 
     times = {"starts_at": _moment(starts_at), "ends_at": _moment(ends_at)}
     body = {**times, "reason": reason, "label": label, "pipeline": pipeline}
-    _, made = begin(ctx, as_json=as_json).post("freezes", body)
-    if as_json:
-        output.write_json(made)
+    _, made = session.client().post("freezes", body)
+    if session.printed(made):
         return
     when = f"from {made['starts_at']} to {made['ends_at']}"
-    output.say(f"Freeze {made['id']}: no migration of {_scope(made)} begins {when}.")
+    output.print_line(f"Freeze {made['id']}: no migration of {_scope(made)} starts {when}.")
 
 
 def _moment(text: str | None) -> str:
@@ -85,23 +78,22 @@ def _moment(text: str | None) -> str:
     return datetime.now(UTC).isoformat() if text is None else moment(text)
 
 
-@freezes.command("remove")
-def remove_freeze(ctx: typer.Context, freeze: FreezeId, as_json: AsJson = False) -> None:
-    """Remove a freeze; migrations of it may begin."""
-    _remove(ctx, "freezes", freeze, "Freeze", as_json=as_json)
+@freezes.verb("remove")
+def remove_freeze(session: Session, freeze: FreezeId) -> None:
+    """Remove a freeze."""
+    _remove(session, "freezes", freeze, "Freeze")
 
 
-@policies.command("list")
-def list_policies(ctx: typer.Context, limit: Limit = 1000, as_json: AsJson = False) -> None:
-    """List approval policies; of those that concern a pipeline the strictest counts."""
+@policies.verb("list")
+def list_policies(session: Session, limit: Limit = 1000) -> None:
+    """List approval policies. The strictest policy that matches a pipeline applies."""
     from controlplane.cli.base import output
 
-    found = begin(ctx, as_json=as_json).pages("approval-policies", limit=limit)
-    if as_json:
-        output.write_json(found)
+    found = session.client().pages("approval-policies", limit=limit)
+    if session.printed(found):
         return
-    columns = ("id", "of", "approvers", "seconds an approval counts", "set by", "set")
-    empty = "No approval policies: the author's own approval is enough. `headgate approval-policies add` adds one."
+    columns = ("id", "scope", "approvers", "approvals expire after (s)", "updated by", "updated")
+    empty = "No approval policies: authors can approve their own migrations. Add one: headgate approval-policies add"
     output.table(columns, map(_policy_row, found), empty=empty)
 
 
@@ -112,47 +104,47 @@ def _policy_row(policy: dict[str, Any]) -> tuple[object, ...]:
     return str(policy["id"]), _scope(policy), *figures, policy["updated_by"], ago(policy["updated_at"])
 
 
-@policies.command("add")
+@policies.verb("add")
 def add_policy(
-    ctx: typer.Context,
+    session: Session,
     approvers: Annotated[
-        int, typer.Option("--approvers", min=1, max=20, help="How many people other than the author have to approve.")
+        int, typer.Option("--approvers", min=1, max=20, help="The number of users other than the author.")
     ],
     expiry_seconds: Annotated[
-        int, typer.Option("--expiry-seconds", min=60, max=31_536_000, help="For how long an approval counts.")
+        int, typer.Option("--expiry-seconds", min=60, max=31_536_000, help="Seconds after which an approval expires.")
     ] = 86_400,
     label: Label = "",
     pipeline: Pipeline = "",
-    as_json: AsJson = False,
 ) -> None:
-    """Set how many have to approve: of a label, of a pipeline, or, with neither, of everything; in place of what was
-    set there before."""
+    """Require approvals for a label, a pipeline, or, with neither, all pipelines; replaces the policy of that scope."""
     from controlplane.cli.base import output
 
     body = {"approvers": approvers, "expiry_seconds": expiry_seconds, "label": label, "pipeline": pipeline}
-    _, made = begin(ctx, as_json=as_json).post("approval-policies", body)
-    if as_json:
-        output.write_json(made)
+    _, made = session.client().post("approval-policies", body)
+    if session.printed(made):
         return
-    who = output.counted(made["approvers"], "person other than the author has", "people other than the author have")
-    counts = f"an approval counts for {made['expiry_seconds']} s"
-    output.say(f"Approval policy {made['id']}: {who} to approve a migration of {_scope(made)}; {counts}.")
+    who = output.counted(made["approvers"], "user other than the author", "users other than the author")
+    output.print_line(
+        f"Approval policy {made['id']}: {who} must approve a migration of {_scope(made)}; an approval expires after "
+        f"{made['expiry_seconds']} s."
+    )
 
 
-@policies.command("remove")
-def remove_policy(ctx: typer.Context, policy: PolicyId, as_json: AsJson = False) -> None:
-    """Remove an approval policy; the others count on."""
-    _remove(ctx, "approval-policies", policy, "Approval policy", as_json=as_json)
+@policies.verb("remove")
+def remove_policy(session: Session, policy: PolicyId) -> None:
+    """Remove an approval policy. Other policies still apply."""
+    _remove(session, "approval-policies", policy, "Approval policy")
 
 
-def _remove(ctx: typer.Context, group: str, number: int, what: str, *, as_json: bool) -> None:
+def _remove(session: Session, group: str, number: int, what: str) -> None:
     from controlplane.cli.base import output
 
-    begin(ctx, as_json=as_json).delete(f"{group}/{number}")
-    output.write_json({"id": number, "result": "removed"}) if as_json else output.say(f"{what} {number}: removed")
+    session.client().delete(f"{group}/{number}")
+    if not session.printed({"id": number, "result": "removed"}):
+        output.print_line(f"{what} {number}: removed")
 
 
 def _scope(rule: dict[str, Any]) -> str:
     if rule["pipeline"]:
         return f"the pipeline {rule['pipeline']}"
-    return f"the label {rule['label']}" if rule["label"] else "everything"
+    return f"the label {rule['label']}" if rule["label"] else "all pipelines"

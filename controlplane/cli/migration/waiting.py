@@ -1,4 +1,4 @@
-"""Waiting for a migration, and how a command ends by what has become of it."""
+"""Waiting for a migration, and how a command ends by its result."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from controlplane.cli.base.errors import CommandError, ExitCode
 from controlplane.cli.migration.output import Progress
 
 FINAL = {"COMMITTED", "ROLLED_BACK", "ABORTED"}
-LOOK_S = 0.5
-_NOT_BEGUN = {
+POLL_S = 0.5
+_NOT_STARTED = {
     "DRAFT": "It is blocked.",
-    "PLANNED": "It is not approved yet.",
-    "APPROVED": "It is approved, and was not begun.",
+    "PLANNED": "It is not approved.",
+    "APPROVED": "It is approved, but not started.",
 }
 _STAGE_AFTER = {"plan_stale": "DRAFT", "migration_blocked": "DRAFT", "not_approved": "PLANNED"}
-"""Where somebody has to begin again who was refused with this code."""
+"""The stage from which you continue after a refusal with this code."""
 
 
-def is_begun(found: dict[str, Any]) -> bool:
-    """Whether it goes on by itself, or has ended."""
-    return found["stage"] not in _NOT_BEGUN
+def is_started(found: dict[str, Any]) -> bool:
+    """Whether it is in progress, or has ended."""
+    return found["stage"] not in _NOT_STARTED
 
 
 def follow(
-    client: Any, found: dict[str, Any], *, timeout: float, quiet: bool, begin: dict[str, Any] | None = None
+    client: Any, found: dict[str, Any], *, timeout: float, quiet: bool, start: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Look until it has ended, waits for a person, or needs attention. CommandError after `timeout` seconds. `begin`:
-    the plan that is begun as soon as others have approved it."""
+    """Poll until it has ended, waits at a gate, or needs attention. CommandError after `timeout` seconds. `start`: the
+    plan that is started as soon as other users have approved it."""
     deadline, progress = time.monotonic() + timeout, Progress(quiet=quiet)
     while True:
         try:
             found = client.get(f"migrations/{found['id']}")
-            if begin is not None and found["stage"] == "APPROVED":
-                found, begin = ask_for(client, found, "advance", begin), None
-            progress.tell(f"{found['stage']}: {found['message']}")
+            if start is not None and found["stage"] == "APPROVED":
+                found, start = request(client, found, "advance", start), None
+            progress.show(f"{found['stage']}: {found['message']}")
         except CommandError as error:
-            if not error.may_pass:
+            if not error.is_temporary:
                 raise
-            progress.tell(error.title)
+            progress.show(error.title)
         if found["stage"] in FINAL | {"NEEDS_ATTENTION"} or found["waits_for"]:
             return found
         if time.monotonic() > deadline:
-            raise _late(found, timeout)
-        time.sleep(LOOK_S)
+            raise _timed_out(found, timeout)
+        time.sleep(POLL_S)
 
 
-def ask_for(client: Any, found: dict[str, Any], action: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Approve or begin one. CommandError with what can be done where that is refused and the migration stays open."""
+def request(client: Any, found: dict[str, Any], action: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Approve or start a migration. CommandError with the next commands where that is refused and it stays open."""
     address = f"migrations/{found['id']}"
     try:
         _, made = client.post(f"{address}/{action}", body)
@@ -57,54 +57,53 @@ def ask_for(client: Any, found: dict[str, Any], action: str, body: dict[str, Any
         if refused.exit_code is not ExitCode.REFUSED:
             raise
         made = client.get(address)
-        if not is_begun(made):
-            hint = _choices(made["id"], _STAGE_AFTER.get(refused.code, "APPROVED"))
+        if not is_started(made):
+            hint = _next_commands(made["id"], _STAGE_AFTER.get(refused.code, "APPROVED"))
             raise replace(refused, detail=f"{refused.detail} {_stays_open(made)}", hint=hint) from None
-    begun: dict[str, Any] = made
-    return begun
+    current: dict[str, Any] = made
+    return current
 
 
-def _late(found: dict[str, Any], timeout: float) -> CommandError:
-    begun = is_begun(found)
+def _timed_out(found: dict[str, Any], timeout: float) -> CommandError:
     late = CommandError(
         title=f"The migration has not ended after {timeout:g} s",
-        detail=f"It goes on without you: headgate migrate watch {found['id']}",
+        detail=f"It continues. Follow it: headgate migrations watch {found['id']}",
         code="timed_out",
         exit_code=ExitCode.TIMED_OUT,
     )
-    if begun:
+    if is_started(found):
         return late
     return replace(
         late,
-        title=f"The migration was not begun within {timeout:g} s",
-        detail=f"{_NOT_BEGUN[found['stage']]} {_stays_open(found)}",
-        hint=_choices(found["id"], found["stage"]),
+        title=f"The migration has not started within {timeout:g} s",
+        detail=f"{_NOT_STARTED[found['stage']]} {_stays_open(found)}",
+        hint=_next_commands(found["id"], found["stage"]),
     )
 
 
 def _stays_open(found: dict[str, Any]) -> str:
-    return f"It does not begin by itself. While it is open, {found['pipeline']} takes no other migration."
+    return f"It does not start automatically. While it is open, {found['pipeline']} accepts no other migration."
 
 
-def _choices(migration_id: str, stage: str) -> str:
-    ways_on = {
-        "DRAFT": f"Plan it again: headgate migrate replan {migration_id}.",
-        "PLANNED": f"Have it approved: headgate migrate approve {migration_id}. "
-        f"Then begin it: headgate migrate advance {migration_id}.",
-        "APPROVED": f"Begin it: headgate migrate advance {migration_id}.",
+def _next_commands(migration_id: str, stage: str) -> str:
+    commands = {
+        "DRAFT": f"Plan it again: headgate migrations replan {migration_id}.",
+        "PLANNED": f"Have it approved: headgate migrations approve {migration_id}. "
+        f"Then start it: headgate migrations advance {migration_id}.",
+        "APPROVED": f"Start it: headgate migrations advance {migration_id}.",
     }
-    return f"{ways_on[stage]} Or give it up: headgate migrate abort {migration_id}."
+    return f"{commands[stage]} Or cancel it: headgate migrations cancel {migration_id}."
 
 
 def require_committed(found: dict[str, Any]) -> None:
-    """CommandError unless it was committed."""
+    """CommandError unless it is committed."""
     if found["stage"] == "COMMITTED":
         return
     waits = found.get("waits_for")
     raise CommandError(
         title=f"The migration of {found['pipeline']} is {found['stage']}",
         detail=_at_gate(waits) if waits else found["message"],
-        hint=_what_next(found),
+        hint=_hint(found),
         code="migration_waits" if waits else f"migration_{found['stage'].lower()}",
         exit_code=ExitCode.TIMED_OUT if waits else ExitCode.FAILED,
         findings=found.get("findings") or [],
@@ -115,29 +114,29 @@ def _at_gate(gate: str) -> str:
     from pipelines.domain.migration.steps import GATE_SECONDS
 
     if gate == "COMMITTED":
-        return f"It waits for a person before {gate}; the pipeline works meanwhile."
-    late = f"Where nobody lets it go on within {GATE_SECONDS / 60:g} minutes, it is taken back."
-    return f"It waits for a person before {gate}. {late}"
+        return f"Action required: it waits at the gate before {gate}. The pipeline runs meanwhile."
+    limit = f"Without your decision within {GATE_SECONDS / 60:g} minutes it is rolled back."
+    return f"Action required: it waits at the gate before {gate}. {limit}"
 
 
-def _what_next(found: dict[str, Any]) -> str:
+def _hint(found: dict[str, Any]) -> str:
     if found.get("waits_for"):
-        on = f"Let it go on: headgate migrate advance {found['id']}."
-        return f"{on} Or take it back: headgate migrate rollback {found['id']}."
-    shows = "watch" if found["stage"] == "NEEDS_ATTENTION" else "report"
-    return f"headgate migrate {shows} {found['id']}"
+        advance = f"Continue: headgate migrations advance {found['id']}."
+        return f"{advance} Or roll it back: headgate migrations rollback {found['id']}."
+    verb = "show" if found["stage"] == "NEEDS_ATTENTION" else "report"
+    return f"Details: headgate migrations {verb} {found['id']}"
 
 
-def require_unblocked(made: dict[str, Any], *, given_up: bool = False) -> None:
-    """CommandError with everything that blocks its plan. `given_up`: it was, so that it stands in nobody's way."""
+def require_unblocked(made: dict[str, Any], *, cancelled: bool = False) -> None:
+    """CommandError with all blockers of its plan. `cancelled`: it was, so that it does not block other migrations."""
     if made["stage"] != "DRAFT":
         return
-    again = f"headgate migrate replan {made['id']}"
-    hint = f"When the findings are gone: {again}. Or give it up: headgate migrate abort {made['id']}."
+    again = f"headgate migrations replan {made['id']}"
+    hint = f"After you resolve them: {again}. Or cancel it: headgate migrations cancel {made['id']}."
     raise CommandError(
         title="The migration is blocked",
-        detail="Nothing was touched.",
-        hint="It was given up; run it again when the findings are gone." if given_up else hint,
+        detail="Nothing has been changed.",
+        hint="It is cancelled. Run the command again after you resolve the blockers." if cancelled else hint,
         code="migration_blocked",
         exit_code=ExitCode.REFUSED,
         findings=(made["plan"] or {}).get("blockers", []),

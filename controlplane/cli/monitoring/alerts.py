@@ -1,4 +1,4 @@
-"""Commands about alerts: list (`headgate alerts`), acknowledge, and when a rule raises one."""
+"""Commands about alerts: list, acknowledge, and the rules that raise them."""
 
 from __future__ import annotations
 
@@ -6,74 +6,72 @@ from typing import Annotated, Any
 
 import typer
 
-from controlplane.cli.base.session import AsJson, Limit, begin
+from controlplane.cli.base.commands import Group
+from controlplane.cli.base.session import Limit, Session
 
-app = typer.Typer(
-    help="What somebody should look at: list (`headgate alerts`), acknowledge, and when rules raise an alert.",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+ALL = "all pipelines"
 
-Rule = Annotated[str, typer.Argument(help="The rule, as `headgate alerts rules` lists them.", metavar="RULE")]
-Label = Annotated[str, typer.Option("--label", help="For pipelines with this label: NAME:VALUE, or NAME.")]
-Pipeline = Annotated[str, typer.Option("--pipeline", help="For this pipeline alone.")]
+app = Group("List and acknowledge alerts, and set the rules that raise them.")
+rules = Group("Set the rules that raise alerts.")
+app.noun(rules, "rules")
+
+Rule = Annotated[str, typer.Argument(help="The rule's name; `headgate alerts rules list` lists them.", metavar="RULE")]
+Label = Annotated[str, typer.Option("--label", help="Only pipelines with this label: NAME:VALUE, or NAME.")]
+Pipeline = Annotated[str, typer.Option("--pipeline", help="Only this pipeline.")]
 
 
-@app.callback(invoke_without_command=True)
+@app.verb("list")
 def list_alerts(
-    ctx: typer.Context,
+    session: Session,
     state: Annotated[
-        str | None, typer.Option("--state", help="open, acknowledged or resolved; those that stand, unless given.")
+        str | None, typer.Option("--state", help="open, acknowledged or resolved. Default: all unresolved alerts.")
     ] = None,
-    rule: Annotated[str | None, typer.Option("--rule", help="Only of this rule.")] = None,
-    pipeline: Annotated[str | None, typer.Option("--pipeline", help="Only of this pipeline.")] = None,
+    rule: Annotated[str | None, typer.Option("--rule", help="Only this rule.")] = None,
+    pipeline: Annotated[str | None, typer.Option("--pipeline", help="Only this pipeline.")] = None,
     limit: Limit = 50,
-    as_json: AsJson = False,
 ) -> None:
     """List alerts, newest first."""
-    if ctx.invoked_subcommand is not None:
-        return
     from controlplane.cli.base import output
 
-    client = begin(ctx, as_json=as_json)
-    found = client.pages("alerts", limit=limit, state=state and state.upper(), rule=rule, pipeline=pipeline)
-    if as_json:
-        output.write_json(found)
+    query = {"state": state and state.upper(), "rule": rule, "pipeline": pipeline}
+    found = session.client().pages("alerts", limit=limit, **query)
+    if session.printed(found):
         return
-    columns = ("id", "state", "since", "rule", "about", "what")
+    columns = ("id", "state", "since", "rule", "subject", "message")
     output.table(columns, map(_row, found), empty="No alerts.")
 
 
 def _row(alert: dict[str, Any]) -> tuple[object, ...]:
     from controlplane.cli.base.output import ago
 
-    about = alert["pipeline"] or alert["data"].get("group") or alert["key"]
-    return str(alert["id"]), alert["state"], ago(alert["opened_at"]), alert["rule"], about, alert["message"]
+    subject = alert["pipeline"] or alert["data"].get("group") or alert["key"]
+    return str(alert["id"]), alert["state"], ago(alert["opened_at"]), alert["rule"], subject, alert["message"]
 
 
-@app.command("ack")
+@app.verb()
 def acknowledge(
-    ctx: typer.Context,
+    session: Session,
     alert: Annotated[int, typer.Argument(help="The alert's id.", metavar="ID", min=1)],
-    as_json: AsJson = False,
 ) -> None:
-    """Say that you have seen an alert. It stands until its cause is gone."""
+    """Acknowledge an alert. It stays unresolved until its cause ends."""
     from controlplane.cli.base import output
 
-    _, done = begin(ctx, as_json=as_json).post(f"alerts/{alert}/acknowledge", {})
-    output.write_json(done) if as_json else output.say(f"{done['acknowledged_by']} has seen it: {done['message']}")
+    _, done = session.client().post(f"alerts/{alert}/acknowledge", {})
+    if not session.printed(done):
+        output.print_line(f"Acknowledged by {done['acknowledged_by']}: {done['message']}")
 
 
-@app.command()
-def rules(ctx: typer.Context, as_json: AsJson = False) -> None:
-    """List the rules with their settings: the defaults, and what is set for labels and pipelines."""
+@rules.verb("list")
+def list_rules(session: Session) -> None:
+    """List the rules with their defaults and the settings for labels and pipelines."""
     from controlplane.cli.base import output
 
-    found = begin(ctx, as_json=as_json).get("alert-rules")
-    if as_json:
-        output.write_json(found)
+    found = session.client().get("alert-rules")
+    if session.printed(found):
         return
     rows = [row for rule in found for row in _rule_rows(rule)]
-    output.table(("rule", "for", "enabled", "records", "seconds", "broken for", "when"), rows, empty="No rules.")
+    columns = ("rule", "scope", "enabled", "records", "seconds", "for seconds", "description")
+    output.table(columns, rows, empty="No rules.")
 
 
 def _rule_rows(rule: dict[str, Any]) -> list[tuple[object, ...]]:
@@ -81,41 +79,42 @@ def _rule_rows(rule: dict[str, Any]) -> list[tuple[object, ...]]:
         figures = (settings["enabled"], settings["records"], settings["seconds"], settings["for_seconds"])
         return (rule["rule"], scope, *figures, words)
 
-    set_here = [row(each["pipeline"] or each["label"] or "everything", each, "") for each in rule["overrides"]]
-    return [row("default", rule["defaults"], rule["description"]), *set_here]
+    overrides = [row(each["pipeline"] or each["label"] or ALL, each, "") for each in rule["overrides"]]
+    return [row("default", rule["defaults"], rule["description"]), *overrides]
 
 
-@app.command("set")
+@rules.verb("set")
 def set_rule(
-    ctx: typer.Context,
+    session: Session,
     rule: Rule,
     label: Label = "",
     pipeline: Pipeline = "",
-    records: Annotated[int | None, typer.Option("--records", min=0, help="Lag in records; 0: no limit.")] = None,
-    seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="Lag in seconds; 0: no limit.")] = None,
+    records: Annotated[int | None, typer.Option("--records", min=0, help="Limit of lag in records; 0: none.")] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="Limit of lag in seconds; 0: none.")] = None,
     for_seconds: Annotated[
-        float | None, typer.Option("--for", min=0, help="Seconds for which it must be broken without a break.")
+        float | None, typer.Option("--for", min=0, help="Seconds without interruption before an alert is raised.")
     ] = None,
-    enabled: Annotated[bool | None, typer.Option("--on/--off", help="Whether it raises alerts at all.")] = None,
-    as_json: AsJson = False,
+    enabled: Annotated[bool | None, typer.Option("--on/--off", help="Whether the rule raises alerts.")] = None,
 ) -> None:
-    """Set a rule for everything, for a label or for a pipeline, in place of what was set there before."""
+    """Set a rule for all pipelines, for a label or for a pipeline. Replaces the previous settings of that scope."""
     from controlplane.cli.base import output
 
     body: dict[str, Any] = {"label": label, "pipeline": pipeline}
     body |= {name: given or None for name, given in (("records", records), ("seconds", seconds)) if given is not None}
     body |= {name: given for name, given in (("for_seconds", for_seconds), ("enabled", enabled)) if given is not None}
-    done = begin(ctx, as_json=as_json).put(_path(rule), body)
-    output.write_json(done) if as_json else output.say(f"{rule} is set for {pipeline or label or 'everything'}")
+    done = session.client().put(_path(rule), body)
+    if not session.printed(done):
+        output.print_line(f"{rule}: set for {pipeline or label or ALL}")
 
 
-@app.command("unset")
-def unset_rule(ctx: typer.Context, rule: Rule, label: Label = "", pipeline: Pipeline = "") -> None:
-    """Remove what was set; the wider settings count again."""
+@rules.verb("unset")
+def unset_rule(session: Session, rule: Rule, label: Label = "", pipeline: Pipeline = "") -> None:
+    """Remove the settings of a rule for a scope. The settings of the wider scope apply again."""
     from controlplane.cli.base import output
 
-    begin(ctx, as_json=False).delete(_path(rule), label=label, pipeline=pipeline)
-    output.say(f"{rule} is no longer set for {pipeline or label or 'everything'}")
+    session.client().delete(_path(rule), label=label, pipeline=pipeline)
+    if not session.printed({"rule": rule, "result": "unset"}):
+        output.print_line(f"{rule}: no longer set for {pipeline or label or ALL}")
 
 
 def _path(rule: str) -> str:

@@ -1,4 +1,4 @@
-"""Commands of webhooks. A secret is named, never given: `headgate secrets set` stores it."""
+"""Commands about webhooks. An option has the name of a secret, never its value: `headgate secrets set` stores it."""
 
 from __future__ import annotations
 
@@ -7,42 +7,40 @@ from typing import Annotated, Any
 
 import typer
 
+from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import CommandError, ExitCode
-from controlplane.cli.base.session import AsJson, Limit, begin
+from controlplane.cli.base.session import Limit, Session
 
 PING_SECONDS = 30.0
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 _OPEN = {"WAITING", "SENDING"}
 
-app = typer.Typer(
-    help="Send events to endpoints of others: list, add, update, remove, try out, and see what became of messages.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = Group("Send events to HTTP endpoints.")
+deliveries = Group("List the deliveries of a webhook, and retry them.")
+app.noun(deliveries, "deliveries")
 
 Id = Annotated[int, typer.Argument(help="The webhook's number.", metavar="ID", min=1)]
 Events = Annotated[
     list[str] | None,
-    typer.Option("--event", help="A type of events, the beginning of types (migration.*), or *; may be repeated."),
+    typer.Option("--event", help="An event type, a prefix (migration.*), or *. Repeatable."),
 ]
 Secrets = Annotated[
     list[str] | None,
-    typer.Option("--secret", help="The name of the secret that signs; a second one while it is exchanged."),
+    typer.Option("--secret", help="The name of the signing secret; a second one during a rotation."),
 ]
-Description = Annotated[str | None, typer.Option("--description", help="What it is for.")]
+Description = Annotated[str | None, typer.Option("--description", help="The purpose of the webhook.")]
 
 
-@app.command("list")
-def list_webhooks(ctx: typer.Context, limit: Limit = 1000, as_json: AsJson = False) -> None:
-    """List webhooks with how they are doing."""
+@app.verb("list")
+def list_webhooks(session: Session, limit: Limit = 1000) -> None:
+    """List webhooks with the state of their deliveries."""
     from controlplane.cli.base import output
 
-    found = begin(ctx, as_json=as_json).pages("webhooks", limit=limit)
-    if as_json:
-        output.write_json(found)
+    found = session.client().pages("webhooks", limit=limit)
+    if session.printed(found):
         return
-    columns = ("id", "on", "address", "events", "waiting", "last success", "failing", "why off")
-    output.table(columns, map(_row, found), empty="No webhooks. `headgate webhooks add URL` adds one.")
+    columns = ("id", "enabled", "url", "events", "waiting", "last success", "failing since", "disabled because")
+    output.table(columns, map(_row, found), empty="No webhooks. Add one: headgate webhooks add URL")
 
 
 def _row(webhook: dict[str, Any]) -> tuple[object, ...]:
@@ -53,72 +51,72 @@ def _row(webhook: dict[str, Any]) -> tuple[object, ...]:
     return str(webhook["id"]), webhook["enabled"], webhook["url"], events, *health, webhook["disabled_reason"]
 
 
-@app.command()
+@app.verb()
 def add(
-    ctx: typer.Context,
-    url: Annotated[str, typer.Argument(help="The address that messages are sent to.", metavar="URL")],
+    session: Session,
+    url: Annotated[str, typer.Argument(help="The endpoint that receives the messages.", metavar="URL")],
     event: Events = None,
     secret: Secrets = None,
     description: Description = None,
-    disabled: Annotated[bool, typer.Option("--disabled", help="Send nothing yet.")] = False,
-    as_json: AsJson = False,
+    disabled: Annotated[bool, typer.Option("--disabled", help="Add it disabled.")] = False,
 ) -> None:
-    """Send what happens from now on to an address; all events, unless --event names some."""
+    """Add a webhook. It receives new events: all of them, or those of --event."""
     body = {"url": url, "events": event or ["*"], **_changes(None, secret or [], description), "enabled": not disabled}
-    _, made = begin(ctx, as_json=as_json).post("webhooks", body)
-    _show(made, as_json=as_json)
+    _, made = session.client().post("webhooks", body)
+    _print(session, made)
 
 
-@app.command()
+@app.verb()
 def update(
-    ctx: typer.Context,
+    session: Session,
     webhook: Id,
-    url: Annotated[str | None, typer.Option("--url", help="Another address.")] = None,
+    url: Annotated[str | None, typer.Option("--url", help="The new endpoint.")] = None,
     event: Events = None,
     secret: Secrets = None,
     description: Description = None,
-    as_json: AsJson = False,
 ) -> None:
-    """Change what is given; what is left out stays. Events and secrets replace all that were there."""
+    """Change a webhook. Options that are not given keep their values; events and secrets replace all previous ones."""
     body = _changes(event, secret, description) | ({} if url is None else {"url": url})
     if not body:
-        raise CommandError("Say what to change", hint="--help has it.", code="usage", exit_code=ExitCode.USAGE)
-    _show(begin(ctx, as_json=as_json).patch(f"webhooks/{webhook}", body), as_json=as_json)
+        raise CommandError.of_usage("Give at least one option to change", hint="--help lists them.")
+    _print(session, session.client().patch(f"webhooks/{webhook}", body))
 
 
-@app.command()
-def enable(ctx: typer.Context, webhook: Id, as_json: AsJson = False) -> None:
-    """Switch a webhook on; it gets what happens from now on."""
-    _show(begin(ctx, as_json=as_json).patch(f"webhooks/{webhook}", {"enabled": True}), as_json=as_json)
+@app.verb()
+def enable(session: Session, webhook: Id) -> None:
+    """Enable a webhook. It receives new events."""
+    _print(session, session.client().patch(f"webhooks/{webhook}", {"enabled": True}))
 
 
-@app.command()
-def disable(ctx: typer.Context, webhook: Id, as_json: AsJson = False) -> None:
-    """Switch a webhook off; what waits for it is given up."""
-    _show(begin(ctx, as_json=as_json).patch(f"webhooks/{webhook}", {"enabled": False}), as_json=as_json)
+@app.verb()
+def disable(session: Session, webhook: Id) -> None:
+    """Disable a webhook. Its waiting messages are cancelled."""
+    _print(session, session.client().patch(f"webhooks/{webhook}", {"enabled": False}))
 
 
-@app.command()
-def remove(ctx: typer.Context, webhook: Id, as_json: AsJson = False) -> None:
+@app.verb()
+def remove(session: Session, webhook: Id) -> None:
     """Remove a webhook with its deliveries."""
     from controlplane.cli.base import output
 
-    begin(ctx, as_json=as_json).delete(f"webhooks/{webhook}")
-    output.write_json({"id": webhook, "result": "removed"}) if as_json else output.say(f"Webhook {webhook}: removed")
+    session.client().delete(f"webhooks/{webhook}")
+    if not session.printed({"id": webhook, "result": "removed"}):
+        output.print_line(f"Webhook {webhook}: removed")
 
 
-@app.command()
-def ping(ctx: typer.Context, webhook: Id, as_json: AsJson = False) -> None:
-    """Send webhook.ping once, and wait up to 30 seconds for what comes of it."""
+@app.verb()
+def ping(session: Session, webhook: Id) -> None:
+    """Send the event webhook.ping once, and wait up to 30 s for the result."""
     from controlplane.cli.base import output
 
-    client = begin(ctx, as_json=as_json)
+    client = session.client()
     _, delivery = client.post(f"webhooks/{webhook}/ping", {})
     deadline = time.monotonic() + PING_SECONDS
     while delivery["state"] in _OPEN and time.monotonic() < deadline:
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
         delivery = client.get(f"webhooks/{webhook}/deliveries/{delivery['id']}")
-    output.write_json(delivery) if as_json else output.say(_outcome(delivery))
+    if not session.printed(delivery):
+        output.print_line(_outcome(delivery))
     if delivery["state"] in _OPEN:
         raise typer.Exit(ExitCode.TIMED_OUT)
     if delivery["state"] != "DELIVERED":
@@ -127,31 +125,27 @@ def ping(ctx: typer.Context, webhook: Id, as_json: AsJson = False) -> None:
 
 def _outcome(delivery: dict[str, Any]) -> str:
     if delivery["state"] == "DELIVERED":
-        return f"Delivered as {delivery['message_id']}; it answered {delivery['response_status']}."
+        return f"Delivered as {delivery['message_id']}; the endpoint answered {delivery['response_status']}."
     if delivery["state"] == "FAILED":
         return f"Not delivered: {delivery['last_error']}"
-    return "No worker has sent it yet; `headgate webhooks deliveries` shows what becomes of it."
+    return "No worker has sent it yet. Follow it: headgate webhooks deliveries list ID"
 
 
-@app.command()
-def deliveries(
-    ctx: typer.Context,
+@deliveries.verb("list")
+def list_deliveries(
+    session: Session,
     webhook: Id,
-    state: Annotated[
-        str | None, typer.Option("--state", help="Only these: waiting, sending, delivered or failed.")
-    ] = None,
+    state: Annotated[str | None, typer.Option("--state", help="waiting, sending, delivered or failed.")] = None,
     limit: Limit = 50,
-    as_json: AsJson = False,
 ) -> None:
-    """List messages to a webhook, newest first."""
+    """List the deliveries of a webhook, newest first."""
     from controlplane.cli.base import output
 
-    client = begin(ctx, as_json=as_json)
+    client = session.client()
     found = client.pages(f"webhooks/{webhook}/deliveries", limit=limit, state=state and state.upper())
-    if as_json:
-        output.write_json(found)
+    if session.printed(found):
         return
-    columns = ("id", "state", "type", "event", "attempts", "answer", "last attempt", "why")
+    columns = ("id", "state", "type", "event", "attempts", "answer", "last attempt", "error")
     output.table(columns, map(_delivery_row, found), empty="No deliveries.")
 
 
@@ -163,22 +157,22 @@ def _delivery_row(delivery: dict[str, Any]) -> tuple[object, ...]:
     return str(delivery["id"]), delivery["state"], *what
 
 
-@app.command()
+@deliveries.verb()
 def retry(
-    ctx: typer.Context,
+    session: Session,
     webhook: Id,
     delivery: Annotated[int, typer.Argument(help="The delivery's number.", metavar="DELIVERY", min=1)],
-    as_json: AsJson = False,
 ) -> None:
-    """Send a message again, whatever became of it, with the same webhook-id."""
+    """Send a message again, in any state, with the same webhook-id."""
     from controlplane.cli.base import output
 
-    _, again = begin(ctx, as_json=as_json).post(f"webhooks/{webhook}/deliveries/{delivery}/retry", {})
-    output.write_json(again) if as_json else output.say(f"{again['message_id']} is sent again")
+    _, again = session.client().post(f"webhooks/{webhook}/deliveries/{delivery}/retry", {})
+    if not session.printed(again):
+        output.print_line(f"{again['message_id']}: queued again")
 
 
 def _changes(events: list[str] | None, secrets: list[str] | None, description: str | None) -> dict[str, Any]:
-    """What was given, as the API takes it."""
+    """What is given, as the API takes it."""
     references = None if secrets is None else [_reference(each) for each in secrets]
     given = {"events": events or None, "secrets": references, "description": description}
     return {name: value for name, value in given.items() if value is not None}
@@ -188,11 +182,10 @@ def _reference(name: str) -> str:
     return name if name.startswith("${") else f"${{secret:{name}}}"
 
 
-def _show(webhook: dict[str, Any], *, as_json: bool) -> None:
+def _print(session: Session, webhook: dict[str, Any]) -> None:
     from controlplane.cli.base import output
 
-    if as_json:
-        output.write_json(webhook)
+    if session.printed(webhook):
         return
-    state = "on" if webhook["enabled"] else "off"
-    output.say(f"Webhook {webhook['id']} ({state}): {', '.join(webhook['events'])} to {webhook['url']}")
+    state = "enabled" if webhook["enabled"] else "disabled"
+    output.print_line(f"Webhook {webhook['id']} ({state}): {', '.join(webhook['events'])} to {webhook['url']}")

@@ -1,4 +1,4 @@
-"""Commands about positions: look at them, plan a decision, apply it."""
+"""Commands about positions: show them, plan a change, apply it."""
 
 from __future__ import annotations
 
@@ -7,46 +7,40 @@ from typing import Annotated, Any
 
 import typer
 
-from controlplane.cli.base.groups import falling_to
-from controlplane.cli.base.session import AsJson, Name, begin, path
+from controlplane.cli.base.commands import Group
+from controlplane.cli.base.session import Name, Session, path
 
 WAIT_S = 30
 """How long the server waits for the host's answer."""
 PLAN_S = 60.0
 
-
-app = typer.Typer(
-    cls=falling_to("show"),
-    no_args_is_help=True,
-    help="Where a pipeline stands (`headgate positions NAME`), and decisions to go on elsewhere: plan, apply.",
-)
+app = Group("Show the positions of a pipeline, and change them by a reviewed plan.")
 
 
-@app.command()
-def show(ctx: typer.Context, name: Name, as_json: AsJson = False) -> None:
-    """Show each partition by ledger, checkpoint, group and log, with a verdict. The pipeline's host is asked."""
+@app.verb()
+def show(session: Session, name: Name) -> None:
+    """Show each partition by ledger, checkpoint, committed offset and log. The pipeline's host inspects them."""
     from controlplane.cli.base import output
 
-    found = begin(ctx, as_json=as_json).get(path(name, "positions"), wait=WAIT_S)
-    if as_json:
-        output.write_json(found)
+    found = session.client().get(path(name, "positions"), wait=WAIT_S)
+    if session.printed(found):
         return
     columns = (
         "source.channel",
         "partition",
         "ledger",
         "checkpoint",
-        "group",
-        "log starts",
-        "log ends",
+        "committed",
+        "log start",
+        "log end",
         "verdict",
     )
-    output.table(columns, map(_row, found["partitions"]), empty="No position yet.")
+    output.table(columns, map(_row, found["partitions"]), empty="No positions yet.")
     for finding in found["findings"]:
-        output.say(f"{finding['code']}: {finding['message']}")
-    _tell_age(found)
+        output.print_line(f"{finding['code']}: {finding['message']}")
+    _print_age(found)
     if found["choices"]:
-        _tell_choices(name, found["choices"])
+        _print_choices(name, found["choices"])
 
 
 def _row(row: dict[str, Any]) -> tuple[object, ...]:
@@ -55,53 +49,51 @@ def _row(row: dict[str, Any]) -> tuple[object, ...]:
     return (*where, *known, row["verdict"])
 
 
-def _tell_age(found: dict[str, Any]) -> None:
+def _print_age(found: dict[str, Any]) -> None:
     from controlplane.cli.base import output
 
     if found["error"]:
-        output.note(f"The host could not look: {found['error']['message']} {found['error']['hint']}")
+        output.note(f"The host cannot inspect them: {found['error']['message']} {found['error']['hint']}")
     elif not found["fresh"]:
-        taken = f" what was found {output.ago(found['taken_at'])}" if found["taken_at"] else " what the ledger knows"
-        output.note(f"The pipeline's host has not answered; this is{taken}.")
+        shown = f"the snapshot of {output.ago(found['taken_at'])}" if found["taken_at"] else "the ledger alone"
+        output.note(f"The pipeline's host has not answered; this is {shown}.")
 
 
-def _tell_choices(name: str, choices: list[dict[str, Any]]) -> None:
+def _print_choices(name: str, choices: list[dict[str, Any]]) -> None:
     from controlplane.cli.base import output
 
-    output.say("A position asks for a decision. The ways on:")
-    output.table(("--to", "skips", "replays"), ((c["to"], c["skip"], c["replay"]) for c in choices), empty="")
-    output.say(f"Plan one: headgate positions plan {name} --to {choices[0]['to']}")
+    output.print_line("Action required: choose a position.")
+    rows = ((each["to"], each["skip"], each["replay"]) for each in choices)
+    output.table(("--to", "records skipped", "records reread"), rows, empty="")
+    output.print_line(f"Plan a change: headgate positions plan {name} --to {choices[0]['to']}")
 
 
-@app.command()
+@app.verb()
 def plan(
-    ctx: typer.Context,
+    session: Session,
     name: Name,
     to: Annotated[
         str,
         typer.Option(
             "--to",
             help="ledger, checkpoint, group, earliest, latest, timestamp=-30m, timestamp=TIME, before=EVENT-30m, "
-            "or offsets=TOPIC/PARTITION:OFFSET,… (what is not named stays at the ledger).",
+            "or offsets=TOPIC/PARTITION:OFFSET,… (other partitions keep the ledger's position).",
         ),
     ],
-    source: Annotated[str | None, typer.Option("--source", help="Only of this source; the others stay.")] = None,
-    as_json: AsJson = False,
+    source: Annotated[str | None, typer.Option("--source", help="Only this source; others keep theirs.")] = None,
 ) -> None:
-    """Say what going on elsewhere would skip and replay, to the record. Nothing is changed; the hash applies it."""
+    """Plan a change of positions, with the exact numbers of records skipped and reread. Changes nothing."""
     from controlplane.cli.base import output
 
-    client = begin(ctx, as_json=as_json)
+    client = session.client()
     _, made = client.post(path(name, "positions", "plan"), {"to": to, "source": source})
     made = _answered(client, name, made)
-    if as_json:
-        output.write_json(made)
+    if session.printed(made):
         return
-    _tell_moves(made)
-    if twice := made["possible_duplicates"]:
-        records = output.counted(twice, "record", "records")
-        output.say(f"Batches that were not finished: up to {records} may be there already.")
-    output.say(f"Apply it: headgate positions apply {name} {made['hash']}")
+    _print_moves(made)
+    if duplicates := made["possible_duplicates"]:
+        output.print_line(f"Possible duplicates of unfinished batches: at most {duplicates}.")
+    output.print_line(f"Apply it: headgate positions apply {name} {made['hash']}")
 
 
 def _answered(client: Any, name: str, made: dict[str, Any]) -> dict[str, Any]:
@@ -112,9 +104,9 @@ def _answered(client: Any, name: str, made: dict[str, Any]) -> dict[str, Any]:
     while made["state"] == "PENDING":
         if time.monotonic() > deadline:
             raise CommandError(
-                title=f"The host of {name} has not answered",
-                detail="Nothing was changed.",
-                hint="See that its worker runs: headgate hosts.",
+                title=f"The host of {name} has not answered within {PLAN_S:g} s",
+                detail="Nothing has been changed.",
+                hint="Check that its worker runs: headgate hosts list",
                 code="timed_out",
                 exit_code=ExitCode.TIMED_OUT,
             )
@@ -123,19 +115,18 @@ def _answered(client: Any, name: str, made: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _tell_moves(made: dict[str, Any]) -> None:
+def _print_moves(made: dict[str, Any]) -> None:
     from controlplane.cli.base import output
 
     show_moves(made["partitions"])
-    skipped = output.counted(made["skip"], "record", "records")
-    output.say(f"{skipped} would be skipped, {made['replay']} would come again.")
+    output.print_line(f"Expected impact: {made['skip']} records skipped, {made['replay']} records reread.")
 
 
 def show_moves(moves: list[dict[str, Any]]) -> None:
-    """Where each partition stands and goes on, and what that skips and replays."""
+    """The current and the new position of each partition, and the records skipped and reread."""
     from controlplane.cli.base import output
 
-    columns = ("source.channel", "partition", "stands at", "goes on at", "skips", "of these gone", "replays")
+    columns = ("source.channel", "partition", "current", "new", "skipped", "of these expired", "reread")
     rows = (
         (
             f"{move['source']}.{move['channel']}",
@@ -148,22 +139,20 @@ def show_moves(moves: list[dict[str, Any]]) -> None:
         )
         for move in moves
     )
-    output.table(columns, rows, empty="No partition.")
+    output.table(columns, rows, empty="No partitions.")
 
 
-@app.command()
+@app.verb()
 def apply(
-    ctx: typer.Context,
+    session: Session,
     name: Name,
-    named: Annotated[str, typer.Argument(help="The hash of the plan that you reviewed.", metavar="HASH")],
-    as_json: AsJson = False,
+    digest: Annotated[str, typer.Argument(help="The digest of the plan that you reviewed.", metavar="DIGEST")],
 ) -> None:
-    """Do what a plan said, while the pipeline is STOPPED or BLOCKED; its next start goes on from there."""
+    """Apply a plan while the pipeline is STOPPED or BLOCKED. Its next start reads from the new positions."""
     from controlplane.cli.base import output
 
-    _, done = begin(ctx, as_json=as_json).post(path(name, "positions", "apply"), {"hash": named})
-    if as_json:
-        output.write_json(done)
+    _, done = session.client().post(path(name, "positions", "apply"), {"hash": digest})
+    if session.printed(done):
         return
-    _tell_moves(done)
-    output.say(f"Done. Go on: headgate start {name}", style="green")
+    _print_moves(done)
+    output.print_line(f"Applied. Start the pipeline: headgate start {name}", style="green")

@@ -1,97 +1,95 @@
-"""Commands about events that could not be processed: list, show, replay, discard."""
+"""Commands about dead letters: list, show, retry, discard."""
 
 from __future__ import annotations
 
 import base64
-import sys
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
-from controlplane.cli.base.errors import CommandError, ExitCode
-from controlplane.cli.base.groups import falling_to
-from controlplane.cli.base.session import AsJson, Limit, Name, begin, path
-from controlplane.cli.lifecycle.lifecycle import DEFAULT_TIMEOUT_S, Timeout, Wait
+from controlplane.cli.base.commands import Group
+from controlplane.cli.base.errors import CommandError
+from controlplane.cli.base.session import Limit, Name, Reason, Session, Waiting, path
 
 MAX_BYTES = 8 * 1024 * 1024
-"""Of a repaired body; the server has a limit of its own."""
+"""Of an edited body; the server has a limit of its own."""
+
+app = Group("Show dead letters (records that could not be processed), retry them or discard them.")
+
+Ids = Annotated[list[str] | None, typer.Argument(help="Ids of dead letters.", metavar="[ID]...")]
 
 
-app = typer.Typer(
-    cls=falling_to("list"),
-    no_args_is_help=True,
-    help="Events that could not be processed: list (`headgate dead-letters NAME`), show, send back, give up.",
-)
+@dataclass(frozen=True)
+class Filter:
+    """Which dead letters."""
 
-Ids = Annotated[list[str] | None, typer.Argument(help="Ids of letters, as the list shows them.", metavar="[ID]...")]
-Component = Annotated[str | None, typer.Option("--component", help="Only of this component, as sinks.lake.")]
-Cause = Annotated[str | None, typer.Option("--cause", help="Only with this text in their cause.")]
-Source = Annotated[str | None, typer.Option("--source", help="Only of this source.")]
-Since = Annotated[
-    str | None, typer.Option("--since", help="Only since a time (RFC 3339), or for so long: 90s, 15m, 2h, 7d.")
-]
-Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept in the audit.")]
+    component: Annotated[str | None, typer.Option("--component", help="Only this component, such as sinks.lake.")] = (
+        None
+    )
+    cause: Annotated[str | None, typer.Option("--cause", help="Only causes that contain this text.")] = None
+    source: Annotated[str | None, typer.Option("--source", help="Only this source.")] = None
+    since: Annotated[
+        str | None, typer.Option("--since", help="Only since a time (RFC 3339) or a duration ago: 90s, 15m, 2h, 7d.")
+    ] = None
+
+    def query(self) -> dict[str, Any]:
+        """What is given, as the API takes it."""
+        given = {"component": self.component, "cause": self.cause, "source": self.source}
+        given["since"] = self.since and _moment(self.since)
+        return {name: value for name, value in given.items() if value}
 
 
-@app.command("list")
-def list_letters(
-    ctx: typer.Context,
+@app.verb("list")
+def list_dead_letters(
+    session: Session,
     name: Name,
-    component: Component = None,
-    cause: Cause = None,
-    source: Source = None,
-    since: Since = None,
+    wanted: Filter,
     state: Annotated[str | None, typer.Option("--state", help="new, replayed or discarded.")] = None,
     limit: Limit = 50,
-    as_json: AsJson = False,
 ) -> None:
     """List dead letters, newest first, and the causes of the new ones."""
     from controlplane.cli.base import output
 
-    client = begin(ctx, as_json=as_json)
-    wanted: dict[str, Any] = _filter(component, cause, source, since)
-    wanted["state"] = state and state.upper()
-    found = client.pages(path(name, "dead-letters"), limit=limit, **wanted)
-    if as_json:
-        output.write_json(found)
+    client = session.client()
+    query = {**wanted.query(), "state": state and state.upper()}
+    found = client.pages(path(name, "dead-letters"), limit=limit, **query)
+    if session.printed(found):
         return
     columns = ("id", "at", "component", "cause", "origin", "bytes", "state")
     output.table(columns, map(_row, found), empty="No dead letters.")
     if found:
-        _tell_causes(client.get(path(name, "dead-letters", "summary"), **wanted))
+        _print_causes(client.get(path(name, "dead-letters", "summary"), **query))
 
 
-def _row(letter: dict[str, Any]) -> tuple[object, ...]:
+def _row(found: dict[str, Any]) -> tuple[object, ...]:
     from controlplane.cli.base.output import ago
 
-    origin = f"{letter['topic']}/{letter['partition']}@{letter['offset']}"
-    state = f"{letter['state']} (in doubt)" if letter["in_doubt"] else letter["state"]
-    return letter["id"], ago(letter["at"]), letter["component"], letter["cause"], origin, letter["size"], state
+    origin = f"{found['topic']}/{found['partition']}@{found['offset']}"
+    state = f"{found['state']} (in doubt)" if found["in_doubt"] else found["state"]
+    return found["id"], ago(found["at"]), found["component"], found["cause"], origin, found["size"], state
 
 
-def _tell_causes(summary: dict[str, Any]) -> None:
+def _print_causes(summary: dict[str, Any]) -> None:
     from controlplane.cli.base import output
 
     rows = [(cause["component"], cause["cause"], cause["letters"]) for cause in summary["causes"]]
     if rows:
-        output.table(("component", "cause", "new letters"), rows, empty="")
-    output.say(f"{summary['new']} new, {summary['replayed']} replayed, {summary['discarded']} discarded.")
+        output.table(("component", "cause", "new dead letters"), rows, empty="")
+    output.print_line(f"{summary['new']} new, {summary['replayed']} replayed, {summary['discarded']} discarded.")
 
 
-@app.command()
+@app.verb()
 def show(
-    ctx: typer.Context,
+    session: Session,
     name: Name,
-    letter: Annotated[str, typer.Argument(help="The letter's id.", metavar="ID")],
-    as_json: AsJson = False,
+    dead_letter: Annotated[str, typer.Argument(help="The dead letter's id.", metavar="ID")],
 ) -> None:
-    """Show one dead letter: what was wrong, where it came from, its headers and the first 16 KiB of its body."""
+    """Show a dead letter: its cause, its origin, its headers and the first 16 KiB of its body."""
     from controlplane.cli.base import output
 
-    found = begin(ctx, as_json=as_json).get(_letter_path(name, letter))
-    if as_json:
-        output.write_json(found)
+    found = session.client().get(_path(name, dead_letter))
+    if session.printed(found):
         return
     origin = f"{found['source']}: {found['topic']}/{found['partition']}@{found['offset']}"
     facts = [
@@ -102,14 +100,14 @@ def show(
         ("origin", origin),
         ("channel", found["channel"]),
         ("bytes", found["size"]),
-        ("whole event", f"{found['location']} on {found['host']}"),
+        ("complete event", f"{found['location']} on {found['host']}"),
         ("key", _content(found, "key")),
         *((f"header {header['name']}", _content(header, "value")) for header in found["headers"]),
     ]
     output.table(("", found["id"]), facts, empty="")
     output.write_text(f"{_content(found, 'body')}\n")
     if found["truncated"]:
-        output.note("This is the beginning; a replay sends the whole event.")
+        output.note("The body is truncated here; a retry sends the complete event.")
 
 
 def _content(of: dict[str, Any], name: str) -> str | None:
@@ -118,112 +116,104 @@ def _content(of: dict[str, Any], name: str) -> str | None:
     return f"(base64) {encoded}" if encoded is not None else text
 
 
-@app.command()
-def replay(
-    ctx: typer.Context,
+@app.verb()
+def retry(
+    session: Session,
     name: Name,
+    wanted: Filter,
+    waiting: Waiting,
     ids: Ids = None,
-    everything: Annotated[bool, typer.Option("--all", help="All new letters that match the options.")] = False,
-    component: Component = None,
-    cause: Cause = None,
-    source: Source = None,
-    since: Since = None,
-    rate: Annotated[float, typer.Option("--rate", min=0.1, max=1000, help="Letters per second.")] = 100.0,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All new dead letters that match the other options.")
+    ] = False,
+    rate: Annotated[float, typer.Option("--rate", min=0.1, max=1000, help="Dead letters per second.")] = 100.0,
     body: Annotated[
-        str | None, typer.Option("--body", help="A file with a repaired body for the one letter; - is stdin.")
+        str | None, typer.Option("--body", help="A file with an edited body for one dead letter; - for standard input.")
     ] = None,
     header: Annotated[
         list[str] | None,
-        typer.Option("--header", help="NAME=VALUE; replaces all headers of the one letter. May be repeated."),
+        typer.Option("--header", help="NAME=VALUE; replaces all headers of one dead letter. Repeatable."),
     ] = None,
     reason: Reason = "",
-    wait: Wait = False,
-    timeout: Timeout = DEFAULT_TIMEOUT_S,
-    as_json: AsJson = False,
 ) -> None:
-    """Send dead letters back to their source: each comes again as a new record, through all interceptors."""
-    from controlplane.cli.base import output, waiting
+    """Retry dead letters: each is sent to its source as a new record and passes all interceptors again."""
+    from controlplane.cli.base.waiting import finish, require_success
 
-    chosen = _filter(component, cause, source, since)
-    wanted = _wanted(ids or [], everything, chosen, _repair(body, header or []))
-    client = begin(ctx, as_json=as_json)
-    _, operation = client.post(path(name, "dead-letters", "replay"), {**wanted, "rate": rate, "reason": reason})
-    if wait:
-        operation = waiting.wait_for(client, operation, timeout=timeout, quiet=as_json)
-    if as_json:
-        output.write_json(operation)
-    else:
-        _tell(operation)
-    if operation["state"] not in waiting.OPEN_STATES:
-        waiting.require_success(operation)
+    chosen = _chosen(ids or [], everything, wanted.query(), _edited(body, header or []))
+    client = session.client()
+    _, operation = client.post(path(name, "dead-letters", "replay"), {**chosen, "rate": rate, "reason": reason})
+    operation = finish(session, client, operation, waiting)
+    if not session.printed(operation):
+        _print(operation)
+    require_success(operation)
 
 
-def _wanted(ids: list[str], everything: bool, chosen: dict[str, str], repair: dict[str, Any] | None) -> dict[str, Any]:
-    if everything == bool(ids) or (chosen and not everything):
-        raise _usage("Name letters by ID, or say --all; --component, --cause, --source and --since narrow --all.")
-    if repair is not None and len(ids) != 1:
-        raise _usage("--body and --header are for one letter.")
-    if repair is not None:
-        return {"repair": {"id": ids[0], **repair}}
-    return {"filter": chosen} if everything else {"ids": ids}
+def _chosen(ids: list[str], everything: bool, query: dict[str, Any], edited: dict[str, Any]) -> dict[str, Any]:
+    if everything == bool(ids) or (query and not everything):
+        raise CommandError.of_usage(
+            "Name dead letters by ID, or give --all; --component, --cause, --source and --since restrict --all."
+        )
+    if edited and len(ids) != 1:
+        raise CommandError.of_usage("--body and --header edit exactly one dead letter.")
+    if edited:
+        return {"repair": {"id": ids[0], **edited}}
+    return {"filter": query} if everything else {"ids": ids}
 
 
-def _repair(body: str | None, headers: list[str]) -> dict[str, Any] | None:
-    repaired: dict[str, Any] = {}
+def _edited(body: str | None, headers: list[str]) -> dict[str, Any]:
+    from controlplane.cli.base.inputs import pairs, read_bytes
+
+    edited: dict[str, Any] = {}
     if body is not None:
-        repaired["body_base64"] = base64.b64encode(_read(body)).decode()
+        content = read_bytes(body, most=MAX_BYTES, what="a body")
+        edited["body_base64"] = base64.b64encode(content).decode()
     if headers:
-        pairs = [header.partition("=") for header in headers]
-        if not all(name and equals for name, equals, _ in pairs):
-            raise _usage("Write --header NAME=VALUE.")
-        repaired["headers"] = {name: value for name, _, value in pairs}
-    return repaired or None
+        edited["headers"] = pairs(headers, "--header NAME=VALUE")
+    return edited
 
 
-def _tell(operation: dict[str, Any]) -> None:
-    from controlplane.cli.base import output, waiting
+def _print(operation: dict[str, Any]) -> None:
+    from controlplane.cli.base import output
+    from controlplane.cli.base.waiting import OPEN_STATES
 
-    beside = operation["progress"].get("also_delivered_to") or []
-    if operation["state"] in waiting.OPEN_STATES:
-        output.say(f"The replay has been requested: {operation['message']}")
-        output.say(f"Look: headgate dead-letters {operation['pipeline']} (operation {operation['id']})")
+    others = operation["progress"].get("also_delivered_to") or []
+    if operation["state"] in OPEN_STATES:
+        output.print_line(f"Requested: {operation['message']}")
+        output.print_line(
+            f"Follow it: headgate dead-letters list {operation['pipeline']} (operation {operation['id']})"
+        )
     elif operation["state"] == "SUCCEEDED":
-        output.say(operation["message"], style="green")
-    if beside:
-        output.note(f"Their source feeds other channels too, which get these events again: {', '.join(beside)}.")
+        output.print_line(operation["message"], style="green")
+    if others:
+        output.note(f"Other channels of the source receive these events again: {', '.join(others)}.")
 
 
-@app.command()
+@app.verb()
 def discard(
-    ctx: typer.Context,
+    session: Session,
     name: Name,
-    ids: Annotated[list[str], typer.Argument(help="Ids of letters.", metavar="ID...")],
+    ids: Annotated[list[str], typer.Argument(help="Ids of dead letters.", metavar="ID...")],
     reason: Reason = "",
-    as_json: AsJson = False,
 ) -> None:
-    """Give dead letters up. They stay in the list until their time is over, and are not replayed."""
+    """Discard dead letters. They stay in the list until their retention ends, and cannot be retried."""
     from controlplane.cli.base import output
 
-    _, done = begin(ctx, as_json=as_json).post(path(name, "dead-letters", "discard"), {"ids": ids, "reason": reason})
-    output.write_json(done) if as_json else output.say(f"{done['discarded']} discarded")
+    _, done = session.client().post(path(name, "dead-letters", "discard"), {"ids": ids, "reason": reason})
+    if not session.printed(done):
+        output.print_line(f"{done['discarded']} discarded")
 
 
-def _letter_path(name: str, letter: str) -> str:
+def _path(name: str, dead_letter: str) -> str:
     from urllib.parse import quote
 
-    return path(name, "dead-letters", quote(letter, safe=""))
+    return path(name, "dead-letters", quote(dead_letter, safe=""))
 
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def _filter(component: str | None, cause: str | None, source: str | None, since: str | None) -> dict[str, str]:
-    given = {"component": component, "cause": cause, "source": source, "since": since and _moment(since)}
-    return {name: value for name, value in given.items() if value}
-
-
 def _moment(since: str) -> str:
-    """An RFC 3339 time out of one, or out of how long ago it was."""
+    """An RFC 3339 time from one, or from a duration before now."""
     from datetime import UTC, datetime, timedelta
 
     from controlplane.cli.base.inputs import moment
@@ -231,22 +221,3 @@ def _moment(since: str) -> str:
     if since[:-1].isdigit() and since[-1] in _UNITS and len(since) < 10:
         return (datetime.now(UTC) - timedelta(seconds=int(since[:-1]) * _UNITS[since[-1]])).isoformat()
     return moment(since, wrong="is neither a time nor a duration such as 15m")
-
-
-def _read(file: str) -> bytes:
-    try:
-        content = sys.stdin.buffer.read(MAX_BYTES + 1) if file == "-" else _head(Path(file))
-    except OSError as error:
-        raise _usage(f"{file} cannot be read: {error.strerror}") from None
-    if len(content) > MAX_BYTES:
-        raise CommandError(f"{file} has more than {MAX_BYTES} bytes", code="too_large", exit_code=ExitCode.REFUSED)
-    return content
-
-
-def _head(file: Path) -> bytes:
-    with file.open("rb") as stream:
-        return stream.read(MAX_BYTES + 1)
-
-
-def _usage(words: str) -> CommandError:
-    return CommandError(words, code="usage", exit_code=ExitCode.USAGE)

@@ -1,4 +1,4 @@
-"""Records that make a pipeline crash: show them, put them in quarantine."""
+"""Commands about quarantine: records that make a pipeline crash become dead letters unread."""
 
 from __future__ import annotations
 
@@ -6,47 +6,69 @@ from typing import Annotated, Any
 
 import typer
 
+from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import CommandError, ExitCode
-from controlplane.cli.base.session import AsJson, Name, begin, path
+from controlplane.cli.base.session import Name, Session, path
 
 RANGE = "SOURCE.CHANNEL:TOPIC/PARTITION:FROM-TO"
 
+app = Group("Quarantine records that make a pipeline crash: they become dead letters unread, and the pipeline resumes.")
 
-def quarantine(
-    ctx: typer.Context,
-    name: Name,
-    offered: Annotated[bool, typer.Option("--offered", help="Put what is offered in quarantine.")] = False,
-    records: Annotated[
-        list[str] | None,
-        typer.Option("--range", help=f"Put these records in quarantine: {RANGE}; the last offset included."),
-    ] = None,
-    reason: Annotated[str, typer.Option("--reason", help="Why; it is kept in the audit and with each letter.")] = "",
-    start: Annotated[bool, typer.Option("--start", help="Start the pipeline afterwards.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Show the records that the last runs crashed at, or put records in quarantine: they go to the dead letters before
-    any interceptor or sink sees them, and the pipeline goes on behind them."""
+
+@app.verb("list")
+def list_quarantine(session: Session, name: Name) -> None:
+    """List the records in quarantine, and the records at which the last runs crashed."""
     from controlplane.cli.base import output
 
-    client = begin(ctx, as_json=as_json)
-    found = client.get(path(name, "quarantine"))
-    wanted = [_range(text) for text in records or []] + (_plain(found["offered"]) if offered else [])
-    if offered and not found["offered"]:
-        raise CommandError("Nothing is offered: the last run left no batch behind.", exit_code=ExitCode.REFUSED)
-    if start and not wanted:
-        raise _usage("--start goes with --offered or --range.")
-    if wanted:
-        body = {"ranges": wanted, "reason": reason, "start": start}
-        _, found = client.post(path(name, "quarantine"), body)
-    output.write_json(found) if as_json else _tell(name, found, put=bool(wanted))
+    found = session.client().get(path(name, "quarantine"))
+    if session.printed(found):
+        return
+    _print(found)
+    if found["offered"]:
+        output.table(_COLUMNS[:4], map(_row, found["offered"]), empty="")
+        output.print_line(f"The last runs crashed at these: headgate quarantine add {name} --offered --start")
 
 
-def _plain(offered: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{key: value for key, value in each.items() if key != "records"} for each in offered]
+@app.verb()
+def add(
+    session: Session,
+    name: Name,
+    offered: Annotated[bool, typer.Option("--offered", help="The records at which the last runs crashed.")] = False,
+    records: Annotated[
+        list[str] | None,
+        typer.Option("--range", help=f"These records: {RANGE}, with the last offset included. Repeatable."),
+    ] = None,
+    reason: Annotated[
+        str, typer.Option("--reason", help="The reason, recorded in the audit log and with each dead letter.")
+    ] = "",
+    start: Annotated[bool, typer.Option("--start", help="Start the pipeline afterwards.")] = False,
+) -> None:
+    """Put records in quarantine. The next run makes dead letters of them before any interceptor or sink reads them."""
+    from controlplane.cli.base import output
+
+    client = session.client()
+    ranges = [_range(text) for text in records or []]
+    if not ranges and not offered:
+        raise CommandError.of_usage(f"Give --offered, or --range {RANGE}.")
+    if offered:
+        ranges += _offered(client.get(path(name, "quarantine")))
+    _, found = client.post(path(name, "quarantine"), {"ranges": ranges, "reason": reason, "start": start})
+    if session.printed(found):
+        return
+    _print(found)
+    hint = "" if found["operation"] else f" Start the pipeline: headgate start {name}"
+    output.print_line(f"In quarantine. The next run makes dead letters of them.{hint}", style="green")
+
+
+def _offered(found: dict[str, Any]) -> list[dict[str, Any]]:
+    if not found["offered"]:
+        message = "No records are offered: the last run left no in-flight batch."
+        raise CommandError(message, exit_code=ExitCode.REFUSED)
+    return [{key: value for key, value in each.items() if key != "records"} for each in found["offered"]]
 
 
 def _range(text: str) -> dict[str, Any]:
-    """Read SOURCE.CHANNEL:TOPIC/PARTITION:FROM-TO."""
+    """Parse SOURCE.CHANNEL:TOPIC/PARTITION:FROM-TO."""
     query, _, rest = text.partition(":")
     place, _, offsets = rest.rpartition(":")
     source, _, channel = query.rpartition(".")
@@ -54,7 +76,7 @@ def _range(text: str) -> dict[str, Any]:
     first, _, last = offsets.partition("-")
     numbers = (partition, first, last or first)
     if not (source and channel and topic) or not all(number.isdigit() for number in numbers):
-        raise _usage(f"{text!r} is not a range: {RANGE}.")
+        raise CommandError.of_usage(f"{text!r} is not a range: write {RANGE}.")
     return {
         "source": source,
         "channel": channel,
@@ -65,22 +87,14 @@ def _range(text: str) -> dict[str, Any]:
     }
 
 
-def _usage(message: str) -> CommandError:
-    return CommandError(message, exit_code=ExitCode.USAGE)
+_COLUMNS = ("query", "partition", "offsets", "records", "cause", "passed")
 
 
-def _tell(name: str, found: dict[str, Any], *, put: bool) -> None:
+def _print(found: dict[str, Any]) -> None:
     from controlplane.cli.base import output
 
-    columns = ("query", "partition", "offsets", "records", "why", "passed")
     rows = [(*_row(each), each["cause"], each["passed"]) for each in found["ranges"]]
-    output.table(columns, rows, empty="Nothing is in quarantine.")
-    if put:
-        hint = "" if found["operation"] else f" Start it: headgate start {name}"
-        output.say(f"Put in quarantine; the next run makes dead letters of them.{hint}", style="green")
-    elif found["offered"]:
-        output.table(columns[:4], map(_row, found["offered"]), empty="")
-        output.say(f"The last runs crashed at these: headgate quarantine {name} --offered --start")
+    output.table(_COLUMNS, rows, empty="No records are in quarantine.")
 
 
 def _row(each: dict[str, Any]) -> tuple[object, ...]:

@@ -1,1 +1,1 @@
-"""Commands about runs: stacks."""
+"""Commands about runs: logs, list, stacks, declare-lost."""

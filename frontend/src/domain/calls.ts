@@ -47,7 +47,7 @@ export function replayCall(name: string, body: ReplayCallBody): Call {
   const rate = body.rate ? ` --rate ${body.rate}` : ''
   return {
     ...requestCall({ method: 'POST', path: `/pipelines/${name}/dead-letters/replay`, body: jsonBody(body) }),
-    cli: command(`dead-letters replay ${shellWord(name)} ${which.join(' ')}${rate} --wait`),
+    cli: command(`dead-letters retry ${shellWord(name)} ${which.join(' ')}${rate} --wait`),
   }
 }
 
@@ -68,7 +68,7 @@ export function quarantineCall(name: string, body: QuarantineRequest): Call {
       `--range ${shellQuote(`${source}.${channel}:${topic}/${partition}:${start}-${end - 1}`)}`,
   )
   const words = [
-    'quarantine',
+    'quarantine add',
     shellWord(name),
     ...ranges,
     ...reasonFlag(body.reason),
@@ -84,7 +84,7 @@ export function reconcileCall(name: string, believe: Believe, reason: string): C
   const body = { believe, reason }
   return {
     ...requestCall({ method: 'POST', path: `/pipelines/${name}/reconcile`, body: jsonBody(body) }),
-    cli: command(['reconcile', shellWord(name), '--believe', believe, ...reasonFlag(reason)].join(' ')),
+    cli: command(['hosts reconcile', shellWord(name), '--source-of-truth', believe, ...reasonFlag(reason)].join(' ')),
   }
 }
 
@@ -92,11 +92,11 @@ export function declareLostCall(name: string): Call {
   const body = jsonBody({ confirm: name })
   return {
     ...requestCall({ method: 'POST', path: `/pipelines/${name}/declare-lost`, body }),
-    cli: command(`declare-lost ${shellWord(name)} --confirm ${shellWord(name)}`),
+    cli: command(`runs declare-lost ${shellWord(name)} --confirm ${shellWord(name)}`),
   }
 }
 
-/** A range that was planned; the command plans it again and asks. */
+/** A range that was planned; the command plans it again and prompts for confirmation. */
 export function rangeReplayCall(name: string, range: ReplayRange, hash: string, reason: string): Call {
   const { topic, partition, start, end, source, channel } = range
   const where = `--partition ${shellQuote(`${topic}/${partition}`)} --from ${start} --to ${end}`
@@ -110,7 +110,7 @@ export function rangeReplayCall(name: string, range: ReplayRange, hash: string, 
       path: `/pipelines/${name}/range-replays`,
       body: jsonBody({ ...range, hash, reason }),
     }),
-    cli: command(['replay', shellWord(name), where, ...query, ...reasonFlag(reason)].join(' ')),
+    cli: command(['replays start', shellWord(name), where, ...query, ...reasonFlag(reason)].join(' ')),
   }
 }
 

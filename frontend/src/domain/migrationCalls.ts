@@ -45,7 +45,7 @@ function ruleFlags({ rules = {}, gates = [] }: MigrationRequest['spec']): string
   if (Object.keys(others).length > 0) return null
   return [
     ...(window === undefined ? [] : [`--observe ${shellWord(String(window))}`]),
-    ...(then === 'ask' ? ['--ask'] : []),
+    ...(then === 'ask' ? ['--confirm-commit'] : []),
     ...(gates as string[]).map((gate) => `--gate ${shellWord(gate)}`),
   ]
 }
@@ -65,7 +65,7 @@ function planCommand(body: MigrationRequest): string | null {
   const rules = ruleFlags(spec)
   if (flag === null || rules === null) return null
   const plan = command(
-    ['migrate', 'plan', shellWord(pipeline), flag, ...rules, ...reasonFlag(reason)].join(' '),
+    ['migrations', 'plan', shellWord(pipeline), flag, ...rules, ...reasonFlag(reason)].join(' '),
   )
   const input = inputOf(body)
   return input === null ? plan : `printf '%s' ${shellQuote(input)} | ${plan}`
@@ -75,27 +75,30 @@ function planCommand(body: MigrationRequest): string | null {
 export function watchCall({ id }: Pick<MigrationDetail, 'id'>): Call {
   return {
     ...requestCall({ method: 'GET', path: `/migrations/${id}` }),
-    cli: command(`migrate watch ${shellWord(id)}`),
+    cli: command(`migrations show ${shellWord(id)}`),
   }
 }
 
 export function evidenceCall({ id }: Pick<MigrationDetail, 'id'>): Call {
   return {
     ...requestCall({ method: 'GET', path: `/migrations/${id}/evidence` }),
-    cli: command(`migrate report ${shellWord(id)}`),
+    cli: command(`migrations report ${shellWord(id)}`),
   }
 }
+
+/** The verbs of the command line that differ from the last part of the path. */
+const VERBS: Record<string, string> = { plan: 'replan', abort: 'cancel' }
 
 /** What is asked of a migration. Closing one that needs a person is the same request as giving it up. */
 export function deedCall({ id, plan_hash }: Named, deed: Deed, reason = ''): Call {
   const name = deed === 'close' ? 'abort' : deed
   const body =
     deed === 'approve' || deed === 'advance' ? { hash: plan_hash } : deed === 'plan' ? {} : { reason }
-  const flags = 'hash' in body ? [`--hash ${shellWord(plan_hash)}`] : reasonFlag(reason)
-  const verb = deed === 'plan' ? 'replan' : name
+  const flags = 'hash' in body ? [`--digest ${shellWord(plan_hash)}`] : reasonFlag(reason)
+  const verb = VERBS[name] ?? name
   return {
     ...requestCall({ method: 'POST', path: `/migrations/${id}/${name}`, body: jsonBody(body) }),
-    cli: command(['migrate', verb, shellWord(id), ...flags].join(' ')),
+    cli: command(['migrations', verb, shellWord(id), ...flags].join(' ')),
   }
 }
 
@@ -103,14 +106,14 @@ export function evacuateCall(body: EvacuationRequest): Call {
   const { host, at_once, go_on, rules, reason } = body
   const asked = ruleFlags({ rules: rules ? changedRules(rules) : {} })
   const flags = [
-    `--at-once ${at_once}`,
-    ...(go_on ? ['--keep-going'] : []),
+    `--parallel ${at_once}`,
+    ...(go_on ? ['--continue-on-failure'] : []),
     ...(asked ?? []),
     ...reasonFlag(reason),
   ]
   return {
     ...requestCall({ method: 'POST', path: '/evacuations', body: jsonBody(body) }),
-    cli: asked && command(['evacuate', shellWord(host), ...flags].join(' ')),
+    cli: asked && command(['hosts evacuate', shellWord(host), ...flags].join(' ')),
   }
 }
 

@@ -44,21 +44,22 @@ describe('the calls behind the wizard', () => {
   it('plan what is asked for, on the command line too', () => {
     const body = { pipeline: 'orders', kind: 'host', reason: 'new machine', spec: { host: 'beta' } } as const
     const call = createMigrationCall({ ...body, spec: { host: 'beta', rules: { window: 5, then: 'ask' } } })
-    expect(call.cli).toMatch(/migrate plan orders --host beta --observe 5 --ask --reason 'new machine'$/)
+    expect(call.cli).toMatch(/migrations plan orders --host beta --observe 5 --confirm-commit --reason 'new machine'$/)
     expect(call.curl).toContain('"host":"beta"')
     expect(createMigrationCall({ ...body, spec: { host: 'beta', rules: { band: 0.9 } } }).cli).toBeNull()
   })
 
   it('name the plan by its hash, and close as one gives up', () => {
-    expect(deedCall(migration(), 'advance').cli).toContain(`migrate advance ${id} --hash abc123`)
+    expect(deedCall(migration(), 'advance').cli).toContain(`migrations advance ${id} --digest abc123`)
     expect(deedCall(migration(), 'close', 'done by hand').curl).toContain(`/migrations/${id}/abort`)
     expect(deedCall(migration(), 'rollback', 'slow').cli).toContain("--reason 'slow'")
+    expect(deedCall(migration(), 'abort').cli).toMatch(new RegExp(`migrations cancel ${id}$`))
     expect(watchCall({ id }).curl).toContain(`curl -X GET`)
   })
 
   it('plan again under the name that the command line has for it', () => {
     const { cli, curl } = deedCall(migration(), 'plan')
-    expect(cli).toMatch(new RegExp(`migrate replan ${id}$`))
+    expect(cli).toMatch(new RegExp(`migrations replan ${id}$`))
     expect(curl).toContain(`/migrations/${id}/plan`)
   })
 
@@ -119,9 +120,9 @@ describe('the calls behind the wizard', () => {
 
   it('empty a host', () => {
     const body = { host: 'alpha', at_once: 2, go_on: true, rules: DEFAULT_RULES, reason: 'kernel' }
-    expect(evacuateCall(body).cli).toMatch(/evacuate alpha --at-once 2 --keep-going --reason 'kernel'$/)
+    expect(evacuateCall(body).cli).toMatch(/hosts evacuate alpha --parallel 2 --continue-on-failure --reason 'kernel'$/)
     const observed = { ...body, rules: { ...DEFAULT_RULES, window: 5, then: 'ask' as const } }
-    expect(evacuateCall(observed).cli).toMatch(/--keep-going --observe 5 --ask --reason 'kernel'$/)
+    expect(evacuateCall(observed).cli).toMatch(/--continue-on-failure --observe 5 --confirm-commit --reason 'kernel'$/)
     expect(evacuateCall({ ...body, rules: { ...DEFAULT_RULES, crashes: 0 } }).cli).toBeNull()
   })
 

@@ -46,8 +46,9 @@ class Ahead:
             path="",
             code=DATABASE_BEHIND,
             message=f"{'; '.join(facts)}. The database is older than the host: was a backup restored?",
-            suggestion="Say whom to believe (headgate reconcile NAME --believe host): the host, whose journals are "
-            "then taken in, or the database, which goes on from its own positions and may deliver again.",
+            suggestion="Choose the source of truth (headgate hosts reconcile NAME --source-of-truth host|database): "
+            "the host, whose journals are then ingested, or the database, which resumes from its own positions and may "
+            "deliver records again.",
         )
 
 

@@ -59,7 +59,7 @@ def _of_state(facts: Facts) -> Iterator[Finding]:
             "",
             "PIPELINE_STOPPED",
             f"{name} is stopped; there is nothing to pause and to hand over.",
-            f"Change it directly (headgate apply, headgate positions), then headgate start {name}.",
+            f"Change it directly (headgate apply, headgate positions apply), then headgate start {name}.",
         )
     elif facts.desired is DesiredState.STOPPED or facts.phase not in MOVABLE_PHASES:
         yield _finding(

@@ -146,7 +146,7 @@ def plan_view(group: WatchedGroup, target: str) -> GroupPlanView:
     wanted = before(target)
     event = Event.objects.filter(pk=wanted.event).first()
     if event is None:
-        hint = "headgate events lists them with --json."
+        hint = "headgate events lists them with -o json."
         raise NotFound(f"There is no event {wanted.event}.", code="event_not_found", hint=hint)
     if group.last is None:
         words = f"Nothing was seen of {group.name} yet. {group.error}".strip()

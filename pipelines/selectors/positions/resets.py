@@ -54,7 +54,7 @@ def _before(pipeline: Pipeline, written: str, source: str | None) -> Target:
     wanted = before(written)
     event = Event.objects.filter(pk=wanted.event).first()
     if event is None:
-        hint = "headgate events lists them with --json."
+        hint = "headgate events lists them with -o json."
         raise NotFound(f"There is no event {wanted.event}.", code="event_not_found", hint=hint)
     at = moment(event, wanted.seconds)
     seen = positions_before(pipeline, at) or {}

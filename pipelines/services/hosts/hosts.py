@@ -54,7 +54,7 @@ def remove(*, name: str, actor: Actor) -> None:
             f"Assigned to {name}: {', '.join(assigned[:_NAMED])}{more}.",
             code="host_in_use",
             hint=f"`headgate hosts drain {name}` moves what can move; declare lost what ran there (`headgate "
-            "declare-lost NAME`), and pin elsewhere or delete what is tied to it.",
+            "runs declare-lost NAME`), and pin elsewhere or delete what is tied to it.",
         )
     there.update(host=None)
     evacuations.end_with_host(name)

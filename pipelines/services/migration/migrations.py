@@ -140,7 +140,7 @@ def _held(pipeline: Pipeline) -> Conflict:
     return Conflict(
         f"{pipeline.name} has an open migration: {who}.",
         code="migration_open",
-        hint=f"headgate migrate watch {holder.pk}" if holder else "Send the request again.",
+        hint=f"headgate migrations show {holder.pk}" if holder else "Send the request again.",
         migration=str(holder.pk) if holder else None,
     )
 

@@ -109,7 +109,7 @@ def mark_unknown(*, run: Run, lapsed: Lapsed) -> bool:
         return False
     words = (
         f"Nothing is heard of {lapsed.host}; its agent may live. When it is known to be dead: "
-        f"headgate declare-lost {pipeline.name}"
+        f"headgate runs declare-lost {pipeline.name}"
     )
     return set_phase(
         pipeline_id=pipeline.id,

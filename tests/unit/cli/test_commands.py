@@ -1,11 +1,10 @@
-"""The command line against a server of its own: what it asks, what it prints, how it ends."""
+"""The command line against a fake API: its requests, its output and its exit codes."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,31 +13,13 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from controlplane.cli.app import app
-from controlplane.cli.base import client as client_module
 from controlplane.cli.base import following, waiting
 from controlplane.cli.base.errors import MEANINGS, ExitCode
 from controlplane.cli.hosts import hosts
 from controlplane.cli.lifecycle import lifecycle
 from pipelines.domain.lifecycle.operations import DrainOnTimeout, PauseOnTimeout
-from tests.fakes.api import AT, TOKEN, FakeApi, operation, pipeline, problem, serving
+from tests.fakes.api import AT, TOKEN, FakeApi, operation, problem, serving
 from tests.unit.definitions import ORDERS, changed
-
-
-@pytest.fixture
-def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApi]:
-    for module, name in ((following, "LOOK_S"), (following, "FIRST_PAUSE_S"), (client_module, "PAUSE_S")):
-        monkeypatch.setattr(module, name, 0.0)
-    monkeypatch.setattr(waiting, "LOOK_S", 0.1)
-    with serving() as api:
-        monkeypatch.setenv("HEADGATE_URL", api.url)
-        monkeypatch.setenv("HEADGATE_TOKEN", TOKEN)
-        yield api
-
-
-@pytest.fixture
-def orders(api: FakeApi) -> FakeApi:
-    api.pipelines["orders"] = pipeline("orders")
-    return api
 
 
 @pytest.fixture
@@ -61,16 +42,16 @@ def test_validate_shows_every_finding_with_its_line_and_ends_with_4() -> None:
     text = yaml.safe_dump(changed({"sources/shop/topixs": 1, "sinks/lake/channel": "lak"}), sort_keys=False)
     result = run("validate", "-f", "-", text=text)
     assert result.exit_code == ExitCode.REFUSED
-    for expected in ("sources.shop.topixs (line", 'Did you mean "topics"?', "unknown_channel", "3 to repair"):
+    for expected in ("sources.shop.topixs (line", 'Did you mean "topics"?', "unknown_channel", "Invalid: 3 errors."):
         assert expected in result.stdout
 
 
 def test_validate_prints_one_json_document() -> None:
-    result = run("validate", "-f", "-", "--json", text="name: [")
+    result = run("validate", "-f", "-", "-o", "json", text="name: [")
     document = json.loads(result.stdout)
     assert document["valid"] is False
     assert document["findings"][0]["code"] == "syntax"
-    assert json.loads(run("validate", "-f", "-", "--json", text=json.dumps(ORDERS)).stdout)["valid"] is True
+    assert json.loads(run("validate", "-f", "-", "-o", "json", text=json.dumps(ORDERS)).stdout)["valid"] is True
 
 
 def test_a_file_that_is_not_there_is_a_usage_error_in_words() -> None:
@@ -126,7 +107,7 @@ def test_list_filters_at_the_server_and_prints_a_table_or_json(orders: FakeApi) 
     result = run("list", "--phase", "stopped", "--label", "team:payments", "-q", "ord")
     assert "orders" in result.stdout
     assert orders.requests[0]["query"] == {"phase": "STOPPED", "label": "team:payments", "q": "ord", "limit": "500"}
-    assert [each["name"] for each in json.loads(run("list", "--json").stdout)] == ["orders"]
+    assert [each["name"] for each in json.loads(run("list", "-o", "json").stdout)] == ["orders"]
 
 
 def test_show_prints_the_definition_alone(orders: FakeApi) -> None:
@@ -135,7 +116,7 @@ def test_show_prints_the_definition_alone(orders: FakeApi) -> None:
 
 
 @pytest.mark.parametrize("action", ["start", "pause", "resume", "stop", "restart"])
-def test_an_action_asks_once_and_says_how_to_look(orders: FakeApi, action: str) -> None:
+def test_an_action_is_requested_once_and_prints_how_to_follow_it(orders: FakeApi, action: str) -> None:
     result = run(action, "orders")
     assert result.exit_code == 0
     assert "headgate status orders --watch" in result.stdout
@@ -144,12 +125,12 @@ def test_an_action_asks_once_and_says_how_to_look(orders: FakeApi, action: str) 
     assert request["body"] == ({"drain": True} if action == "stop" else {})
 
 
-def test_stop_without_draining_says_so_to_the_server(orders: FakeApi) -> None:
+def test_a_stop_without_draining_is_part_of_the_request(orders: FakeApi) -> None:
     run("stop", "orders", "--no-drain")
     assert orders.asked("POST")[0]["body"] == {"drain": False}
 
 
-def test_who_waits_says_what_follows_where_the_batch_in_hand_does_not_end(orders: FakeApi) -> None:
+def test_the_action_after_a_drain_timeout_is_part_of_the_request(orders: FakeApi) -> None:
     run("stop", "orders", "--on-timeout", "abort")
     run("pause", "orders", "--on-timeout", "stay")
     run("restart", "orders", "--on-timeout", "stop")
@@ -182,7 +163,7 @@ def test_wait_shows_the_steps_and_ends_when_it_is_done(orders: FakeApi) -> None:
     result = run("start", "orders", "--wait")
     assert result.exit_code == 0
     assert result.stderr.splitlines() == ["preflight: running", "preflight: done"]
-    assert "done" in result.stdout
+    assert "Done: start of orders." in result.stdout
 
 
 def test_waiting_outlives_a_server_that_is_away_for_a_while(orders: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,23 +184,23 @@ def _failing_first(wait_for: Any, api: FakeApi) -> Any:
 
 
 def test_a_failed_operation_ends_with_1_and_its_reason(orders: FakeApi) -> None:
-    error = {"code": "drain_timeout", "message": "The batch in hand took too long.", "hint": "Raise drain_timeout."}
+    error = {"code": "drain_timeout", "message": "The in-flight batch took too long.", "hint": "Raise drain_timeout."}
     orders.looks = [operation("pause", "FAILED", error=error)]
     result = run("pause", "orders", "--wait")
     assert result.exit_code == ExitCode.FAILED
-    assert "The batch in hand took too long." in result.stderr
+    assert "The in-flight batch took too long." in result.stderr
     assert "Raise drain_timeout." in result.stderr
 
 
-def test_waiting_too_long_ends_with_5_and_the_operation_goes_on(orders: FakeApi) -> None:
+def test_waiting_too_long_ends_with_5_and_the_operation_continues(orders: FakeApi) -> None:
     orders.looks = [operation("start", "RUNNING")]
     result = run("start", "orders", "--wait", "--timeout", "0.3")
     assert result.exit_code == ExitCode.TIMED_OUT
-    assert "goes on without you" in result.stderr
+    assert "The start of orders continues." in result.stderr
     assert orders.asked("DELETE") == []
 
 
-def test_ctrl_c_while_waiting_tells_how_to_look(orders: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_waiting_prints_the_command_that_follows(orders: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
@@ -231,21 +212,21 @@ def test_ctrl_c_while_waiting_tells_how_to_look(orders: FakeApi, monkeypatch: py
 
 def test_wait_with_json_prints_one_document_and_nothing_else(orders: FakeApi) -> None:
     orders.looks = [operation("start", "SUCCEEDED")]
-    result = run("start", "orders", "--wait", "--json")
+    result = run("start", "orders", "--wait", "-o", "json")
     assert json.loads(result.stdout)["state"] == "SUCCEEDED"
     assert result.stderr == ""
 
 
 def test_a_refused_action_ends_with_4(orders: FakeApi) -> None:
     orders.answers["POST", "pipelines/orders/pause"] = problem(409, "not_possible", hint="Start it first.")
-    result = run("pause", "orders", "--json")
+    result = run("pause", "orders", "-o", "json")
     assert result.exit_code == ExitCode.REFUSED
     error = json.loads(result.stderr)["error"]
     assert (error["code"], error["hint"], error["exit_code"]) == ("not_possible", "Start it first.", 4)
 
 
 def test_a_pipeline_that_is_not_there_ends_with_1(api: FakeApi) -> None:
-    result = run("show", "nobody")
+    result = run("show", "missing")
     assert result.exit_code == ExitCode.FAILED
     assert "pipeline_not_found!" in result.stderr
 
@@ -269,14 +250,14 @@ def test_a_token_that_is_none_is_not_repeated(orders: FakeApi, monkeypatch: pyte
 def test_an_unreachable_server_ends_with_3() -> None:
     result = run("--url", "http://127.0.0.1:1", "list")
     assert result.exit_code == ExitCode.NO_ACCESS
-    assert "http://127.0.0.1:1 cannot be reached" in result.stderr
+    assert "http://127.0.0.1:1 is unreachable" in result.stderr
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "nonsense", "http://[", "http://x:99999"])
 def test_an_address_that_is_none_is_a_usage_error(url: str) -> None:
     result = run("--url", url, "list")
     assert result.exit_code == ExitCode.USAGE
-    assert "HEADGATE_URL is not an address" in result.stderr
+    assert "HEADGATE_URL is not a valid address" in result.stderr
 
 
 def test_reads_are_repeated_when_the_server_is_away_for_a_moment(orders: FakeApi) -> None:
@@ -307,10 +288,10 @@ def test_status_shows_phase_and_conditions(orders: FakeApi) -> None:
     result = run("status", "orders")
     assert "STOPPED" in result.stdout
     assert "LedgerBalanced" in result.stdout
-    assert json.loads(run("status", "orders", "--json").stdout)["name"] == "orders"
+    assert json.loads(run("status", "orders", "-o", "json").stdout)["name"] == "orders"
 
 
-def books(*, balanced: bool) -> dict[str, Any]:
+def totals(*, balanced: bool) -> dict[str, Any]:
     counts = dict.fromkeys(
         ("read", "delivered", "filtered", "unrouted", "dead_lettered", "duplicates_max", "gaps", "overlaps"), 7
     )
@@ -319,12 +300,12 @@ def books(*, balanced: bool) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("balanced", "exit_code"), [(True, 0), (False, 1)])
-def test_the_balance_of_the_ledger_is_the_exit_code(orders: FakeApi, balanced: bool, exit_code: int) -> None:
-    orders.books = books(balanced=balanced)
-    result = run("ledger", "orders", "--balance")
+def test_an_unbalanced_ledger_is_the_exit_code(orders: FakeApi, balanced: bool, exit_code: int) -> None:
+    orders.books = totals(balanced=balanced)
+    result = run("ledger", "orders", "--totals")
     assert result.exit_code == exit_code
-    assert ("NOT balance" in result.stdout) is not balanced
-    assert run("ledger", "orders", "--balance", "--json").exit_code == exit_code
+    assert ("Unbalanced" in result.stdout) is not balanced
+    assert run("ledger", "orders", "--totals", "-o", "json").exit_code == exit_code
 
 
 def a_run(number: int, state: str) -> dict[str, Any]:
@@ -345,7 +326,7 @@ def test_logs_are_of_the_latest_run_and_cannot_steer_the_terminal(orders: FakeAp
     orders.logs = {101: "old\n", 102: "new \x1b[2J\x1b]0;x\x07line\r\n"}
     assert run("logs", "orders").stdout == "new ]0;xline\n"
     assert run("logs", "orders", "--run", "1").stdout == "old\n"
-    assert json.loads(run("logs", "orders", "--json").stdout)["run"] == 2
+    assert json.loads(run("logs", "orders", "-o", "json").stdout)["run"] == 2
 
 
 def test_following_an_ended_run_ends_with_it(orders: FakeApi) -> None:
@@ -371,32 +352,32 @@ def test_events_are_printed_oldest_first(orders: FakeApi) -> None:
     orders.events = [event(1, "first"), event(2, "second")]
     lines = run("events").stdout.splitlines()
     assert ["first" in lines[0], "second" in lines[1]] == [True, True]
-    assert [each["id"] for each in json.loads(run("events", "--json").stdout)] == [1, 2]
+    assert [each["id"] for each in json.loads(run("events", "-o", "json").stdout)] == [1, 2]
 
 
 def frame(number: int, message: str) -> str:
     return f"id: {number}\nevent: event\ndata: {json.dumps(event(number, message))}\n\n"
 
 
-def test_following_events_goes_on_after_a_break_where_it_ended(orders: FakeApi) -> None:
+def test_following_events_continues_after_an_interruption(orders: FakeApi) -> None:
     orders.events = [event(1, "first")]
     live = "event: live\ndata: {}\n\n"
     orders.streams = [[": heartbeat\n\n", frame(2, "second"), live], [frame(3, "third")]]
-    result = run("events", "-f", "--json")
+    result = run("events", "-f", "-o", "json")
     assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == [1, 2, 3]
     streams = [request for request in orders.requests if request["headers"]["accept"] == "text/event-stream"]
     assert [request["headers"]["last-event-id"] for request in streams] == ["1", "2", "3"]
     assert result.exit_code == ExitCode.NO_ACCESS, "the third stream is refused with 403"
 
 
-def test_following_gives_up_in_the_end(orders: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_following_ends_after_many_failures(orders: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "MAX_FAILURES", 3)
     orders.streams = [[], [], [], [], [], []]
     assert run("events", "-f").exit_code == ExitCode.NO_ACCESS
     assert len(orders.streams) == 2
 
 
-def test_an_answer_that_is_not_headgate_s_is_told() -> None:
+def test_an_answer_of_another_server_is_an_error() -> None:
     with serving() as api:
         api.answers["GET", "pipelines"] = (302, {})
         result = CliRunner(env={"HEADGATE_URL": api.url, "HEADGATE_TOKEN": TOKEN}).invoke(app, ["list"])

@@ -75,54 +75,53 @@ def sent(api: FakeApi) -> Any:
     return api.asked("POST")[-1]["body"]
 
 
-def test_a_name_alone_lists_letters_and_their_causes(api: FakeApi) -> None:
-    result = run("orders", "--component", "sinks.lake", "--state", "new", "--since", "2026-01-01T00:00:00Z")
+def test_dead_letters_are_listed_with_their_causes(api: FakeApi) -> None:
+    result = run("list", "orders", "--component", "sinks.lake", "--state", "new", "--since", "2026-01-01T00:00:00Z")
     assert result.exit_code == 0, result.output
     for expected in ("abc1", "too large", "orders/0@7", "1 new, 2 replayed, 3 discarded."):
         assert expected in result.stdout
     query = api.asked("GET")[0]["query"]
     assert (query["component"], query["state"], query["since"][:10]) == ("sinks.lake", "NEW", "2026-01-01")
-    assert json.loads(run("orders", "--json").stdout) == [LETTER]
-    assert "abc1" in run("list", "orders").stdout
+    assert json.loads(run("list", "orders", "-o", "json").stdout) == [LETTER]
 
 
-def test_a_letter_is_shown_with_what_was_wrong_and_its_content(api: FakeApi) -> None:
+def test_a_dead_letter_is_shown_with_its_cause_and_content(api: FakeApi) -> None:
     result = run("show", "orders", "abc1")
     for expected in ("sinks.lake", "shop: orders/0@7", "(base64) /w==", "hello", "/dead/day.jsonl:0 on alpha"):
         assert expected in result.stdout
-    assert json.loads(run("show", "orders", "abc1", "--json").stdout)["body"] == "hello"
+    assert json.loads(run("show", "orders", "abc1", "-o", "json").stdout)["body"] == "hello"
 
 
-def test_letters_are_replayed_by_id_or_all_that_match(api: FakeApi) -> None:
-    result = run("replay", "orders", "abc1", "abc2", "--rate", "5", "--reason", "mended")
+def test_dead_letters_are_retried_by_id_or_all_that_match(api: FakeApi) -> None:
+    result = run("retry", "orders", "abc1", "abc2", "--rate", "5", "--reason", "mended")
     assert result.exit_code == 0, result.output
     assert sent(api) == {"ids": ["abc1", "abc2"], "rate": 5.0, "reason": "mended"}
     assert "audit" in result.stderr
-    assert run("replay", "orders", "--all", "--cause", "large").exit_code == 0
+    assert run("retry", "orders", "--all", "--cause", "large").exit_code == 0
     assert sent(api) == {"filter": {"cause": "large"}, "rate": 100.0, "reason": ""}
 
 
-def test_a_repaired_body_comes_from_a_file_or_stdin(api: FakeApi, tmp_path: Path) -> None:
+def test_an_edited_body_is_read_from_a_file_or_standard_input(api: FakeApi, tmp_path: Path) -> None:
     file = tmp_path / "body"
     file.write_bytes(b"\xff\n")
-    assert run("replay", "orders", "abc1", "--body", str(file), "--header", "a=b=c").exit_code == 0
+    assert run("retry", "orders", "abc1", "--body", str(file), "--header", "a=b=c").exit_code == 0
     body = base64.b64encode(b"\xff\n").decode()
     assert sent(api)["repair"] == {"id": "abc1", "body_base64": body, "headers": {"a": "b=c"}}
-    assert run("replay", "orders", "abc1", "--body", "-", text=b"\xfe").exit_code == 0
+    assert run("retry", "orders", "abc1", "--body", "-", text=b"\xfe").exit_code == 0
     assert sent(api)["repair"]["body_base64"] == base64.b64encode(b"\xfe").decode()
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["replay", "orders"],
-        ["replay", "orders", "abc1", "--all"],
-        ["replay", "orders", "abc1", "--cause", "x"],
-        ["replay", "orders", "abc1", "abc2", "--header", "a=b"],
-        ["replay", "orders", "abc1", "--header", "a"],
-        ["replay", "orders", "abc1", "--body", "/nowhere/at/all"],
-        ["replay", "orders", "--all", "--rate", "0"],
-        ["orders", "--since", "lately"],
+        ["retry", "orders"],
+        ["retry", "orders", "abc1", "--all"],
+        ["retry", "orders", "abc1", "--cause", "x"],
+        ["retry", "orders", "abc1", "abc2", "--header", "a=b"],
+        ["retry", "orders", "abc1", "--header", "a"],
+        ["retry", "orders", "abc1", "--body", "/nowhere/at/all"],
+        ["retry", "orders", "--all", "--rate", "0"],
+        ["list", "orders", "--since", "lately"],
         ["discard", "orders"],
     ],
 )
@@ -134,7 +133,7 @@ def test_what_makes_no_sense_is_a_usage_error_and_asks_nothing(api: FakeApi, arg
 def test_waiting_ends_with_the_operation_and_its_failure(api: FakeApi) -> None:
     error = {"code": "letters_refused", "message": "1 letters could not be sent.", "hint": "Look."}
     api.looks = [operation("replay", "RUNNING"), operation("replay", "FAILED", error=error)]
-    result = run("replay", "orders", "abc1", "--wait")
+    result = run("retry", "orders", "abc1", "--wait")
     assert result.exit_code == ExitCode.FAILED
     assert "1 letters could not be sent." in result.stderr
 

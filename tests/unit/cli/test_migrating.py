@@ -77,24 +77,26 @@ def posted(api: FakeApi) -> list[tuple[str, Any]]:
     return [(request["path"], request["body"]) for request in api.asked("POST")]
 
 
-def test_a_plan_is_asked_for_with_one_kind_of_change(api: FakeApi) -> None:
-    done = run("migrate", "plan", "orders", "--host", "beta", "--reason", "new", "--ask", "--gate", "applying")
+def test_a_plan_takes_one_kind_of_change(api: FakeApi) -> None:
+    done = run(
+        "migrations", "plan", "orders", "--host", "beta", "--reason", "new", "--confirm-commit", "--gate", "applying"
+    )
     assert done.exit_code == 0, done.output
     spec = {"host": "beta", "rules": {"then": "ask"}, "gates": ["APPLYING"]}
     assert posted(api)[0][1] == {"pipeline": "orders", "kind": "host", "spec": spec, "reason": "new"}
-    wrong = run("migrate", "plan", "orders", "--host", "beta", "--software", "--reason", "new")
+    wrong = run("migrations", "plan", "orders", "--host", "beta", "--software", "--reason", "new")
     assert wrong.exit_code == ExitCode.USAGE
 
 
 @pytest.mark.parametrize("command", ["plan", "start"])
-def test_positions_are_decided_of_one_source_alone(api: FakeApi, command: str) -> None:
-    asked = ("migrate", command, "orders", "--reason", "new")
+def test_positions_of_one_source_are_changed(api: FakeApi, command: str) -> None:
+    asked = ("migrations", command, "orders", "--reason", "new")
     done = run(*asked, "--to", "latest", "--source", "shop")
     assert done.exit_code == 0, done.output
     assert posted(api)[0][1]["spec"] == {"to": "latest", "source": "shop"}
     wrong = run(*asked, "--host", "beta", "--source", "shop")
     assert wrong.exit_code == ExitCode.USAGE
-    assert "--source goes with --to" in wrong.stderr
+    assert "--source needs --to" in wrong.stderr
 
 
 def test_a_move_to_another_cluster_is_a_file_and_shows_every_partition(api: FakeApi, tmp_path: Path) -> None:
@@ -118,7 +120,7 @@ def test_a_move_to_another_cluster_is_a_file_and_shows_every_partition(api: Fake
     end = {"sink": "out", "topic": "there", "partition": 0, "start": 0, "end": 77}
     plan = {**PLAN, "translation": [row], "sink_ends": [end]}
     api.answers["POST", "migrations"] = 201, migration("PLANNED", plan=plan)
-    done = run("migrate", "plan", "orders", "--cluster", str(file), "--reason", "a new cluster")
+    done = run("migrations", "plan", "orders", "--cluster", str(file), "--reason", "a new cluster")
     assert done.exit_code == 0, done.output
     spec = {"source": "shop", "to": {"bootstrap_servers": "new:9092"}, "positions": {"by": "timestamp"}}
     assert posted(api)[0][1] == {"pipeline": "orders", "kind": "cluster", "spec": spec, "reason": "a new cluster"}
@@ -137,7 +139,7 @@ def test_a_plan_shows_what_each_value_was_and_will_be(api: FakeApi) -> None:
         judged("sinks.out.body", "add", None, "x" * 100),
     ]
     api.answers["POST", "migrations"] = 201, migration("PLANNED", plan={**PLAN, "changes": changes})
-    done = run("migrate", "plan", "orders", "--revision", "2", "--reason", "new")
+    done = run("migrations", "plan", "orders", "--revision", "2", "--reason", "new")
     rows = {line.split()[0]: " ".join(line.split()) for line in done.stdout.splitlines() if " restart " in line}
     assert rows == {
         "sources.shop.topics": 'sources.shop.topics change ["a"] ["a", "b"] restart why',
@@ -146,7 +148,7 @@ def test_a_plan_shows_what_each_value_was_and_will_be(api: FakeApi) -> None:
     }
 
 
-def test_a_plan_of_positions_shows_where_each_partition_goes_on(api: FakeApi) -> None:
+def test_a_plan_of_positions_shows_the_new_position_of_each_partition(api: FakeApi) -> None:
     move = {
         "source": "shop",
         "channel": "main",
@@ -160,18 +162,18 @@ def test_a_plan_of_positions_shows_where_each_partition_goes_on(api: FakeApi) ->
     }
     plan = {**PLAN, "moves": [move], "replay": 60}
     api.answers["POST", "migrations"] = 201, migration("PLANNED", kind="position", plan=plan)
-    done = run("migrate", "plan", "orders", "--to", "timestamp=-30m", "--reason", "again")
+    done = run("migrations", "plan", "orders", "--to", "timestamp=-30m", "--reason", "again")
     assert "shop.main in/3 100 40 0 0 60" in " ".join(done.stdout.split())
 
 
 def test_one_record_is_no_plural(api: FakeApi) -> None:
     plan = {**PLAN, "skip": 1, "replay": 1}
     api.answers["POST", "migrations"] = 201, migration("PLANNED", plan=plan)
-    done = run("migrate", "plan", "orders", "--software", "--reason", "new")
-    assert "1 record is skipped, 1 comes again." in done.stdout
+    done = run("migrations", "plan", "orders", "--software", "--reason", "new")
+    assert "1 record skipped, 1 reread." in done.stdout
     api.answers["POST", "migrations"] = 201, migration("PLANNED")
-    again = run("migrate", "plan", "orders", "--software", "--reason", "new")
-    assert "0 records are skipped, 0 come again." in again.stdout
+    again = run("migrations", "plan", "orders", "--software", "--reason", "new")
+    assert "0 records skipped, 0 reread." in again.stdout
 
 
 FINDING = {"path": "host", "code": "HOST_SILENT", "message": "It is silent.", "suggestion": "Start it."}
@@ -186,48 +188,48 @@ FINDING = {"path": "host", "code": "HOST_SILENT", "message": "It is silent.", "s
         {"stage": "ROLLED_BACK", "findings": [FINDING]},
     ],
 )
-def test_findings_are_shown_of_what_is_looked_at(api: FakeApi, more: dict[str, Any]) -> None:
+def test_findings_of_a_migration_are_shown(api: FakeApi, more: dict[str, Any]) -> None:
     api.answers["GET", ONE] = 200, migration(**more)
-    done = run("migrate", "watch", ID)
+    done = run("migrations", "show", ID)
     assert done.exit_code == 0, done.output
     assert [word for word in FINDING.values() if word not in done.stdout] == [], done.stdout
-    assert json.loads(run("migrate", "watch", ID, "--json").stdout) == migration(**more)
+    assert json.loads(run("migrations", "show", ID, "-o", "json").stdout) == migration(**more)
 
 
 def test_a_blocked_migration_shows_every_finding_and_is_refused(api: FakeApi) -> None:
     blocker = {"path": "host", "code": "HOST_SILENT", "message": "silent", "suggestion": "start it"}
     api.answers["POST", "migrations"] = 201, migration("DRAFT", plan={**PLAN, "blockers": [blocker]})
-    done = run("migrate", "start", "orders", "--host", "beta", "--reason", "new")
+    done = run("migrations", "start", "orders", "--host", "beta", "--reason", "new")
     assert done.exit_code == ExitCode.REFUSED
     assert "HOST_SILENT" in done.output
 
 
-def test_a_blocked_migration_does_not_stand_in_the_way_of_the_next_one(api: FakeApi) -> None:
+def test_a_blocked_migration_is_cancelled_and_does_not_block_the_next_one(api: FakeApi) -> None:
     blocker = {"path": "host", "code": "HOST_SILENT", "message": "silent", "suggestion": "start it"}
     api.answers["POST", "migrations"] = 201, migration("DRAFT", plan={**PLAN, "blockers": [blocker]})
-    run("migrate", "start", "orders", "--host", "beta", "--reason", "new")
+    run("migrations", "start", "orders", "--host", "beta", "--reason", "new")
     assert [path for path, _ in posted(api)] == ["migrations", f"{ONE}/abort"]
-    run("migrate", "plan", "orders", "--host", "beta", "--reason", "new")
+    run("migrations", "plan", "orders", "--host", "beta", "--reason", "new")
     assert [path for path, _ in posted(api)][2:] == ["migrations"]
 
 
 def test_a_file_that_has_a_key_twice_is_refused_with_its_place(api: FakeApi, tmp_path: Path) -> None:
     file = tmp_path / "move.yaml"
     file.write_text("pipeline: orders\nkind: host\nspec: {host: beta, host: gamma}\nreason: 2026-01-01\n")
-    done = run("migrate", "run", "-f", str(file))
+    done = run("migrations", "apply", "-f", str(file))
     assert done.exit_code == ExitCode.REFUSED
     assert "duplicate_key" in done.output
     file.write_text("pipeline: orders\nkind: host\nspec: {host: beta}\nreason: 2026-01-01\n")
-    assert run("migrate", "run", "-f", str(file)).exit_code == 0
+    assert run("migrations", "apply", "-f", str(file)).exit_code == 0
     assert posted(api)[0][1]["reason"] == "2026-01-01"
 
 
-def test_what_others_have_approved_is_begun_by_who_waits_for_it(api: FakeApi) -> None:
+def test_waiting_starts_a_migration_when_others_have_approved_it(api: FakeApi) -> None:
     api.answers["POST", "migrations"] = 201, migration("PLANNED", approvers_needed=1)
     api.answers["GET", ONE] = 200, migration("APPROVED", approvers_needed=1)
-    done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait", "--timeout", "1")
+    done = run("migrations", "start", "orders", "--software", "--reason", "new", "--wait", "--timeout", "1")
     assert done.exit_code == ExitCode.TIMED_OUT
-    assert "1 person has" in done.output
+    assert "Awaiting approval by 1 other user" in done.output
     assert posted(api)[1:] == [(f"{ONE}/advance", {"hash": "h" * 64})]
 
 
@@ -240,114 +242,114 @@ def test_what_others_have_approved_is_begun_by_who_waits_for_it(api: FakeApi) ->
         ("NEEDS_ATTENTION", ExitCode.FAILED),
     ],
 )
-def test_a_file_is_carried_out_and_the_exit_code_says_how_it_ended(
+def test_a_file_is_applied_and_the_exit_code_is_the_result(
     api: FakeApi, tmp_path: Path, stage: str, code: ExitCode
 ) -> None:
     file = tmp_path / "move.yaml"
     file.write_text("pipeline: orders\nkind: host\nspec: {host: beta}\nreason: new machine\n")
     api.answers["GET", ONE] = 200, migration(stage)
-    done = run("migrate", "run", "-f", str(file), "--wait")
+    done = run("migrations", "apply", "-f", str(file), "--wait")
     assert done.exit_code == code, done.output
     assert [path for path, _ in posted(api)] == ["migrations", f"{ONE}/approve", f"{ONE}/advance"]
 
 
-def test_waiting_ends_where_a_person_has_to_pass_a_gate(api: FakeApi) -> None:
+def test_waiting_ends_at_a_gate(api: FakeApi) -> None:
     api.answers["GET", ONE] = 200, migration("VERIFYING", waits_for="COMMITTED")
-    done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait")
+    done = run("migrations", "start", "orders", "--software", "--reason", "new", "--wait")
     assert done.exit_code == ExitCode.TIMED_OUT
     assert "COMMITTED" in done.output
 
 
-def test_where_others_have_to_approve_nothing_is_begun(api: FakeApi) -> None:
+def test_a_migration_that_awaits_approval_is_not_started(api: FakeApi) -> None:
     api.answers["POST", "migrations"] = 201, migration("PLANNED", approvers_needed=2)
-    done = run("migrate", "start", "orders", "--software", "--reason", "new")
+    done = run("migrations", "start", "orders", "--software", "--reason", "new")
     assert done.exit_code == 0
     assert [path for path, _ in posted(api)] == ["migrations"]
-    assert "2 people" in done.output
-    assert f"{ID}: PLANNED. It was not begun: it waits for approvals" in done.stdout
+    assert "2 other users" in done.output
+    assert f"{ID}: PLANNED. Awaiting approval." in done.stdout
 
 
-def test_where_nobody_has_to_approve_it_says_that_it_was_begun(api: FakeApi) -> None:
-    done = run("migrate", "start", "orders", "--software", "--reason", "new")
-    assert f"{ID}: PREFLIGHT. It was begun." in done.stdout
+def test_a_migration_without_approvals_is_started(api: FakeApi) -> None:
+    done = run("migrations", "start", "orders", "--software", "--reason", "new")
+    assert f"{ID}: PREFLIGHT. Started." in done.stdout
 
 
 @pytest.mark.parametrize(
     ("stage", "words"),
     [
-        ("DRAFT", ("blocked", "replan", "abort")),
-        ("PLANNED", ("not approved yet", "approve", "advance", "abort")),
-        ("APPROVED", ("was not begun", "advance", "abort")),
+        ("DRAFT", ("blocked", "replan", "cancel")),
+        ("PLANNED", ("not approved", "approve", "advance", "cancel")),
+        ("APPROVED", ("not started", "advance", "cancel")),
     ],
 )
-def test_what_nobody_has_begun_does_not_go_on_by_itself(api: FakeApi, stage: str, words: tuple[str, ...]) -> None:
+def test_the_next_commands_of_a_migration_that_is_not_started(api: FakeApi, stage: str, words: tuple[str, ...]) -> None:
     api.answers["GET", ONE] = 200, migration(stage, approvers_needed=2)
-    done = run("migrate", "watch", ID, "--wait", "--timeout", "0.1")
+    done = run("migrations", "watch", ID, "--timeout", "0.1")
     assert done.exit_code == ExitCode.TIMED_OUT
-    assert "goes on without you" not in done.output
+    assert "It continues." not in done.output
     assert [word for word in words if word not in done.stderr] == [], done.stderr
 
 
-def test_what_was_begun_goes_on_after_the_time_to_wait(api: FakeApi) -> None:
+def test_a_started_migration_continues_after_the_timeout(api: FakeApi) -> None:
     api.answers["GET", ONE] = 200, migration("PREFLIGHT")
-    done = run("migrate", "watch", ID, "--wait", "--timeout", "0.1")
+    done = run("migrations", "watch", ID, "--timeout", "0.1")
     assert done.exit_code == ExitCode.TIMED_OUT
-    assert "It goes on without you" in done.stderr
+    assert "It continues." in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("code", "way_on"), [("out_of_order", "Begin it: headgate migrate advance"), ("plan_stale", "Plan it again")]
+    ("code", "way_on"), [("out_of_order", "Start it: headgate migrations advance"), ("plan_stale", "Plan it again")]
 )
-def test_what_cannot_be_begun_after_its_approval_can_be_begun_later_or_given_up(
+def test_a_migration_whose_start_is_refused_can_be_started_later_or_cancelled(
     api: FakeApi, code: str, way_on: str
 ) -> None:
     api.answers["POST", "migrations"] = 201, migration("PLANNED", approvers_needed=1)
     api.answers["GET", ONE] = 200, migration("APPROVED", approvers_needed=1)
     api.answers["POST", f"{ONE}/advance"] = problem(409, code)
-    done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait")
+    done = run("migrations", "start", "orders", "--software", "--reason", "new", "--wait")
     assert done.exit_code == ExitCode.REFUSED
     assert f"{code}!" in done.stderr
     assert way_on in done.stderr
-    assert f"Or give it up: headgate migrate abort {ID}." in done.stderr
+    assert f"Or cancel it: headgate migrations cancel {ID}." in done.stderr
 
 
-def test_what_somebody_else_has_begun_is_followed(api: FakeApi) -> None:
+def test_a_migration_that_another_user_started_is_followed(api: FakeApi) -> None:
     api.answers["POST", f"{ONE}/advance"] = problem(409, "out_of_order")
-    done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait")
+    done = run("migrations", "start", "orders", "--software", "--reason", "new", "--wait")
     assert done.exit_code == 0, done.output
 
 
-def test_a_server_that_is_away_while_it_is_begun_is_waited_for(api: FakeApi) -> None:
+def test_a_server_that_is_unreachable_at_the_start_is_waited_for(api: FakeApi) -> None:
     api.answers["POST", "migrations"] = 201, migration("PLANNED", approvers_needed=1)
     api.answers["GET", ONE] = 200, migration("APPROVED", approvers_needed=1)
     api.answers["POST", f"{ONE}/advance"] = 503, {}
     begun = {("POST", f"{ONE}/advance"): (202, migration("COMMITTED", approvers_needed=1))}
     threading.Timer(2.5, api.answers.update, [begun]).start()
-    done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait")
+    done = run("migrations", "start", "orders", "--software", "--reason", "new", "--wait")
     assert done.exit_code == 0, done.output
 
 
-@pytest.mark.parametrize(("gate", "words"), [("APPLYING", "it is taken back"), ("COMMITTED", "works meanwhile")])
-def test_at_a_gate_it_says_what_becomes_of_it(api: FakeApi, gate: str, words: str) -> None:
+@pytest.mark.parametrize(("gate", "words"), [("APPLYING", "it is rolled back"), ("COMMITTED", "runs meanwhile")])
+def test_at_a_gate_the_consequence_of_waiting_is_shown(api: FakeApi, gate: str, words: str) -> None:
     api.answers["GET", ONE] = 200, migration("SNAPSHOT", waits_for=gate)
-    done = run("migrate", "watch", ID, "--wait")
+    done = run("migrations", "watch", ID)
     assert done.exit_code == ExitCode.TIMED_OUT
-    assert f"It waits for a person before {gate}" in done.stderr
+    assert f"it waits at the gate before {gate}" in done.stderr
     assert words in done.stderr
-    assert f"headgate migrate advance {ID}" in done.stderr
+    assert f"headgate migrations advance {ID}" in done.stderr
 
 
 def test_an_open_migration_is_found_by_its_pipeline(api: FakeApi) -> None:
-    done = run("migrate", "rollback", "orders", "--reason", "no")
+    done = run("migrations", "rollback", "orders", "--reason", "no")
     assert done.exit_code == 0, done.output
     assert posted(api) == [(f"{ONE}/rollback", {"reason": "no"})]
 
 
 @pytest.mark.parametrize("command", ["watch", "report"])
-def test_what_is_over_is_found_by_its_pipeline_to_look_at(api: FakeApi, command: str) -> None:
+def test_a_migration_that_has_ended_is_found_by_its_pipeline(api: FakeApi, command: str) -> None:
     api.migrations = [migration("COMMITTED")]
     api.answers["GET", f"{ONE}/evidence"] = 200, evidence.sealed({"pipeline": "orders"})
-    done = run("migrate", command, "orders")
+    done = run("migrations", command, "orders")
     assert done.exit_code == 0, done.output
     assert [request["query"] for request in api.asked("GET")][:2] == [
         {"pipeline": "orders", "state": "open"},
@@ -358,15 +360,15 @@ def test_what_is_over_is_found_by_its_pipeline_to_look_at(api: FakeApi, command:
 def test_the_open_migration_of_a_pipeline_comes_before_a_later_one(api: FakeApi) -> None:
     other = ID.replace("a", "b")
     api.migrations = [{**migration("COMMITTED"), "id": other}, migration("VERIFYING")]
-    done = run("migrate", "watch", "orders")
+    done = run("migrations", "show", "orders")
     assert done.exit_code == 0, done.output
     assert [request["path"] for request in api.asked("GET")] == ["migrations", ONE]
 
 
 @pytest.mark.parametrize(("command", "words"), [("watch", "no migration"), ("rollback", "no open migration")])
-def test_a_pipeline_without_such_a_migration_is_told(api: FakeApi, command: str, words: str) -> None:
+def test_a_pipeline_without_such_a_migration_is_an_error(api: FakeApi, command: str, words: str) -> None:
     api.migrations = [migration("COMMITTED")] if command == "rollback" else []
-    done = run("migrate", command, "orders")
+    done = run("migrations", command, "orders")
     assert done.exit_code == ExitCode.FAILED
     assert f"orders has {words}" in done.stderr
 
@@ -392,7 +394,7 @@ def test_evidence_is_verified_without_a_server(tmp_path: Path) -> None:
         lambda text: "",
     ],
 )
-def test_evidence_that_was_tampered_with_anyhow_does_not_verify(tmp_path: Path, tamper: Any) -> None:
+def test_evidence_that_was_changed_does_not_verify(tmp_path: Path, tamper: Any) -> None:
     file = tmp_path / "evidence.json"
     file.write_text(tamper(json.dumps(evidence.sealed({"pipeline": "orders"}))))
     done = run("migrations", "verify", str(file))
@@ -400,7 +402,7 @@ def test_evidence_that_was_tampered_with_anyhow_does_not_verify(tmp_path: Path, 
     assert "does not verify" in done.output
 
 
-def test_an_evacuation_is_waited_for_while_the_server_is_away(api: FakeApi) -> None:
+def test_an_evacuation_is_waited_for_while_the_server_is_unreachable(api: FakeApi) -> None:
     made: dict[str, Any] = {
         "id": ID,
         "host": "alpha",
@@ -414,7 +416,7 @@ def test_an_evacuation_is_waited_for_while_the_server_is_away(api: FakeApi) -> N
     over = {**made, "ended_at": AT, "outcome": "stopped", "waiting": []}
     api.answers["GET", f"evacuations/{ID}"] = 503, {}
     threading.Timer(2.5, api.answers.update, [{("GET", f"evacuations/{ID}"): (200, over)}]).start()
-    done = run("evacuate", "alpha", "--reason", "kernel", "--wait")
+    done = run("hosts", "evacuate", "alpha", "--reason", "kernel", "--wait")
     assert done.exit_code == ExitCode.FAILED, done.output
     assert "stopped" in done.output
 
@@ -430,19 +432,19 @@ def test_what_stays_on_a_host_is_named_and_fails_the_evacuation(api: FakeApi) ->
         "waiting": [],
     }
     api.answers["POST", "evacuations"] = 201, made
-    done = run("evacuate", "alpha", "--reason", "kernel", "--wait")
+    done = run("hosts", "evacuate", "alpha", "--reason", "kernel", "--wait")
     assert done.exit_code == ExitCode.FAILED
     assert "tied" in done.output
-    assert "1 pipeline stays on alpha" in done.stderr
+    assert "1 pipeline remains on alpha" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("more", "code", "words"),
     [
         ({"ended_at": AT, "outcome": "done", "waiting": []}, ExitCode.OK, "done"),
-        ({"ended_at": AT, "outcome": "stopped", "left": {"orders": "why"}}, ExitCode.FAILED, "1 pipeline stays"),
+        ({"ended_at": AT, "outcome": "stopped", "left": {"orders": "why"}}, ExitCode.FAILED, "1 pipeline remains"),
         ({"ended_at": AT, "outcome": "cancelled"}, ExitCode.FAILED, "was cancelled"),
-        ({}, ExitCode.TIMED_OUT, f"headgate evacuations cancel {ID}"),
+        ({}, ExitCode.TIMED_OUT, f"headgate hosts evacuations cancel {ID}"),
     ],
 )
 def test_an_evacuation_is_followed_by_its_id(api: FakeApi, more: dict[str, Any], code: ExitCode, words: str) -> None:
@@ -456,16 +458,16 @@ def test_an_evacuation_is_followed_by_its_id(api: FakeApi, more: dict[str, Any],
         "waiting": ["orders"],
     }
     api.answers["GET", f"evacuations/{ID}"] = 200, {**made, **more}
-    done = run("evacuations", "watch", ID, "--wait", "--timeout", "0.1")
+    done = run("hosts", "evacuations", "watch", ID, "--timeout", "0.1")
     assert done.exit_code == code, done.output
     assert words in done.output
-    assert run("evacuations", "watch", ID).exit_code == 0
+    assert run("hosts", "evacuations", "show", ID).exit_code == 0
 
 
 def test_an_evacuation_is_named_by_its_id_alone(api: FakeApi) -> None:
-    wrong = run("evacuations", "watch", "alpha")
+    wrong = run("hosts", "evacuations", "show", "alpha")
     assert wrong.exit_code == ExitCode.USAGE
-    assert "headgate evacuations list" in wrong.stderr
+    assert "headgate hosts evacuations list" in wrong.stderr
     assert api.requests == []
 
 
@@ -476,10 +478,10 @@ spec: {hots: beta, rules: {widow: 5, band: 7}}
 """
 
 
-def test_a_file_with_several_mistakes_tells_them_all_at_once_and_asks_nothing(api: FakeApi, tmp_path: Path) -> None:
+def test_all_findings_of_a_file_are_reported_before_a_request(api: FakeApi, tmp_path: Path) -> None:
     file = tmp_path / "move.yaml"
     file.write_text(WRONG)
-    done = run("migrate", "run", "-f", str(file), "--json")
+    done = run("migrations", "apply", "-f", str(file), "-o", "json")
     assert done.exit_code == ExitCode.REFUSED
     found = json.loads(done.stderr)["error"]["findings"]
     assert {(each["path"], each["code"]) for each in found} == {
@@ -509,40 +511,38 @@ def test_a_file_with_several_mistakes_tells_them_all_at_once_and_asks_nothing(ap
         ("kind: [", "syntax"),
     ],
 )
-def test_a_file_that_cannot_be_meant_is_refused_with_the_place(
-    api: FakeApi, tmp_path: Path, text: str, code: str
-) -> None:
+def test_a_file_with_findings_is_refused_with_their_places(api: FakeApi, tmp_path: Path, text: str, code: str) -> None:
     file = tmp_path / "move.yaml"
     file.write_text(text)
-    done = run("migrate", "run", "-f", str(file), "--json")
+    done = run("migrations", "apply", "-f", str(file), "-o", "json")
     assert done.exit_code == ExitCode.REFUSED
     found = json.loads(done.stderr)["error"]["findings"]
     assert code in {each["code"] for each in found}, found
     assert posted(api) == []
 
 
-def test_a_list_is_no_migration(api: FakeApi, tmp_path: Path) -> None:
+def test_a_list_is_not_a_migration(api: FakeApi, tmp_path: Path) -> None:
     file = tmp_path / "move.yaml"
     file.write_text("[1]")
-    assert run("migrate", "run", "-f", str(file)).exit_code == ExitCode.REFUSED
+    assert run("migrations", "apply", "-f", str(file)).exit_code == ExitCode.REFUSED
 
 
-def test_what_is_blocked_is_given_up_so_that_the_next_run_can_begin(api: FakeApi, tmp_path: Path) -> None:
+def test_a_blocked_file_is_cancelled_so_that_the_next_call_can_start(api: FakeApi, tmp_path: Path) -> None:
     file = tmp_path / "move.yaml"
     file.write_text("pipeline: orders\nkind: host\nspec: {host: beta}\nreason: new machine\n")
     blocker = {"path": "host", "code": "HOST_SILENT", "message": "silent", "suggestion": "start it"}
     api.answers["POST", "migrations"] = 201, migration("DRAFT", plan={**PLAN, "blockers": [blocker]})
     api.answers["POST", f"{ONE}/abort"] = 202, migration("ABORTED")
-    done = run("migrate", "run", "-f", str(file), "--wait")
+    done = run("migrations", "apply", "-f", str(file), "--wait")
     assert done.exit_code == ExitCode.REFUSED
     assert [path for path, _ in posted(api)] == ["migrations", f"{ONE}/abort"]
-    assert "given up" in done.output
+    assert "It is cancelled." in done.output
     assert "HOST_SILENT" in done.output
 
 
-def test_one_is_planned_again(api: FakeApi) -> None:
+def test_a_migration_is_planned_again(api: FakeApi) -> None:
     api.answers["POST", f"{ONE}/plan"] = 200, migration("PLANNED")
-    done = run("migrate", "replan", "orders")
+    done = run("migrations", "replan", "orders")
     assert done.exit_code == 0, done.output
     assert posted(api) == [(f"{ONE}/plan", {})]
 
@@ -550,46 +550,49 @@ def test_one_is_planned_again(api: FakeApi) -> None:
 def test_a_cluster_file_is_checked_before_it_is_sent(api: FakeApi, tmp_path: Path) -> None:
     file = tmp_path / "move.yaml"
     file.write_text("source: shop\nto: {bootstrap_servers: 'new:9092'}\npositions: {by: tea}\nextra: 1\n")
-    done = run("migrate", "plan", "orders", "--cluster", str(file), "--reason", "why", "--json")
+    done = run("migrations", "plan", "orders", "--cluster", str(file), "--reason", "why", "-o", "json")
     assert done.exit_code == ExitCode.REFUSED
     found = {each["path"] for each in json.loads(done.stderr)["error"]["findings"]}
     assert found == {"positions.by", "extra"}
     assert posted(api) == []
 
 
-def test_waiting_says_each_stage_and_the_end_with_the_pause(api: FakeApi) -> None:
+def test_waiting_prints_each_stage_and_the_measured_pause(api: FakeApi) -> None:
     api.answers["GET", ONE] = 200, migration("COMMITTED", pause_seconds=2.6, message="It is done.")
-    done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait")
+    done = run("migrations", "start", "orders", "--software", "--reason", "new", "--wait")
     assert done.exit_code == 0, done.output
     assert "COMMITTED: It is done." in done.stderr
     assert done.stdout.rstrip().endswith(
-        f"{ID}: COMMITTED. It is done. Pause as the data saw it: 2.6 s. Report: headgate migrate report {ID}"
+        f"{ID}: COMMITTED. It is done. Delivery pause (measured): 2.6 s. Report: headgate migrations report {ID}"
     )
 
 
-def test_seconds_that_are_left_are_not_said_each_time(capsys: pytest.CaptureFixture[str]) -> None:
-    told = Progress(quiet=False)
+def test_remaining_seconds_are_not_printed_each_time(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = Progress(quiet=False)
     for line in ("VERIFYING: 59 s are left.", "VERIFYING: 58 s are left.", "VERIFYING: All is well."):
-        told.tell(line)
+        progress.show(line)
     assert capsys.readouterr().err.splitlines() == ["VERIFYING: 59 s are left.", "VERIFYING: All is well."]
 
 
-def test_waiting_for_others_says_whom_it_waits_for(api: FakeApi) -> None:
+def test_waiting_for_approval_prints_how_many_users_must_approve(api: FakeApi) -> None:
     api.answers["POST", "migrations"] = 201, migration("PLANNED", approvers_needed=2)
-    done = run("migrate", "start", "orders", "--software", "--reason", "new", "--wait")
-    assert f"2 people have to approve it: headgate migrate approve {ID}. Then it begins by itself." in done.stderr
+    done = run("migrations", "start", "orders", "--software", "--reason", "new", "--wait")
+    assert (
+        f"Awaiting approval by 2 other users: headgate migrations approve {ID}. Then it starts automatically."
+        in done.stderr
+    )
 
 
-def test_the_way_back_of_the_last_committed_migration_of_a_pipeline_is_planned(api: FakeApi) -> None:
+def test_a_revert_of_the_last_committed_migration_is_planned(api: FakeApi) -> None:
     api.migrations = [migration("COMMITTED")]
     api.answers["POST", f"{ONE}/revert"] = 201, {**migration("PLANNED"), "reverts": ID}
-    done = run("migrate", "revert", "orders", "--reason", "too slow")
+    done = run("migrations", "revert", "orders", "--reason", "too slow")
     assert done.exit_code == 0, done.output
     assert posted(api) == [(f"{ONE}/revert", {"reason": "too slow"})]
     assert api.asked("GET")[0]["query"] == {"pipeline": "orders", "state": "COMMITTED"}
 
 
-def test_an_evacuation_that_is_waited_for_says_how_far_it_is(api: FakeApi) -> None:
+def test_waiting_for_an_evacuation_prints_its_progress(api: FakeApi) -> None:
     made: dict[str, Any] = {
         "id": ID,
         "host": "alpha",
@@ -602,15 +605,15 @@ def test_an_evacuation_that_is_waited_for_says_how_far_it_is(api: FakeApi) -> No
     over = {**made, "ended_at": AT, "outcome": "done", "waiting": [], "migrations": [migration("COMMITTED")]}
     api.answers["POST", "evacuations"] = 201, made
     api.answers["GET", f"evacuations/{ID}"] = 200, over
-    done = run("evacuate", "alpha", "--reason", "kernel", "--observe", "5", "--ask", "--wait")
+    done = run("hosts", "evacuate", "alpha", "--reason", "kernel", "--observe", "5", "--confirm-commit", "--wait")
     assert done.exit_code == 0, done.output
     assert "alpha: orders COMMITTED" in done.stderr
     assert posted(api)[0][1]["rules"] == {"window": 5, "then": "ask"}
 
 
-def test_a_report_verifies_whatever_its_reason_has(api: FakeApi, tmp_path: Path) -> None:
+def test_a_report_verifies_with_any_characters_in_its_reason(api: FakeApi, tmp_path: Path) -> None:
     document = evidence.sealed({"reason": "next \x85 line, \x1b[31mred"})
     api.answers["GET", f"{ONE}/evidence"] = 200, document
     file = tmp_path / "evidence.json"
-    file.write_text(run("migrate", "report", ID).stdout)
+    file.write_text(run("migrations", "report", ID).stdout)
     assert run("migrations", "verify", str(file)).exit_code == 0

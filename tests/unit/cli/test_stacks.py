@@ -1,4 +1,4 @@
-"""`headgate stacks` and `headgate force-stop` against a server of their own."""
+"""`headgate runs stacks` and `headgate force-stop` against a fake API."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Any
 
 from controlplane.cli.base.errors import ExitCode
 from tests.fakes.api import AT, FakeApi, operation, problem
-from tests.unit.cli.test_commands import api, orders, run
-
-__all__ = ["api", "orders"]
+from tests.unit.cli.test_commands import run
 
 RUN = {"id": 101, "number": 7, "state": "LIVE"}
 
@@ -39,34 +37,34 @@ def test_the_stacks_of_a_living_run_are_dumped_now_and_printed(orders: FakeApi) 
     orders.runs = [RUN]
     orders.answers["POST", "runs/101/stacks"] = 202, {"asked": "ab"}
     shows(orders, dump())
-    printed = run("stacks", "orders")
+    printed = run("runs", "stacks", "orders")
     assert printed.exit_code == ExitCode.OK, printed.output
     assert "at work: sinks.lake" in printed.stdout
     assert "in sinks.lake\n" in printed.stdout
     assert "\x1b" not in printed.stdout
     asked = [request for request in orders.asked("GET") if request["path"].endswith("stacks")]
     assert asked[-1]["query"]["asked"] == "ab"
-    assert "Full thread dump" not in run("stacks", "orders", "--process", "driver").stdout
+    assert "Full thread dump" not in run("runs", "stacks", "orders", "--process", "driver").stdout
 
 
 def test_of_a_run_that_has_ended_the_newest_dump_is_shown_or_all(orders: FakeApi) -> None:
     orders.runs = [RUN | {"state": "ENDED"}]
     shows(orders, dump(rung="sigkill"), dump(rung="sigterm"))
-    assert len(json.loads(run("stacks", "orders", "--json").stdout)["dumps"]) == 1
-    assert len(json.loads(run("stacks", "orders", "--all", "--json").stdout)["dumps"]) == 2
+    assert len(json.loads(run("runs", "stacks", "orders", "-o", "json").stdout)["dumps"]) == 1
+    assert len(json.loads(run("runs", "stacks", "orders", "--all", "-o", "json").stdout)["dumps"]) == 2
     assert not orders.asked("POST")
 
 
 def test_what_is_not_there_is_said(orders: FakeApi) -> None:
     orders.runs = [RUN | {"state": "ENDED"}]
     shows(orders, elsewhere="alpha:/var/runs/7/stacks")
-    told = run("stacks", "orders").stderr
-    assert "There is no dump of run 7" in told
+    told = run("runs", "stacks", "orders").stderr
+    assert "Run 7 has no dump" in told
     assert "alpha:/var/runs/7/stacks" in told
-    assert run("stacks", "orders", "--run", "3").exit_code == ExitCode.FAILED
+    assert run("runs", "stacks", "orders", "--run", "3").exit_code == ExitCode.FAILED
     orders.runs = [RUN]
     orders.answers["POST", "runs/101/stacks"] = problem(409, "run_on_other_host")
-    assert run("stacks", "orders").exit_code == ExitCode.REFUSED
+    assert run("runs", "stacks", "orders").exit_code == ExitCode.REFUSED
 
 
 def test_a_stop_by_force_tells_its_consequence(orders: FakeApi) -> None:
@@ -74,5 +72,5 @@ def test_a_stop_by_force_tells_its_consequence(orders: FakeApi) -> None:
     orders.answers["POST", "pipelines/orders/force-stop"] = 202, asked
     printed = run("force-stop", "orders")
     assert printed.exit_code == ExitCode.OK, printed.output
-    assert "has been requested" in printed.stdout
+    assert "Requested: force-stop of orders" in printed.stdout
     assert "killed at once" in printed.stderr

@@ -168,8 +168,8 @@ def _looping(run: RunView, ended: Ended) -> Findings:
         f"sources.{suspects[0].source}",
         CRASH_LOOP,
         f"{SAME_CRASHES} runs in a row crashed at the same position: {words}{more}. The last one: {ended.reason}",
-        "Put the records in quarantine (headgate quarantine): they go to the dead letters, and the pipeline goes on "
-        "behind them. Or repair the component that crashes, and start it again.",
+        "Put the records in quarantine (headgate quarantine add): they become dead letters, and the pipeline resumes "
+        "after them. Or repair the component that crashes, and start it again.",
     )
     return (finding,)
 

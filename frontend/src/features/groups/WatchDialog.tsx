@@ -48,7 +48,7 @@ export function WatchDialog({ onClose }: { onClose: () => void }) {
           spellCheck={false}
         />
         <Text size="sm" c="dimmed">
-          A cluster that wants a log-in: <code>headgate watch-group --help</code>.
+          A cluster that wants a log-in: <code>headgate consumer-groups --help</code>.
         </Text>
         {watch.error && <ErrorNote error={watch.error} />}
         <Group justify="flex-end" gap="xs">

@@ -103,7 +103,7 @@ function NoneYet() {
       is proven, the change is made, and it goes on where it stopped, or back.
       <div className={classes.command}>
         <CodeBlock
-          code='headgate migrate plan orders -f orders.yaml --reason "a new topic"'
+          code='headgate migrations plan orders -f orders.yaml --reason "a new topic"'
           label="Plan a migration on the command line"
         />
       </div>

@@ -201,7 +201,7 @@ class _Importer:
             "Its type stands in the definition, which is refused until it is replaced.",
             about=written or "",
             path=path,
-            suggestion=known.advice if known else f"Replace it by a {kind} of headgate components.",
+            suggestion=known.advice if known else f"Replace it by a {kind} of headgate components list.",
         )
 
     def _fill(self, draft: Draft, section: Section, flume_type: FlumeType | None) -> None:

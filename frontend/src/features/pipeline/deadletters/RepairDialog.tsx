@@ -44,7 +44,7 @@ export function RepairDialog({ name, letter, onDone, onClose }: RepairProps) {
         ) : (
           <Text size="sm" c="dimmed">
             Its body is {letter.truncated ? 'too long' : 'not text, so it is not one'} to edit here: it is
-            sent as it was. <code>headgate dead-letters replay --body FILE</code> sends another one.
+            sent as it was. <code>headgate dead-letters retry --body FILE</code> sends another one.
           </Text>
         )}
         {replay.error && <ErrorNote error={replay.error} />}

@@ -1,14 +1,15 @@
-"""Definitions out of the configurations of other systems. No server is asked."""
+"""`headgate flume import`: definitions from configurations of Flume. It needs no server."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import CommandError, ExitCode
-from controlplane.cli.base.session import AsJson
+from controlplane.cli.base.session import Session
 from controlplane.cli.definitions.definitions import read_text
 
 if TYPE_CHECKING:
@@ -16,30 +17,30 @@ if TYPE_CHECKING:
     from pipelines.domain.flume.reading.report import ImportFinding
 
 
+app = Group("Import configurations of Apache Flume. Needs no server.")
+
+
+@app.verb("import")
 def import_flume(
-    ctx: typer.Context,
+    session: Session,
     file: Annotated[str, typer.Argument(metavar="FILE", help="A properties file of Flume 1.x; - for standard input.")],
-    agent: Annotated[str | None, typer.Option("--agent", help="Which agent, where the file has several.")] = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="The agent, where the file has several.")] = None,
     target: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the definition into this file.", metavar="FILE")
+        Path | None, typer.Option("--write", help="Write the definition to this file.", metavar="FILE")
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
-    """Turn an agent of Flume into a definition, and tell what differs. Ends with 4 where it is not valid."""
+    """Convert a Flume agent to a definition, and report differences. The exit code is 4 where it is invalid."""
     from controlplane.cli.base import output
 
-    ctx.obj.as_json = as_json
     imported = _imported(read_text(file), agent)
-    text = _yaml(imported.definition)
+    text = f"{output.yaml_text(imported.definition)}\n"
     if target is not None:
         _write(target, text)
-    if as_json:
-        findings = [finding.model_dump() for finding in imported.findings]
-        output.write_json({"definition": imported.definition, "findings": findings, "valid": imported.valid})
-    else:
+    findings = [finding.model_dump() for finding in imported.findings]
+    if not session.printed({"definition": imported.definition, "findings": findings, "valid": imported.valid}):
         if target is None:
             output.write_text(text)
-        _show(imported.findings)
+        _print(imported.findings)
         _conclude(imported)
     if not imported.valid:
         raise typer.Exit(ExitCode.REFUSED)
@@ -62,12 +63,6 @@ def _imported(text: str, agent: str | None) -> Imported:
         ) from None
 
 
-def _yaml(definition: dict[str, Any]) -> str:
-    import yaml
-
-    return yaml.safe_dump(definition, sort_keys=False, allow_unicode=True, width=120)
-
-
 def _write(target: Path, text: str) -> None:
     try:
         target.write_text(text)
@@ -76,7 +71,7 @@ def _write(target: Path, text: str) -> None:
         raise CommandError(message, code="unwritable", exit_code=ExitCode.USAGE) from None
 
 
-def _show(findings: list[ImportFinding]) -> None:
+def _print(findings: list[ImportFinding]) -> None:
     from controlplane.cli.base import output
 
     rows = [
@@ -90,12 +85,13 @@ def _show(findings: list[ImportFinding]) -> None:
         )
         for finding in findings
     ]
-    columns = ("", "line", "code", "what", "what was done", "what to do")
-    output.table(columns, rows, empty="Nothing to tell: everything was taken over.", stderr=True)
+    columns = ("", "line", "code", "message", "result", "suggestion")
+    output.table(columns, rows, empty="No findings: the import is complete.", stderr=True)
 
 
 def _conclude(imported: Imported) -> None:
     from controlplane.cli.base import output
 
     errors = sum(finding.is_error for finding in imported.findings)
-    output.note("The definition is valid." if imported.valid else f"The definition is not valid: {errors} to repair.")
+    count = output.counted(errors, "error", "errors")
+    output.note("The definition is valid." if imported.valid else f"The definition is invalid: {count}.")

@@ -1,0 +1,31 @@
+"""`headgate status`: one pipeline in detail, or all of them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from controlplane.cli.base.session import Session, path
+
+
+def status(
+    session: Session,
+    name: Annotated[str | None, typer.Argument(help="The pipeline's name.", metavar="[NAME]")] = None,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh every second until Ctrl-C.")] = False,
+) -> None:
+    """Show the status of a pipeline, or of all pipelines."""
+    from controlplane.cli.base import following, output, reports
+
+    client = session.client()
+    if name is None:
+        read, page, line = lambda: client.pages("pipelines"), reports.fleet, reports.fleet_line
+    else:
+        address = path(name, "status")
+        read, page, line = lambda: client.get(address), reports.status, reports.status_line
+    if watch:
+        following.watch(session, read, page, line)
+        return
+    found = read()
+    if not session.printed(found):
+        output.console().print(page(found))

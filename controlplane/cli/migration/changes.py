@@ -1,0 +1,128 @@
+"""What a migration changes, as options of a command or as a file, and the request for it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from controlplane.cli.base.errors import CommandError
+from controlplane.cli.migration.waiting import POLL_S
+
+LARGEST_FILE = 4 << 20
+COUNT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Observation:
+    """How the standby is observed before the commit."""
+
+    observe: Annotated[
+        float | None, typer.Option("--observe", help="Seconds of observation before the commit.", min=0)
+    ] = None
+    confirm_commit: Annotated[
+        bool, typer.Option("--confirm-commit", help="Wait for your confirmation before the commit.")
+    ] = False
+
+    def spec(self) -> dict[str, Any]:
+        """The rules, where any is given."""
+        rules: dict[str, Any] = {} if self.observe is None else {"window": self.observe}
+        rules |= {"then": "ask"} if self.confirm_commit else {}
+        return {"rules": rules} if rules else {}
+
+
+@dataclass(frozen=True)
+class Change:
+    """What changes; exactly one of them."""
+
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", help="A new definition in YAML or JSON; - for standard input.")
+    ] = None
+    revision: Annotated[int | None, typer.Option("--revision", help="A stored revision.", min=1)] = None
+    host: Annotated[str | None, typer.Option("--host", help="Another host.")] = None
+    software: Annotated[bool, typer.Option("--software", help="The software that is installed now.")] = False
+    to: Annotated[
+        str | None, typer.Option("--to", help="Other positions, in the forms of `headgate positions plan`.")
+    ] = None
+    source: Annotated[
+        str | None, typer.Option("--source", help="With --to: only this source; others keep their positions.")
+    ] = None
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", help="Another Kafka cluster of a source or a sink: a file.")
+    ] = None
+    gate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--gate", help="Wait before this stage: PAUSING, APPLYING, READY_TO_CUT_OVER or COMMITTED. Repeatable."
+        ),
+    ] = None
+
+    def kind_and_spec(self) -> tuple[str, dict[str, Any]]:
+        """The migration's kind and its specification. CommandError unless exactly one change is given."""
+        self._check()
+        kind, spec = self._asked()
+        return kind, spec | ({"gates": _gates(self.gate)} if self.gate else {})
+
+    def _check(self) -> None:
+        changes = (self.file, self.revision, self.host, self.software or None, self.to, self.cluster)
+        if sum(each is not None for each in changes) != 1:
+            raise CommandError.of_usage(
+                "Give exactly one of --file, --revision, --host, --cluster, --to and --software."
+            )
+        if self.source is not None and self.to is None:
+            raise CommandError.of_usage("--source needs --to. A file of --cluster names its source itself.")
+
+    def _asked(self) -> tuple[str, dict[str, Any]]:
+        from controlplane.cli.base.inputs import read_text
+        from controlplane.cli.migration.files import cluster_move_of
+
+        if self.file is not None:
+            return "revision", {"definition": read_text(self.file, most=LARGEST_FILE, what="a definition")}
+        if self.revision is not None:
+            return "revision", {"revision": self.revision}
+        if self.to is not None:
+            return "position", {"to": self.to} | ({"source": self.source} if self.source is not None else {})
+        if self.cluster is not None:
+            text = read_text(self.cluster, most=LARGEST_FILE, what="a migration")
+            return "cluster", cluster_move_of(text, self.cluster)
+        return ("host", {"host": self.host}) if self.host is not None else ("software", {})
+
+
+def _gates(names: list[str]) -> list[str]:
+    from pipelines.domain.migration.steps import GATES
+
+    wanted = [name.upper() for name in names]
+    if wrong := [name for name in wanted if name not in GATES]:
+        raise CommandError.of_usage(f"There is no gate before {', '.join(wrong)}. Gates: {', '.join(GATES)}.")
+    return wanted
+
+
+def create(client: Any, body: dict[str, Any]) -> dict[str, Any]:
+    """Create a migration and plan it; again until the host has counted the records."""
+    return counted(client, client.post("migrations", body)[1])
+
+
+def replan(client: Any, migration_id: str) -> dict[str, Any]:
+    """Plan it again."""
+    return counted(client, _planned(client, migration_id))
+
+
+def counted(client: Any, found: dict[str, Any]) -> dict[str, Any]:
+    """The migration, planned again while the host counts."""
+    deadline = time.monotonic() + COUNT_S
+    while _is_counting(found) and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+        found = _planned(client, found["id"])
+    return found
+
+
+def _planned(client: Any, migration_id: str) -> dict[str, Any]:
+    found: dict[str, Any]
+    _, found = client.post(f"migrations/{migration_id}/plan", {})
+    return found
+
+
+def _is_counting(found: dict[str, Any]) -> bool:
+    return [each["code"] for each in (found["plan"] or {}).get("blockers", [])] == ["COUNTING"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from threading import Thread
 from typing import Any
+from uuid import uuid4
 
 from django.db import connection
 from django.db.models import QuerySet
@@ -40,6 +41,12 @@ def test_its_rows_have_what_was_selected_and_fetch_what_was_not(db: None, django
         assert (found.id, found.labels, found.current_revision) == (made.id, {"a": "b"}, made.current_revision)
     with django_assert_num_queries(1):
         assert found.description == "x"
+
+
+def test_an_id_is_found_as_the_database_stores_it(db: None) -> None:
+    made = PipelineFactory.create()
+    asked = Prepared(lambda: Pipeline.objects.filter(id=given("id")))
+    assert (asked(id=made.id), asked(id=uuid4())) == ([made], [])
 
 
 def test_its_sql_is_built_once_and_not_before_it_is_asked(db: None) -> None:

@@ -34,6 +34,7 @@ from pipelines.domain.runs.protocol import Exit, Launch, SparkSettings
 from pipelines.foundation import clock
 from pipelines.foundation.errors import HeadgateError
 from pipelines.models import Alert, Event, Host, LedgerBatch, Migration, Pipeline, Position, PositionLook, Run
+from pipelines.selectors.base.prepared import Prepared, given
 from pipelines.selectors.migration import evidence
 from pipelines.selectors.migration import migrations as selecting
 from pipelines.services.base.audit import Actor
@@ -84,9 +85,13 @@ def begin(world: World, **spec: Any) -> Migration:
     return migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
 
 
+LAST = Prepared(lambda: Migration.objects.filter(pipeline_id=given("pipeline")).order_by("-created_at")[:1])
+
+
 def present(world: World) -> Migration:
     """The last migration as it is now."""
-    return Migration.objects.filter(pipeline_id=world.pipeline_id).order_by("-created_at")[0]
+    (migration,) = LAST(pipeline=world.pipeline_id)
+    return migration
 
 
 def over(world: World) -> bool:

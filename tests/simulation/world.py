@@ -13,6 +13,7 @@ from pipelines.domain.base.states import DesiredState, OperationKind, Phase, Run
 from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.foundation.errors import Conflict
 from pipelines.models import Event, LedgerBatch, Operation, Pipeline, Position, Run
+from pipelines.selectors.base.prepared import Prepared, given
 from pipelines.services.base.audit import Actor
 from pipelines.services.lifecycle import lifecycle
 from tests.factories import HostFactory, PipelineFactory
@@ -32,6 +33,12 @@ QUICK = {
     "heartbeat_timeout": 6,
     "max_restarts": 4,
 }
+_OF_IT = {"pipeline_id": given("pipeline")}
+_PIPELINE = Prepared(lambda: Pipeline.objects.filter(id=given("pipeline")))
+_WAITING = Prepared(lambda: Operation.objects.filter(**_OF_IT, state__in=["PENDING", "RUNNING"]).only("id"))
+_ERRORS = Prepared(lambda: Event.objects.filter(kind__in=["supervisor.error", "journal.corrupt"]).only("id"))
+_LIVING = Prepared(lambda: Run.objects.filter(**_OF_IT).exclude(state=RunState.ENDED).only("token"))
+_POSITIONS = Prepared(lambda: Position.objects.filter(**_OF_IT))
 HEALED_WITHIN = 400
 """Virtual seconds in which everything must come right once nothing fails any more."""
 
@@ -88,7 +95,8 @@ class World:
 
     @property
     def pipeline(self) -> Pipeline:
-        return Pipeline.objects.get(id=self.pipeline_id)
+        (pipeline,) = _PIPELINE(pipeline=self.pipeline_id)
+        return pipeline
 
     @property
     def phase(self) -> Phase:
@@ -207,7 +215,7 @@ class World:
             DesiredState.PAUSED: Phase.PAUSED,
             DesiredState.STOPPED: Phase.STOPPED,
         }[DesiredState(pipeline.desired_state)]
-        waiting = Operation.objects.filter(pipeline=pipeline, state__in=["PENDING", "RUNNING"]).exists()
+        waiting = _WAITING(pipeline=self.pipeline_id)
         return pipeline.phase == wanted and not waiting and pipeline.generation == pipeline.observed_generation
 
     def check(self) -> None:
@@ -220,8 +228,8 @@ class World:
         assert not any(each.killed for each in self.bystanders)
         assert {token for _, token in self.host.signals} <= {agent.launch.token for agent in self.agents.all.values()}
         self._check_positions()
-        assert not Event.objects.filter(kind__in=["supervisor.error", "journal.corrupt"]).exists(), self.story()
-        runs = Run.objects.filter(pipeline_id=self.pipeline_id).exclude(state=RunState.ENDED)
+        assert not _ERRORS(), self.story()
+        runs = _LIVING(pipeline=self.pipeline_id)
         assert set(tokens) <= {run.token for run in runs}, "a process outlived its run's end"
 
     def _standby_tokens(self) -> set[str]:
@@ -231,7 +239,7 @@ class World:
 
     def _check_positions(self) -> None:
         """No position goes back."""
-        for place in Position.objects.filter(pipeline_id=self.pipeline_id):
+        for place in _POSITIONS(pipeline=self.pipeline_id):
             key = (place.source, place.channel, place.topic, place.partition)
             assert place.next_offset >= self.positions.get(key, 0), self.story()
             self.positions[key] = place.next_offset

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar, cast
+from uuid import UUID
 
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model, QuerySet, Value
 from django.db.models.query import ModelIterable
 from django.db.models.sql.compiler import SQLCompiler
@@ -26,7 +28,7 @@ class _Given:
 
 
 def given(name: str) -> Value:
-    """In a filter of a prepared query: the text or number that each call gives by this name."""
+    """In a filter of a prepared query: the text, number or id that each call gives by this name."""
     return Value(_Given(name))
 
 
@@ -51,21 +53,27 @@ class Prepared(Generic[M]):
     def __init__(self, build: Callable[[], QuerySet[M]]) -> None:
         self._build = build
 
-    def __call__(self, **values: str | int) -> list[M]:
+    def __call__(self, **values: str | int | UUID) -> list[M]:
         """The rows as they are now."""
-        params = tuple(values[each.name] if isinstance(each, _Given) else each for each in self._built.params)
-        return list(ModelIterable(self._answered_with(params)))
+        connection = connections[self._built.compiler.using]
+        known = {name: _stored(value, connection) for name, value in values.items()}
+        params = tuple(known[each.name] if isinstance(each, _Given) else each for each in self._built.params)
+        return list(ModelIterable(self._answered_with(params, connection)))
 
     @cached_property
     def _built(self) -> _Built:
         return _Built.of(self._build())
 
-    def _answered_with(self, params: tuple[Any, ...]) -> QuerySet[M]:
+    def _answered_with(self, params: tuple[Any, ...], connection: BaseDatabaseWrapper) -> QuerySet[M]:
         """What Django needs of a query set to make models of an answer. The compiler is of this call alone, since
         threads have connections of their own."""
-        alias = self._built.compiler.using
         compiler: Any = copy(self._built.compiler)
-        compiler.connection = connections[alias]
+        compiler.connection = connection
         compiler.as_sql = lambda: (self._built.sql, params)
         query = SimpleNamespace(get_compiler=lambda using: compiler)
-        return cast("QuerySet[M]", SimpleNamespace(db=alias, query=query, _known_related_objects={}))
+        return cast("QuerySet[M]", SimpleNamespace(db=connection.alias, query=query, _known_related_objects={}))
+
+
+def _stored(value: str | int | UUID, connection: BaseDatabaseWrapper) -> str | int | UUID:
+    """SQLite has no type of its own for ids."""
+    return value.hex if isinstance(value, UUID) and not connection.features.has_native_uuid_field else value

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -45,7 +47,8 @@ def test_a_stale_file_is_found_and_written_anew(tmp_path: Path, settings: pytest
 def test_the_page_of_states_has_every_transition() -> None:
     page = (BASE_DIR / "docs" / "reference" / "states.md").read_text()
     rows = {row.split(" | ")[0].strip("| "): row.rpartition("| ")[0].split(" | ")[-1] for row in page.splitlines()}
-    for old, following in {**TRANSITIONS, **MIGRATION_TRANSITIONS}.items():
+    transitions: dict[Any, Iterable[str]] = {**TRANSITIONS, **MIGRATION_TRANSITIONS}
+    for old, following in transitions.items():
         if old != "UNKNOWN":
             assert set(following) == set(rows[old].strip(" |").split(", ")) - {"nothing"}, old
 

@@ -66,7 +66,7 @@ def _command(function: Callable[..., None], added: list[Parameter]) -> Callable[
 
 
 def _expanded(parameter: Parameter, kind: Any) -> Iterator[Parameter]:
-    if not is_dataclass(kind):
+    if not isinstance(kind, type) or not is_dataclass(kind):
         yield parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind)
         return
     kinds = get_type_hints(kind, include_extras=True)

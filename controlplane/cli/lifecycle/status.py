@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 
@@ -18,11 +19,10 @@ def status(
     from controlplane.cli.base import following, output, reports
 
     client = session.client()
-    if name is None:
-        read, page, line = lambda: client.pages("pipelines"), reports.fleet, reports.fleet_line
-    else:
-        address = path(name, "status")
-        read, page, line = lambda: client.get(address), reports.status, reports.status_line
+    fleet: tuple[Any, ...] = partial(client.pages, "pipelines"), reports.fleet, reports.fleet_line
+    read, page, line = fleet
+    if name is not None:
+        read, page, line = partial(client.get, path(name, "status")), reports.status, reports.status_line
     if watch:
         following.watch(session, read, page, line)
         return

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Generic, TypeVar, cast
 from uuid import UUID
 
-from django.db import connections
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model, QuerySet, Value
 from django.db.models.query import ModelIterable
@@ -55,7 +55,7 @@ class Prepared(Generic[M]):
 
     def __call__(self, **values: str | int | UUID) -> list[M]:
         """The rows as they are now."""
-        connection = connections[self._built.compiler.using]
+        connection = connections[self._built.compiler.using or DEFAULT_DB_ALIAS]
         known = {name: _stored(value, connection) for name, value in values.items()}
         params = tuple(known[each.name] if isinstance(each, _Given) else each for each in self._built.params)
         return list(ModelIterable(self._answered_with(params, connection)))

@@ -170,7 +170,7 @@ def test_the_status_of_the_fleet_is_watched_by_its_sums(fleet: FakeApi) -> None:
         fleet.pipelines["paused"] |= following
         return 200, {"results": list(fleet.pipelines.values()), "next": None}
 
-    fleet.answer = change  # type: ignore[method-assign]
+    fleet.answer = change  # type: ignore[method-assign,assignment]
     lines = run("status", "--watch").stdout.splitlines()
     assert [line.partition(";")[0] for line in lines] == [
         "3 pipelines: 1 RUNNING, 1 PAUSED, 1 STOPPED",

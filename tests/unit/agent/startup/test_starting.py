@@ -19,7 +19,7 @@ def test_a_query_with_batches_begins_interpreted_and_the_session_compiles_afterw
     settings: dict[str, str] = {}
     begun: list[str] = []
     monkeypatch.setattr(Starting, "_start", lambda *_: begun.append(settings["spark.sql.codegen.wholeStage"]))
-    query = kind.__new__(kind)
+    query = object.__new__(kind)
     query.name = "shop.lake"
     spark: Any = SimpleNamespace(conf=SimpleNamespace(set=settings.__setitem__))
     graph: Any = SimpleNamespace()

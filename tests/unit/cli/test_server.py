@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from controlplane.cli.app import app
+from controlplane.cli.base.errors import CommandError
 from controlplane.cli.server import running
 from controlplane.devstack.services import web_argv, worker_argv
 from controlplane.install.services.ports import free_port
@@ -31,7 +32,12 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Step]]:
     """The plans of steps that were run."""
     ran: list[Sequence[Step]] = []
-    monkeypatch.setattr(steps, "run", lambda plan: ran.append(plan) or 0)
+
+    def succeed(plan: Sequence[Step]) -> int:
+        ran.append(plan)
+        return 0
+
+    monkeypatch.setattr(steps, "run", succeed)
     monkeypatch.setattr("signal.signal", lambda *_: None)
     return ran
 
@@ -128,7 +134,7 @@ def test_an_environment_that_cannot_work_is_told_in_words(monkeypatch: pytest.Mo
 
 
 def test_a_state_directory_that_cannot_be_written_is_told_with_the_variable_that_moves_it() -> None:
-    with pytest.raises(running.CommandError) as raised, running.environment_errors():
+    with pytest.raises(CommandError) as raised, running.environment_errors():
         raise PermissionError(13, "Permission denied", "/var")
     assert "Permission denied: '/var'" in raised.value.title
     assert "HEADGATE_STATE=" in raised.value.hint

@@ -10,6 +10,7 @@ import httpx2
 
 from controlplane.install.services.child import Service
 from controlplane.install.services.ports import LOOPBACK
+from controlplane.install.tools.paths import PROJECT
 
 ROOT_WARNING = "ignore:You're running the worker with superuser"
 """Celery warns of unpickling as root; this worker takes JSON only."""
@@ -30,10 +31,10 @@ def worker_argv(host: str) -> list[str]:
 
 
 def web_argv(*, address: str, port: int) -> list[str]:
-    """The ASGI server."""
+    """The ASGI server, which imports what this process does, whatever the current directory has."""
     return [
         *(sys.executable, "-m", "uvicorn", "controlplane.asgi:application", "--host", address, "--port", str(port)),
-        *("--lifespan", "off", "--timeout-graceful-shutdown", "3"),
+        *("--app-dir", str(PROJECT), "--lifespan", "off", "--timeout-graceful-shutdown", "3"),
     ]
 
 

@@ -135,4 +135,4 @@ def test_without_a_key_the_command_says_how_to_make_one(run: Run, key_file: Path
     key_file.unlink()
     refused = run("set", "shop", text=CANARY)
     assert refused.exit_code == ExitCode.REFUSED
-    assert "manage.py add_secret_key" in refused.stderr
+    assert "headgate add-secret-key" in refused.stderr

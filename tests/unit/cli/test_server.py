@@ -33,11 +33,11 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Step]]:
     """The plans of steps that were run."""
     ran: list[Sequence[Step]] = []
 
-    def run_steps(plan: Sequence[Step]) -> int:
+    def succeed(plan: Sequence[Step]) -> int:
         ran.append(plan)
         return 0
 
-    monkeypatch.setattr(steps, "run", run_steps)
+    monkeypatch.setattr(steps, "run", succeed)
     monkeypatch.setattr("signal.signal", lambda *_: None)
     return ran
 

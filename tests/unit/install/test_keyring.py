@@ -69,7 +69,7 @@ def test_a_file_without_keys_closes_the_store_without_showing_its_content(tmp_pa
 def test_without_any_key_the_store_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(StoreClosed) as closed:
         open_keyring([], tmp_path / "none")
-    assert "add_secret_key" in closed.value.hint
+    assert "headgate add-secret-key" in closed.value.hint
     assert "HEADGATE_SECRET_KEYS" in closed.value.hint
 
 

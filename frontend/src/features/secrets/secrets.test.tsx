@@ -30,7 +30,7 @@ describe('setting a secret', () => {
   it('says what to do where the store has no key', async () => {
     given.put('/secrets/:name', () =>
       problem(409, 'secret_store_closed', 'The secret store is closed.', {
-        hint: 'Run `manage.py add_secret_key`.',
+        hint: 'Run `headgate add-secret-key`.',
       }),
     )
     show(<SecretDialog secret={secret()} onClose={() => {}} />)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
@@ -15,14 +16,21 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh every second until Ctrl-C.")] = False,
 ) -> None:
     """Show the status of a pipeline, or of all pipelines."""
-    from controlplane.cli.base import following, output, reports
+    from controlplane.cli.base import reports
 
     client = session.client()
     if name is None:
-        read, page, line = lambda: client.pages("pipelines"), reports.fleet, reports.fleet_line
+        _show(session, watch, lambda: client.pages("pipelines"), reports.fleet, reports.fleet_line)
     else:
         address = path(name, "status")
-        read, page, line = lambda: client.get(address), reports.status, reports.status_line
+        _show(session, watch, lambda: client.get(address), reports.status, reports.status_line)
+
+
+def _show(
+    session: Session, watch: bool, read: Callable[[], Any], page: Callable[[Any], Any], line: Callable[[Any], str]
+) -> None:
+    from controlplane.cli.base import following, output
+
     if watch:
         following.watch(session, read, page, line)
         return

@@ -45,8 +45,8 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of the commands, by panel."""
-        order = list(Panel)
-        return sorted(self.commands, key=lambda name: order.index(self.commands[name].rich_help_panel))
+        order, commands = list(Panel), dict[str, Any](self.commands)
+        return sorted(commands, key=lambda name: order.index(commands[name].rich_help_panel))
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""

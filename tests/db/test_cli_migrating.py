@@ -42,7 +42,7 @@ def file_of(tmp_path: Path, **more: object) -> str:
 def test_one_is_planned_reviewed_begun_and_given_up(run: Run) -> None:
     made = run("migrations", "plan", "orders", "-f", "-", "--reason", "a new topic", text=new_definition())
     assert made.exit_code == 0, made.output
-    for said in ("sinks.out.topic", "prepare_standby", "Expected pause", "approve"):
+    for said in ("sinks.out.topic", "prepare_standby", "Expected impact", "approve"):
         assert said in made.stdout
     hashed = Migration.objects.get().plan_hash
     wrong = run("migrations", "approve", "orders", "--digest", "0" * 64)

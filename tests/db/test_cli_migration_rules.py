@@ -39,7 +39,7 @@ def test_the_life_of_a_freeze(run: Run) -> None:
 def test_a_freeze_that_cannot_be_meant_is_refused(run: Run) -> None:
     wrong = run("freezes", "add", "--ends-at", "friday", "--reason", "why")
     assert wrong.exit_code == ExitCode.USAGE
-    assert "friday is not a time: write one such as" in wrong.stderr
+    assert "friday is not a time: use RFC 3339 such as" in wrong.stderr
     over = run("freezes", "add", "--starts-at", "2026-03-02", "--ends-at", "2026-03-01", "--reason", "why")
     assert over.exit_code == ExitCode.REFUSED
     assert "ends_at is after starts_at" in over.stderr

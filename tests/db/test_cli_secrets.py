@@ -97,7 +97,7 @@ def test_the_list_shows_names_and_users(run: Run) -> None:
         assert word in shown
     (listed,) = json.loads(run("list", "-o", "json").stdout)
     assert (listed["name"], listed["used_by"]) == ("shop", ["orders"])
-    assert "orders takes it at its next start" in run("set", "shop", text=CANARY).stdout
+    assert "orders reads it at its next start" in run("set", "shop", text=CANARY).stdout
     refused = run("remove", "shop")
     assert refused.exit_code == ExitCode.REFUSED
     assert "orders" in refused.stderr

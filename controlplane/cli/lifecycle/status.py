@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -16,13 +16,21 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh every second until Ctrl-C.")] = False,
 ) -> None:
     """Show the status of a pipeline, or of all pipelines."""
-    from controlplane.cli.base import following, output, reports
+    from controlplane.cli.base import reports
 
     client = session.client()
-    fleet: tuple[Any, ...] = partial(client.pages, "pipelines"), reports.fleet, reports.fleet_line
-    read, page, line = fleet
-    if name is not None:
-        read, page, line = partial(client.get, path(name, "status")), reports.status, reports.status_line
+    if name is None:
+        _show(session, watch, lambda: client.pages("pipelines"), reports.fleet, reports.fleet_line)
+    else:
+        address = path(name, "status")
+        _show(session, watch, lambda: client.get(address), reports.status, reports.status_line)
+
+
+def _show(
+    session: Session, watch: bool, read: Callable[[], Any], page: Callable[[Any], Any], line: Callable[[Any], str]
+) -> None:
+    from controlplane.cli.base import following, output
+
     if watch:
         following.watch(session, read, page, line)
         return

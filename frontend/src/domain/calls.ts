@@ -84,7 +84,9 @@ export function reconcileCall(name: string, believe: Believe, reason: string): C
   const body = { believe, reason }
   return {
     ...requestCall({ method: 'POST', path: `/pipelines/${name}/reconcile`, body: jsonBody(body) }),
-    cli: command(['hosts reconcile', shellWord(name), '--source-of-truth', believe, ...reasonFlag(reason)].join(' ')),
+    cli: command(
+      ['hosts reconcile', shellWord(name), '--source-of-truth', believe, ...reasonFlag(reason)].join(' '),
+    ),
   }
 }
 

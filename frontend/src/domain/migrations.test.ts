@@ -44,7 +44,9 @@ describe('the calls behind the wizard', () => {
   it('plan what is asked for, on the command line too', () => {
     const body = { pipeline: 'orders', kind: 'host', reason: 'new machine', spec: { host: 'beta' } } as const
     const call = createMigrationCall({ ...body, spec: { host: 'beta', rules: { window: 5, then: 'ask' } } })
-    expect(call.cli).toMatch(/migrations plan orders --host beta --observe 5 --confirm-commit --reason 'new machine'$/)
+    expect(call.cli).toMatch(
+      /migrations plan orders --host beta --observe 5 --confirm-commit --reason 'new machine'$/,
+    )
     expect(call.curl).toContain('"host":"beta"')
     expect(createMigrationCall({ ...body, spec: { host: 'beta', rules: { band: 0.9 } } }).cli).toBeNull()
   })
@@ -120,9 +122,13 @@ describe('the calls behind the wizard', () => {
 
   it('empty a host', () => {
     const body = { host: 'alpha', at_once: 2, go_on: true, rules: DEFAULT_RULES, reason: 'kernel' }
-    expect(evacuateCall(body).cli).toMatch(/hosts evacuate alpha --parallel 2 --continue-on-failure --reason 'kernel'$/)
+    expect(evacuateCall(body).cli).toMatch(
+      /hosts evacuate alpha --parallel 2 --continue-on-failure --reason 'kernel'$/,
+    )
     const observed = { ...body, rules: { ...DEFAULT_RULES, window: 5, then: 'ask' as const } }
-    expect(evacuateCall(observed).cli).toMatch(/--continue-on-failure --observe 5 --confirm-commit --reason 'kernel'$/)
+    expect(evacuateCall(observed).cli).toMatch(
+      /--continue-on-failure --observe 5 --confirm-commit --reason 'kernel'$/,
+    )
     expect(evacuateCall({ ...body, rules: { ...DEFAULT_RULES, crashes: 0 } }).cli).toBeNull()
   })
 

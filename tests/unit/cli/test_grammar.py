@@ -20,8 +20,8 @@ from tests.fakes.api import AT, FakeApi, pipeline
 PRINTS_A_FIXED_DOCUMENT = {"migrations report"}
 BANNED = (
     "books|(?<!dead )letters?|looks?|looking|tells?|told|rungs?|ladder|climbs?|give up|gives up|given up|way back|"
-    "goes on|go on|somebody|nobody|whoever|whom|anybody|price|announced|needs a person|believe|"
-    "emptied|watched|begin|begins|begun"
+    "goes on|go on|somebody|nobody|whoever|whom|anybody|price|announced|needs a person|believe|emptied|watched|"
+    "begin|begins|begun"
 )
 
 
@@ -170,7 +170,7 @@ def test_the_status_of_the_fleet_is_watched_by_its_sums(fleet: FakeApi) -> None:
         fleet.pipelines["paused"] |= following
         return 200, {"results": list(fleet.pipelines.values()), "next": None}
 
-    fleet.answer = change  # type: ignore[method-assign,assignment]
+    fleet.answer = change  # type: ignore[assignment, method-assign]
     lines = run("status", "--watch").stdout.splitlines()
     assert [line.partition(";")[0] for line in lines] == [
         "3 pipelines: 1 RUNNING, 1 PAUSED, 1 STOPPED",

@@ -51,7 +51,7 @@ describe('one dead letter', () => {
   it('cannot be edited where it is longer than what is shown, and says how to', async () => {
     open({ truncated: true, size: 70_000 })
     await userEvent.click(await screen.findByRole('button', { name: 'Replay' }))
-    expect(await screen.findByText(/replay --body FILE/)).toBeInTheDocument()
+    expect(await screen.findByText(/retry --body FILE/)).toBeInTheDocument()
     expect(screen.queryByRole('textbox')).not.toBeInTheDocument()
   })
 

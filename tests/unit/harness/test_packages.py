@@ -11,7 +11,7 @@ from controlplane.management.commands.render_architecture import layers
 ROOT = Path(__file__).resolve().parents[3]
 TOP = ("controlplane", "pipelines", "workers")
 AT_MOST = 15
-FRAMEWORK = {"pipelines.migrations", "pipelines.models"}
+FRAMEWORK = {"controlplane.management.commands", "pipelines.migrations", "pipelines.models"}
 """Packages whose content the framework wants in one place."""
 
 

@@ -45,10 +45,9 @@ def test_a_stale_file_is_found_and_written_anew(tmp_path: Path, settings: pytest
 def test_the_page_of_states_has_every_transition() -> None:
     page = (BASE_DIR / "docs" / "reference" / "states.md").read_text()
     cells = [row.strip("| ").split(" | ") for row in page.splitlines()]
-    rows = {row[0]: set(row[-1].split(", ")) for row in cells}
+    rows = [(row[0], set(row[-1].split(", ")) - {"nothing"}) for row in cells]
     for old, following in (*TRANSITIONS.items(), *MIGRATION_TRANSITIONS.items()):
-        if old != "UNKNOWN":
-            assert set(following) == rows[old] - {"nothing"}, old
+        assert old == "UNKNOWN" or (old, {new.value for new in following}) in rows
 
 
 def test_each_step_of_a_migration_has_a_row_and_each_stage_its_impact() -> None:

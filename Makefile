@@ -73,7 +73,7 @@ bench-control: setup ## measure the control plane on SQLite and PostgreSQL; CASE
 	@$(PY) -m bench.control $(if $(CASE),--case $(CASE)) $(BENCH_ARGS)
 
 docs: environment ## build the documentation's site into ./site; the web server has it under /docs
-	@.venv/bin/mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --quiet
 
 screenshots: setup ## take the pictures of docs/images anew, from a stack of its own (three minutes)
 	@$(PROVISION) browser

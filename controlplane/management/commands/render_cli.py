@@ -18,7 +18,7 @@ PAGE = """# The command line
 
 `headgate` is a client of the REST API. `validate`, `rehearse`, `components`, `flume import` and `migrations verify`
 need no server. `demo`, `up`, `setup`, `web`, `worker`, `migrate-db`, `create-user`, `create-token`, `add-secret-key`,
-`backup` and `restore` run the server on this machine ([install](../guides/install.md)).
+`backup` and `restore` run the server on this machine ([install](../guides/install-from-the-wheel.md)).
 
 | variable | what it is | default |
 |---|---|---|

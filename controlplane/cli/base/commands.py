@@ -70,6 +70,6 @@ def _expanded(parameter: Parameter, kind: Any) -> Iterator[Parameter]:
         yield parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind)
         return
     kinds = get_type_hints(kind, include_extras=True)
-    options: Callable[..., Any] = kind  # type: ignore[assignment]
+    options: Callable[..., Any] = kind
     for option in signature(options).parameters.values():
         yield option.replace(kind=Parameter.KEYWORD_ONLY, annotation=kinds[option.name])

@@ -36,7 +36,7 @@ describe('setting a secret', () => {
     show(<SecretDialog secret={secret()} onClose={() => {}} />)
     await userEvent.type(await screen.findByLabelText('Value'), 'canary')
     await userEvent.click(screen.getByRole('button', { name: 'Replace' }))
-    expect(await screen.findByRole('alert')).toHaveTextContent('add_secret_key')
+    expect(await screen.findByRole('alert')).toHaveTextContent('add-secret-key')
   })
 })
 

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -84,20 +85,49 @@ def run(plan: Iterable[Step], *, jobs: int = JOBS, ended: Callable[[Ended], None
     return failed[0].code if failed else 0
 
 
+class _Groups:
+    """The process groups that run. After `interrupt`, one that is added is interrupted at once: its process may have
+    started before its number was known here."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pids: set[int] = set()
+        self._interrupted = False
+
+    def add(self, pid: int) -> None:
+        with self._lock:
+            self._pids.add(pid)
+            if self._interrupted:
+                _interrupt(pid)
+
+    def remove(self, pid: int) -> None:
+        with self._lock:
+            self._pids.remove(pid)
+
+    def interrupt(self) -> None:
+        with self._lock:
+            self._interrupted = True
+            for pid in self._pids:
+                _interrupt(pid)
+
+
+def _interrupt(group: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGINT)
+
+
 @contextmanager
-def _interrupted_together() -> Iterator[set[int]]:
+def _interrupted_together() -> Iterator[_Groups]:
     """The process groups that run: an exception in the block interrupts them."""
-    groups: set[int] = set()
+    groups = _Groups()
     try:
         yield groups
     except BaseException:
-        for group in list(groups):
-            with suppress(ProcessLookupError):
-                os.killpg(group, signal.SIGINT)
+        groups.interrupt()
         raise
 
 
-def _execute(step: Step, groups: set[int]) -> Ended:
+def _execute(step: Step, groups: _Groups) -> Ended:
     started = time.monotonic()
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(

@@ -101,7 +101,7 @@ def test_a_closed_store_says_what_to_do_and_all_else_works(admin: APIClient, set
     settings.HEADGATE = settings.HEADGATE.model_copy(update={"secret_key_file": tmp_path / "none"})
     for answer in (put(admin, "shop"), admin.post(f"{SECRETS}/rotate", {}, format="json")):
         assert (answer.status_code, answer.json()["code"]) == (409, "secret_store_closed")
-        assert "add_secret_key" in answer.json()["hint"]
+        assert "add-secret-key" in answer.json()["hint"]
     assert admin.get(SECRETS).json() == {"results": [], "next": None}
     Secret.objects.create(name="shop", ciphertext="x", created_at="2026-01-01T00:00Z", updated_at="2026-01-01T00:00Z")
     assert admin.get(SECRETS).json()["results"][0]["readable"] is None

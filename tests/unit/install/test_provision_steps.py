@@ -113,3 +113,11 @@ def test_what_a_step_took_is_reported_with_the_cpu_seconds_of_its_children() -> 
     assert reported[0].cpu >= 0.2
     assert reported[0].cpu <= reported[0].wall * 2
     assert reported[0].wall <= time.monotonic() - started
+
+
+def test_a_process_that_is_known_only_after_the_interrupt_is_interrupted_too() -> None:
+    groups = steps._Groups()
+    groups.interrupt()
+    late = subprocess.Popen(["sleep", "60"], process_group=0)
+    groups.add(late.pid)
+    assert late.wait(LIMIT) == -signal.SIGINT

@@ -21,7 +21,8 @@ from tests.fakes.http_servers import Asked, Reply, serving
 ALPHA, BETA = "chaos", "beta"
 RATE, SELDOM_MS = 200.0, 5000
 """Records per second, and what is between two batches, so that seven agents have room on a small machine."""
-GATES = ("PAUSING", "APPLYING", "READY_TO_CUT_OVER") if WHOLE else ("READY_TO_CUT_OVER",)
+GATES = ("PAUSING", "APPLYING", "READY_TO_CUT_OVER") if WHOLE else ()
+"""Where a move is taken back before the cut; simulations do that at every stage, too."""
 NAMES = ["alone", "bread", "cheese", "dates"]
 EMPTY_WITHIN = 480.0
 

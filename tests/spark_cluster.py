@@ -81,6 +81,7 @@ class SparkCluster:
             "master_ui": self.page,
             "driver_host": LOOPBACK,
             "executors": {"count": 2, "cores": 1, "memory": "512m"},
+            "slots_timeout": "3m",
             "cluster_secret": self.secret,
             **more,
         }

@@ -67,7 +67,7 @@ def refusal(run: Run) -> tuple[AgentFinding, float]:
     """Wait for the end of a run that was just started, and return its first finding and when it was there; nothing was
     read."""
     began = boottime()
-    record = run.wait_exit(120)
+    record = run.wait_exit(LONG)
     assert record.exit_code == Exit.INIT_FAILED, run.log[-3000:]
     assert run.status is not None
     assert not run.of_kind(Done)

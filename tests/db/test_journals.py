@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.base.positions import Frozen, PartitionRange
+from pipelines.domain.base.positions import Frozen, PartitionPosition, PartitionRange
 from pipelines.domain.ledger import journal
 from pipelines.domain.ledger.journal import Entry, EntryKind, JournalCorrupt
 from pipelines.domain.ledger.ledger import Counts
@@ -86,9 +86,12 @@ def test_taking_in_the_same_entries_twice_changes_nothing(run: Run) -> None:
 
 
 def test_a_planned_batch_is_open_until_it_is_done(run: Run) -> None:
-    take(run, planned(0, rng(0, 10)))
+    ends = {"out": [PartitionPosition(topic="lake", partition=0, offset=7)]}
+    entry = planned(0, rng(0, 10)).model_copy(update={"sink_ends": ends, "open_ended": True})
+    take(run, entry)
     (row,) = batches()
-    assert (row.state, row.planned) == ("planned", planned(0, rng(0, 10)).model_dump(mode="json"))
+    assert row.state == "planned"
+    assert [head.planned for head in ledger_heads(run.pipeline_id, run.lineage, [("shop", "main")])] == [entry]
     take(run, done(0, rng(0, 10), duplicates_max=3, attempts=2))
     (row,) = batches()
     assert (row.state, row.duplicates_max, row.attempts) == ("done", 3, 2)

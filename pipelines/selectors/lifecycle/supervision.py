@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet, Sum, Value
 
-from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.base.positions import PartitionPosition, PartitionRange
 from pipelines.domain.base.states import DesiredState, LedgerState, Phase, RunRole, RunState
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.ledger.journal import Planned, SinkSwitched
@@ -249,7 +249,7 @@ def ledger_heads(pipeline_id: UUID, lineage: int, queries: Iterable[tuple[str, s
     done = {(row["source"], row["channel"]): row["last"] for row in finished}
     open_rows = batches.filter(state=LedgerState.PLANNED).order_by("first_batch")
     out = penalties(pipeline_id)
-    planned = {(row.source, row.channel): Planned.model_validate(row.planned) for row in open_rows if row.planned}
+    planned = {(row.source, row.channel): _planned(row) for row in open_rows}
     return [
         QueryHead(
             source=source,
@@ -262,3 +262,14 @@ def ledger_heads(pipeline_id: UUID, lineage: int, queries: Iterable[tuple[str, s
         )
         for source, channel in queries
     ]
+
+
+def _planned(row: LedgerBatch) -> Planned:
+    return Planned(
+        source=row.source,
+        channel=row.channel,
+        batch=row.first_batch,
+        ranges=[PartitionRange.model_validate(each) for each in row.ranges],
+        sink_ends=row.sink_ends,
+        open_ended=row.open_ended,
+    )

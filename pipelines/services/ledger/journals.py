@@ -157,8 +157,9 @@ class _Intake:
             planned, at = self.begun.pop(key)
             row = self.planned.get(key) or self._row(planned, LedgerState.PLANNED)
             row.run = self.run
-            row.planned = planned.model_dump(mode="json")
-            row.ranges = row.planned["ranges"]
+            row.ranges = _plain(planned.ranges)
+            row.sink_ends = {sink: _plain(ends) for sink, ends in planned.sink_ends.items()}
+            row.open_ended = planned.open_ended
             row.planned_at = at
             self.planned[key] = row
             self.touched.add(key)
@@ -227,7 +228,7 @@ class _Intake:
         fixed end of which the sink holds nothing was never begun."""
         key = ((resolved.source, resolved.channel), resolved.batch)
         row = self._open_row(key)
-        if row is not None and (row.planned or {}).get("open_ended") and _is_nothing(resolved):
+        if row is not None and row.open_ended and _is_nothing(resolved):
             self._forget(key)
             return
         if row is not None:
@@ -372,8 +373,8 @@ def _count(row: LedgerBatch, done: journal.Done, at: datetime) -> None:
     row.done_at = at
 
 
-def _plain(ranges: list[PartitionRange]) -> list[dict[str, Any]]:
-    return [r.model_dump(mode="json") for r in ranges]
+def _plain(parts: Sequence[Frozen]) -> list[dict[str, Any]]:
+    return [part.model_dump(mode="json") for part in parts]
 
 
 def _is_nothing(resolved: journal.Resolved) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Term(NamedTuple):
-    """`pattern`: a regular expression over one text in lower case; `instead`: what to write; `example`: for the test."""
+    """`pattern`: a regular expression over a text in lower case; `instead`: what to write; `example`: for the test."""
 
     pattern: str
     instead: str

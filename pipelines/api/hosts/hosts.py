@@ -74,7 +74,7 @@ class DeclareLost(PipelineView):
 
     @extend_schema(
         operation_id="declare_pipeline_lost",
-        description=f"State that the run of a silent host is dead, so that the next may start. {ownership.CONSEQUENCE}",
+        description=f"Declare the run of a silent host lost, so that the next one can start. {ownership.CONSEQUENCE}",
         request=DeclareLostBody,
         responses=views.RunView,
     )

@@ -75,7 +75,7 @@ class ModelExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-cal
 
 
 LOCATION = OpenApiParameter(
-    "Location", str, OpenApiParameter.HEADER, description="Address of what was made.", response=[200, 201, 202]
+    "Location", str, OpenApiParameter.HEADER, description="Address of the created object.", response=[200, 201, 202]
 )
 IF_MATCH = OpenApiParameter(
     "If-Match", str, OpenApiParameter.HEADER, required=True, description="The `etag` of what you read, or `*`."

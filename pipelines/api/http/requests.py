@@ -93,7 +93,7 @@ class StopBody(Shape):
     @model_validator(mode="after")
     def _drains_what_it_may_give_up(self) -> Self:
         if self.on_timeout is OnTimeout.ABORT and not self.drain:
-            raise ValueError("without drain there is nothing to give up: leave on_timeout out")
+            raise ValueError("without drain there is nothing to time out: omit on_timeout")
         return self
 
 
@@ -158,7 +158,7 @@ class RepairBody(Shape):
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
         if self.body is not None and self.body_base64 is not None:
-            raise ValueError("body and body_base64 exclude each other")
+            raise ValueError("give either body or body_base64")
         if self.body_base64 is not None and len(self.body_base64) % 4:
             raise ValueError("body_base64 is not base64: its length is no multiple of 4")
         return self

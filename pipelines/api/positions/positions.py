@@ -105,7 +105,9 @@ class PositionsPlan(PipelineView):
         look = PositionLook.objects.select_related("pipeline").filter(pk=look_id, pipeline=self.pipeline).first()
         if look is None or look.target is None or look.target["goal"] not in set(Goal):
             raise NotFound(
-                "There is no such plan.", code="plan_not_found", hint="Plans are kept for a while; plan again."
+                "There is no such plan.",
+                code="plan_not_found",
+                hint="The plan does not exist or has expired; plan again.",
             )
         if look.state == LookState.FAILED:
             _check(look)
@@ -153,4 +155,4 @@ def _check(look: PositionLook) -> None:
             )
             for each in look.impossible
         ]
-        raise Invalid("Not every partition can go on there.", code="position_impossible", findings=findings)
+        raise Invalid("Some partitions cannot continue there.", code="position_impossible", findings=findings)

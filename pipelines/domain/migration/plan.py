@@ -90,5 +90,5 @@ def expected_pause(
     host has to look at positions meanwhile."""
     batch = batch_seconds if batch_seconds is not None else 1.0
     fixed = HAND_OVER_SECONDS + steps * TICK_SECONDS + looks * LOOK_SECONDS
-    words = "The batch in hand, the end of the old process, the first batch of the new one; it is started before."
+    words = "The in-flight batch, the end of the old process, the first batch of the new one; it is started before."
     return ExpectedPause(expected=round(batch + fixed, 1), most=round(drain_timeout + fixed, 1), words=words)

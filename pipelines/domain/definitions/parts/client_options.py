@@ -68,12 +68,12 @@ _VALUES = {
     "ssl.truststore.type": {"PEM"},
 }
 
-_OWNED = "Headgate sets it itself, so that every record stays accounted for"
+_OWNED = "Headgate sets it, so that every record is accounted for"
 _REASONS = [
     (r"sasl\.jaas\.config", "it can load and run any class", "Write sasl.username and sasl.password."),
     (r"sasl\.oauthbearer\..*|sasl\.login\..*", "it makes the client read files or call servers", "Use SCRAM."),
     (r".*class(es)?(\..*)?|.*\.classes", "it names code to be loaded", "Leave it out."),
-    (r"config\.providers.*", "it reads files and variables behind Headgate's back", "Use ${secret:NAME}."),
+    (r"config\.providers.*", "it reads files and variables without Headgate", "Use ${secret:NAME}."),
     (r".*\.location", "it makes the client open a file", "Put PEM text into ssl.truststore.certificates."),
     (r"ssl\.(engine|provider|.*manager).*|security\.providers", "it names code to be loaded", "Leave it out."),
     (r"ssl\.endpoint\.identification.*", "it can switch off the check of the broker's name", "Leave it out."),

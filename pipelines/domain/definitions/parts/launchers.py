@@ -102,7 +102,7 @@ _REASONS = (
     ),
     (
         r"spark\.(speculation|dynamicAllocation|decommission|storage\.decommission|task\.maxFailures|stage)(\..*)?",
-        "Headgate sets it itself, so that every record stays accounted for",
+        "Headgate sets it, so that every record is accounted for",
         "Leave it out.",
     ),
     (
@@ -131,7 +131,7 @@ class LocalLauncher(Spec):
 
     type: Literal["local"] = field("Chooses this launcher; it is the default.", default="local", example="local")
     cores: int = field(
-        "Tasks at a time for each channel, so that a sink that hangs takes none of its neighbours'. A batch of more "
+        "Tasks at a time for each channel, so that a sink that hangs takes no tasks of the others. A batch of more "
         "partitions takes turns. In real-time mode, tasks of the pipeline: one for each partition.",
         default=4,
         example=4,
@@ -187,8 +187,8 @@ class SparkLauncher(Spec):
         unit="seconds",
     )
     executor_fence: Duration = field(
-        "How long executors may outlive a driver that was killed. The next run begins once they are known to be gone, "
-        "or after this time.",
+        "How long executors may outlive a driver that was killed. The next run starts once they have ended, or after "
+        "this time.",
         default=60.0,
         example="60s",
         unit="seconds",

@@ -77,7 +77,7 @@ def read_directory(section: Section, draft: Draft) -> None:
         f"They became partition_by, whose directories are called NAME=value.{left}",
         about=property_,
         path=(*draft.path, "partition_by"),
-        suggestion="Times are read from the header timestamp; add the interceptor timestamp where nothing sets it.",
+        suggestion="Times are read from the header timestamp; add the interceptor timestamp if nothing sets it.",
     )
 
 

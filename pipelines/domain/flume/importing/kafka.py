@@ -166,8 +166,8 @@ def choose_group(draft: Draft, section: Section, pipeline: str, groups: dict[str
 
 _STARTS = {
     "earliest": "the first start reads all that the topics have, and repeats what Flume has delivered.",
-    "latest": "the first start skips what nobody has read since Flume was stopped.",
-    "group": "the first start goes on where the group's commits stand, and is blocked where there are none.",
+    "latest": "the first start skips what was not read since Flume was stopped.",
+    "group": "the first start continues at the group's committed offsets, and is blocked where there are none.",
 }
 
 
@@ -183,9 +183,9 @@ def choose_start(draft: Draft, section: Section, reset: Property | None, *, own_
     if reset:
         draft.report.mapped(reset, path)
     why = (
-        f"auto.offset.reset is {value}; Flume uses it for the first start and whenever positions get lost."
+        f"auto.offset.reset is {value}; Flume uses it for the first start and whenever positions are lost."
         if value == chosen
-        else "auto.offset.reset names no place, so Flume begins at the end, or fails, when positions get lost."
+        else "auto.offset.reset names no place, so Flume starts at the end, or fails, when positions are lost."
     )
     draft.report.tell(
         "start_from_chosen",
@@ -193,8 +193,8 @@ def choose_start(draft: Draft, section: Section, reset: Property | None, *, own_
         f"start_from is {chosen}: {_STARTS[chosen]}",
         path=path,
         about=reset or f"{section.prefix}kafka.consumer.auto.offset.reset",
-        suggestion="Decide it before the first start: earliest, latest, a time, offsets, or group to go on where Flume "
-        "stopped. A position that gets lost later blocks the pipeline and is never guessed.",
+        suggestion="Decide it before the first start: earliest, latest, a time, offsets, or group to continue where "
+        "Flume stopped. A position that is lost later blocks the pipeline and is never guessed.",
     )
 
 
@@ -223,7 +223,7 @@ def read_headers(draft: Draft, section: Section, used: frozenset[str] | None) ->
             "They are not set, which is faster.",
             about=section.prefix.rstrip("."),
             path=draft.path,
-            suggestion="Name them, as in topic_header: topic, where somebody behind the sinks reads them.",
+            suggestion="Name them, as in topic_header: topic, if a consumer after the sinks reads them.",
         )
 
 

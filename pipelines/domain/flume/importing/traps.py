@@ -118,9 +118,9 @@ def check_topic_override(section: Section, draft: Draft) -> None:
     draft.report.tell(
         "topic_override",
         f"In Flume an event's header {name} chooses the topic; behind a Kafka source that is the "
-        "topic it was read from, so that records go round.",
+        "topic it was read from, so that records loop.",
         "Every event goes to the topic of the definition.",
         about=about,
         path=(*draft.path, "topic"),
-        suggestion=f"Where the header is meant to choose: topic_header: {name}, with allowed_topics.",
+        suggestion=f"If the header is to choose: topic_header: {name}, with allowed_topics.",
     )

@@ -39,7 +39,7 @@ def convert(text: str, schema: dict[str, Any], *, unit: str = "", separator: str
         return text
     if "number" in kinds:
         return _number(text)
-    raise Unconvertible("it is written in another way here")
+    raise Unconvertible("it has another form here")
 
 
 def items(text: str, separator: str = "") -> list[str]:

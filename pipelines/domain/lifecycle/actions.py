@@ -170,7 +170,7 @@ _VERDICTS = {
 def judge(action: Action, now: Situation) -> Verdict:
     """Say what would come of the action, whoever asks."""
     if now.migrating:
-        return _refuse(f"A migration holds it ({now.migrating}); abort it or take it back first.")
+        return _refuse(f"A migration holds the pipeline ({now.migrating}); cancel it or roll it back first.")
     return _VERDICTS[action](now)
 
 

@@ -120,9 +120,9 @@ def ordered(steps: Iterable[PlannedStep]) -> list[PlannedStep]:
     for step in found:
         place = FORWARD_STAGES.index(step.stage)
         if place < last:
-            raise ValueError(f"{step.name} belongs to {step.stage}, which is over by then")
+            raise ValueError(f"{step.name} belongs to {step.stage}, which has ended by then")
         if step.changes and not proven:
-            raise ChangeBeforeProof(f"{step.name} comes before the proof of the pause")
+            raise ChangeBeforeProof(f"{step.name} comes before the verified pause")
         proven, last = proven or step.name is StepName.PROVE_PAUSE, place
     return found
 

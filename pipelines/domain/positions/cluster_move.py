@@ -150,17 +150,19 @@ def warnings(rows: list[PartitionTranslation]) -> list[Finding]:
     found = []
     for row in rows:
         if row.behind:
-            words = f"The mirror has not brought {row.behind} of the records yet; after the pause it is waited for."
+            words = (
+                f"The mirror has not copied {row.behind} of the records yet; after the pause the migration waits "
+                "for it."
+            )
             found.append(Finding(path=row.place, code="MIRROR_BEHIND", severity="warning", message=words))
         elif row.new is not None and row.skip is None:
-            words = "The last record that was read is not found there, so nobody can count what is skipped or replayed."
+            words = (
+                "The last record that was read is not found there, so the records skipped and reread cannot be counted."
+            )
             found.append(Finding(path=row.place, code="NOT_COUNTED", severity="warning", message=words))
     times = [row for row in rows if row.by is By.TIMESTAMP and row.evidence.get("times_of") == "producer"]
     if times:
-        words = (
-            "The times of these records are the producers'; that they ascend was seen of the records around the "
-            "positions alone."
-        )
+        words = "The times of these records are the producers'; only around the positions are they known to ascend."
         found.append(Finding(path=times[0].place, code="TIMES_OF_PRODUCERS", severity="warning", message=words))
     return found
 

@@ -77,7 +77,7 @@ def target(definition: Definition, source: str, topic: str) -> Target:
     if spec is None:
         raise NotReplayable(
             f"The pipeline has no {'source' if name == source else 'channel'} {name} any more.",
-            "Discard the letter, or publish a revision that reads its source again.",
+            "Discard the dead letter, or publish a revision that reads its source again.",
         )
     if isinstance(spec, HttpSource):
         return HttpTarget(
@@ -97,11 +97,11 @@ def _takes_nothing(name: str, kind: str) -> str:
     return f"{name} is of the type {kind}; Headgate does not write to such a source."
 
 
-_APPEND = "Put the repaired event where the source reads, as its producer does, and discard the letter."
+_APPEND = "Put the repaired event where the source reads, as its producer does, and discard the dead letter."
 _INSTEAD = {
-    "taildir": "Append the repaired line to a file of the source, and discard the letter.",
-    "spooldir": "Put a file with the repaired event into the source's directory, and discard the letter.",
-    "file": "Repair what refused it: a file channel takes events from its source alone.",
+    "taildir": "Append the repaired line to a file of the source, and discard the dead letter.",
+    "spooldir": "Put a file with the repaired event into the source's directory, and discard the dead letter.",
+    "file": "Fix what rejected it: a file channel accepts events from its source alone.",
 }
 
 

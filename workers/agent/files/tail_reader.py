@@ -111,7 +111,9 @@ class TailReader(RangeReader):
             span = self._spans(part.key, reached, part.end)[0]
             end = min(part.end, span.end)
             if not span.inode:
-                raise RangeLost(f"{span.cause}: {end - reached} bytes of {span.path} were not read before they went")
+                raise RangeLost(
+                    f"{span.cause}: {end - reached} bytes of {span.path} were not read before they were deleted"
+                )
             try:
                 for after, batch in self._lines(part.key, span, reached, end):
                     yield batch

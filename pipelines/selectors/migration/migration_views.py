@@ -126,9 +126,9 @@ class MigrationDetailView(MigrationView):
     findings: list[Finding]
     snapshot: dict[str, Any] | None
     observed: dict[str, Any] | None
-    draining: DrainingView | None = Field(description="Null but in PAUSING.")
-    drain_dump: DrainDumpView | None = Field(description="Null where the pause was not given up.")
-    pause_seconds: float | None = Field(description="The pause as the data saw it.")
+    draining: DrainingView | None = Field(description="Null outside of PAUSING.")
+    drain_dump: DrainDumpView | None = Field(description="Null unless the pause timed out.")
+    pause_seconds: float | None = Field(description="Delivery pause (measured).")
     runner_host: str
 
 

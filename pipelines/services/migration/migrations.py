@@ -262,7 +262,7 @@ def _begin(migration: Migration, actor: Actor) -> None:
     change(
         migration,
         stage=MigrationStage.PREFLIGHT,
-        message=f"{actor.name} began it.",
+        message=f"{actor.name} started the migration.",
         actor=actor.name,
         steps=progress.log_of(made.steps),
         begun_at=now,

@@ -34,7 +34,7 @@ class Found(NamedTuple):
 
     def __str__(self) -> str:
         place = self.path.relative_to(ROOT) if self.path.is_relative_to(ROOT) else self.path
-        return f'{place}:{self.line}: "{self.word}": write {self.instead}\n    {" ".join(self.text.split())}'
+        return f'{place}:{self.line}: "{self.word}": write {self.instead}\n    {self.text}'
 
 
 def public(root: Path = ROOT) -> list[Path]:
@@ -47,11 +47,12 @@ def findings(paths: Iterable[Path]) -> Iterator[Found]:
     """Every term of the table in these files, apart from the allowed places."""
     for path in paths:
         for line, text in texts(path):
-            low = text.lower()
+            words = [(word, line + number) for number, part in enumerate(text.split("\n")) for word in part.split()]
+            low = " ".join(word for word, _ in words).lower()
             for term, pattern in zip(TERMS, PATTERNS, strict=True):
-                for word in pattern.finditer(low):
+                for found in pattern.finditer(low):
                     if not _allowed(path, low):
-                        yield Found(path, line, word[0], term.instead, text)
+                        yield Found(path, words[low.count(" ", 0, found.start())][1], found[0], term.instead, low)
 
 
 def _allowed(path: Path, text: str) -> bool:

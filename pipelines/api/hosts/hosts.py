@@ -35,7 +35,7 @@ class HostDetail(View):
 
     @extend_schema(operation_id="remove_host", responses={204: None})
     def delete(self, request: Request, name: str) -> Response:
-        """Expect a silent host no longer; 409 while it is heard, or while something is assigned to it."""
+        """Remove a silent host; 409 while its worker runs, or while something is assigned to it."""
         hosts.remove(name=name, actor=self.actor)
         return Response(status=204)
 

@@ -94,9 +94,9 @@ class GroupsQuery(PageQuery):
 
 
 class GroupBody(Shape):
-    """A consumer group to watch. `interval`: seconds between looks; `max_rate`: records per second that a partition can
-    be consumed with; `leap_records`: lag that is worth an event when it appears within one look. `options`: as those of
-    a Kafka source, secrets by reference."""
+    """An external consumer group to monitor. `interval`: seconds between measurements; `max_rate`: records per
+    second that a partition can be consumed with; `leap_records`: lag that emits an event when it appears within
+    one measurement. `options`: as those of a Kafka source, secrets by reference."""
 
     group: GroupId
     bootstrap_servers: BootstrapServers

@@ -163,7 +163,7 @@ class OperationDetail(View):
 
     @extend_schema(operation_id="cancel_operation", responses=views.OperationView)
     def delete(self, request: Request, operation_id: UUID) -> Response:
-        """Give up a start, a pause or a replay that has not ended yet."""
+        """Cancel a start, a pause or a replay that has not ended yet."""
         operation = lifecycle.cancel(operation=_operation(operation_id), actor=self.actor)
         return answer(operation_view(operation))
 

@@ -68,7 +68,8 @@ class PlanPositions(PipelineView):
 
     @extend_schema(operation_id="plan_positions", request=PositionsPlanBody, responses=views.PlanView)
     def post(self, request: Request, name: str) -> Response:
-        """Say, per partition, what going on elsewhere would skip and replay. Nothing is changed; `hash` applies it.
+        """Plan, per partition, which records another position would skip and reread. Nothing is changed; `hash` applies
+        it.
 
         200 with the plan; 202 where the host has not answered within 30 s: the address of the plan is in Location.
         """

@@ -10,8 +10,9 @@ from pipelines.domain.base.states import FINAL_STAGES, WAITING_STAGES, Migration
 
 
 class MigrationAction(StrEnum):
-    """Names of requests. ADVANCE begins, passes a gate, commits now, or tries a failed step again. CLOSE ends a
-    migration that needs attention, and leaves the pipeline as it is. REVERT plans the way back of a committed one."""
+    """Names of requests. ADVANCE starts, passes a gate, commits now, or retries a failed step. CLOSE ends a
+    migration that requires action, and leaves the pipeline as it is. REVERT plans the opposite of a committed
+    one."""
 
     APPROVE = "approve"
     ADVANCE = "advance"
@@ -22,8 +23,8 @@ class MigrationAction(StrEnum):
 
 
 class ChoicePrice(Frozen):
-    """What a choice costs. `exact`: positions are those of the snapshot afterwards. `duplicates_max`: records of
-    batches that were begun and not finished; `pause`: seconds in which nothing is delivered."""
+    """The expected impact of a choice. `exact`: positions are those of the snapshot afterwards. `duplicates_max`:
+    records of unfinished batches; `pause`: seconds in which nothing is delivered."""
 
     exact: bool
     skip: int = 0

@@ -26,8 +26,8 @@ LOOK_SECONDS = 1.5
 
 
 class ExpectedPause(Frozen):
-    """The pause that the data is expected to see: seconds between the old side's last delivery and the new side's
-    first one. `most`: where the batch in hand takes as long as it may."""
+    """The expected delivery pause: seconds between the old agent's last delivery and the new agent's first one.
+    `most`: where the in-flight batch takes as long as it may."""
 
     expected: float
     most: float

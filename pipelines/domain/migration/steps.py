@@ -96,7 +96,7 @@ GATES = (MigrationStage.PAUSING, MigrationStage.APPLYING, MigrationStage.READY_T
 
 
 class PlannedStep(Frozen):
-    """One step. `seconds`: how long it may take; `attempts`: how often it is tried; `gate`: a person passes it."""
+    """One step. `seconds`: how long it may take; `attempts`: how often it is tried; `gate`: a user passes it."""
 
     name: StepName
     stage: MigrationStage

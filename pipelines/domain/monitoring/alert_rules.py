@@ -17,7 +17,8 @@ from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
 
 
 class AlertState(StrEnum):
-    """OPEN: nobody has seen it. ACKNOWLEDGED: somebody has, and it is still so. RESOLVED: it is over."""
+    """OPEN: not acknowledged. ACKNOWLEDGED: a user has acknowledged it, and its cause persists. RESOLVED: its cause
+    has ended."""
 
     OPEN = "OPEN"
     ACKNOWLEDGED = "ACKNOWLEDGED"
@@ -29,7 +30,7 @@ STANDING = (AlertState.OPEN, AlertState.ACKNOWLEDGED)
 
 
 class AlertRule(StrEnum):
-    """The rules that people can set; services may raise alerts of further names."""
+    """The rules that users can set; services may raise alerts of further names."""
 
     LAG = "lag"
     STALLED = "stalled"

@@ -18,9 +18,9 @@ SINK_KEYS = frozenset({"bootstrap_servers", "options", "topic", "allowed_topics"
 
 
 class By(StrEnum):
-    """How a position became one on the other cluster. MAPPING: by the pairs of a mirror; TIMESTAMP: by the time of the
-    last record; GIVEN: by a person; SAME_LOG: it is the same cluster under another address; CUT: by what an earlier
-    translation found."""
+    """How a position became one on the other cluster. MAPPING: by the pairs of a mirror; TIMESTAMP: by the time of
+    the last record; GIVEN: by a user; SAME_LOG: it is the same cluster under another address; CUT: by what an
+    earlier translation found."""
 
     MAPPING = "mapping"
     TIMESTAMP = "timestamp"
@@ -84,11 +84,12 @@ class Seen(NamedTuple):
 
 
 class PartitionTranslation(Frozen):
-    """One partition of one channel: it stopped at `stopped_at` and goes on at `new`; None with `code`, where it cannot,
-    and with `behind`, while the mirror has not brought so many records yet.
+    """One partition of one channel: it stopped at `stopped_at` and continues at `new`; None with `code`, where it
+    cannot, and with `behind`, while the mirror has not copied so many records yet.
 
-    `exact`: the record behind the last one that was read is the next one. `skip` and `replay` are records; None where
-    nobody can count them. `evidence`: what it rests on. `cluster_id`, `topic_id`: the log that `new` is an offset of.
+    `exact`: the record after the last one that was read is the next one. `skip` and `replay` are records; None where
+    they cannot be counted. `evidence`: what it rests on. `cluster_id`, `topic_id`: the log that `new` is an offset
+    of.
     """
 
     source: str

@@ -71,7 +71,8 @@ def begin(
 
 @transaction.atomic
 def cancel(*, evacuation: Evacuation, actor: Actor) -> Evacuation:
-    """Begin no more of its migrations; those under way go on. Raises Conflict where it is over."""
+    """Cancel an evacuation: no further migration starts; those in progress continue. Raises Conflict where it has
+    ended."""
     if not _end(evacuation, "cancelled", "Canceled."):
         raise Conflict("This evacuation has ended.", code="evacuation_over")
     audit.record(actor=actor, action="host.evacuate_cancel", after={"host": evacuation.host_id})

@@ -90,7 +90,7 @@ class Unattended:
         still = self._standing() == before
         more = sum(topics.end_offsets(self._demo.servers, source).values()) - grown
         self._say(
-            f"Paused: {more:,} records arrived in {PAUSE_LOOK:.0f} s, the position {'is unchanged' if still else 'MOVED'}."
+            f"Paused: {more:,} records arrived in {PAUSE_LOOK:.0f} s, position {'unchanged' if still else 'MOVED'}."
         )
         return still
 

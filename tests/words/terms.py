@@ -28,7 +28,8 @@ TERMS = (
         "The letters were sent.",
     ),
     Term(
-        r"\breplay(?:s|ed|ing)? (?:of |the |these |all |new )*dead letters?\b|\bdead letters?\b(?: \w+){0,3} replayed\b",
+        r"\breplay(?:s|ed|ing)? (?:of |the |these |all |new )*dead letters?\b"
+        r"|\bdead letters?\b(?: \w+){0,3} replayed\b",
         "retry (a replay reads a range again)",
         "Two dead letters were replayed.",
     ),

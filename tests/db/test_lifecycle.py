@@ -102,7 +102,7 @@ def test_what_is_so_already_succeeds_at_once_and_changes_nothing(
 @pytest.mark.parametrize(
     ("action", "desired", "phase", "words"),
     [
-        ("pause", DesiredState.STOPPED, Phase.STOPPED, "It is stopped"),
+        ("pause", DesiredState.STOPPED, Phase.STOPPED, "The pipeline is stopped"),
         ("resume", DesiredState.STOPPED, Phase.STOPPED, "start it"),
         ("restart", DesiredState.STOPPED, Phase.STOPPED, "start it"),
         ("restart", DesiredState.PAUSED, Phase.PAUSED, "resume or stop"),

@@ -293,7 +293,7 @@ class TestFence:
         site.pass_time(30)
         assert (site.phase(pipeline), site.where(pipeline)) == ("RUNNING", "a")
         first = Run.objects.get(number=1)
-        assert (first.outcome, first.exit_reason) == ("LOST", "The host was started anew.")
+        assert (first.outcome, first.exit_reason) == ("LOST", "The host was restarted.")
 
 
 class TestAlert:

@@ -64,7 +64,7 @@ def test_a_second_keeper_of_a_living_run_leaves_it_alone(numbered: Kept) -> None
     order(numbered, owner=1)
     first = numbered.start(SLEEPER).identity()
     numbered.start(SLEEPER)
-    numbered.said("run 7 has its keeper")
+    numbered.said("run 7 already has a keeper")
     wait_for(lambda: len(numbered.holders()) == 2)
     assert numbered.identity() == first
     assert not (numbered.dir / "exit.json").exists()

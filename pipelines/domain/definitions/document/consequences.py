@@ -12,9 +12,7 @@ from pipelines.domain.definitions.document.spec import Definition
 
 
 class Consequence(StrEnum):
-    """From light to heavy. HOT: nothing that runs depends on it. RESTART: another process, the same checkpoint.
-    NEW_LINEAGE: another checkpoint, from the ledger's positions. POSITION_DECISION: the positions mean nothing
-    there; a user chooses where to continue."""
+    """What a change costs, from light to heavy."""
 
     HOT = "hot"
     RESTART = "restart"

@@ -76,7 +76,7 @@ def target(definition: Definition, source: str, topic: str) -> Target:
     spec: Any = (definition.sources if name == source else definition.channels).get(name)
     if spec is None:
         raise NotReplayable(
-            f"The pipeline has no {'source' if name == source else 'channel'} {name} any more.",
+            f"The pipeline no longer has the {'source' if name == source else 'channel'} {name}.",
             "Discard the dead letter, or publish a revision that reads its source again.",
         )
     if isinstance(spec, HttpSource):
@@ -87,7 +87,7 @@ def target(definition: Definition, source: str, topic: str) -> Target:
         raise NotReplayable(_takes_nothing(name, spec.type), _INSTEAD.get(spec.type, _APPEND))
     if not _reads(spec, topic):
         raise NotReplayable(
-            f"{name} does not read the topic {topic} any more.",
+            f"{name} no longer reads the topic {topic}.",
             "Publish a revision that reads it, or produce the event to a topic that is read.",
         )
     return TopicTarget(spec.bootstrap_servers, spec.options, topic, getattr(spec, "parse_as_flume_event", False))

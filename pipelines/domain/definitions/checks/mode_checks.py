@@ -60,7 +60,7 @@ def _plain_records(source: Part) -> Iterator[Finding]:
     if source.keys.get("parse_as_flume_event") is True:
         message = "A record that cannot be read would be a dead letter, and real-time mode has no second output."
         yield error(
-            (*source.path, "parse_as_flume_event"), "not_in_real_time", message, f"Leave it out, {_OR_MICRO_BATCH}"
+            (*source.path, "parse_as_flume_event"), "not_in_real_time", message, f"Remove it, {_OR_MICRO_BATCH}"
         )
 
 

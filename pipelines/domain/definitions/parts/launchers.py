@@ -98,17 +98,17 @@ _REASONS = (
     (
         r".*(Options|[cC]lassPath|[lL]ibraryPath|\.class|\.listeners|\.extensions|\.(jars|files|plugins|submit)(\..*)?)",
         "it names code to be loaded",
-        "Leave it out.",
+        "Remove it.",
     ),
     (
         r"spark\.(speculation|dynamicAllocation|decommission|storage\.decommission|task\.maxFailures|stage)(\..*)?",
         "Headgate sets it, so that every record is accounted for",
-        "Leave it out.",
+        "Remove it.",
     ),
     (
         r".*podTemplate.*|.*hostPath.*|.*\.(keytab|principal|.*[fF]ile)",
         "it makes Spark open a file of the host",
-        "Leave it out.",
+        "Remove it.",
     ),
 )
 
@@ -119,7 +119,7 @@ def _setting(name: str) -> str:
     for pattern, why, advice in _REASONS:
         if re.fullmatch(pattern, name):
             refuse("forbidden_option", f"The Spark setting {quote(name)} is not allowed: {why}.", advice)
-    suggestion = did_you_mean(name, SETTINGS, otherwise="Leave it out; docs/guides/spark-clusters.md has the list.")
+    suggestion = did_you_mean(name, SETTINGS, otherwise="Remove it; docs/guides/spark-clusters.md has the list.")
     return refuse("forbidden_option", f"{quote(name)} is not on the list of allowed Spark settings.", suggestion)
 
 

@@ -339,7 +339,7 @@ SINKS = (
         needless={
             "batchSize": _BATCHES,
             "clusterName": "HTTP has no name of a cluster",
-            "indexType": "documents have no types any more",
+            "indexType": "documents no longer have types",
             "client": "it is always HTTP",
         },
         batch=("batchSize", 100),

@@ -49,11 +49,11 @@ def _read_option(draft: Draft, name: str, property_: Property, allowed: frozense
         _leave_store(draft, name, property_)
     elif name not in allowed:
         reason = forbidden_reason(name)
-        why, advice = reason or ("it is not on the list of allowed client settings", "Leave it out.")
+        why, advice = reason or ("it is not on the list of allowed client settings", "Remove it.")
         draft.report.tell(
             "forbidden_option",
-            f"The client setting {name} is not taken over: {why}.",
-            "It was left out.",
+            f"The client setting {name} is not imported: {why}.",
+            "It was omitted.",
             about=property_,
             path=(*draft.path, "options"),
             suggestion=advice,
@@ -80,7 +80,7 @@ def _put_secret(draft: Draft, name: str, property_: Property, value: str, secret
     draft.report.tell(
         "secret_not_copied",
         f"{property_.key} holds a password or key in the clear.",
-        f"It was not copied; ${{secret:{secret}}} stands in its place.",
+        f"It was not copied; ${{secret:{secret}}} replaces it.",
         about=property_,
         path=(*draft.path, "options", name),
         suggestion=f"headgate secrets set {secret}",
@@ -94,7 +94,7 @@ def _read_login(draft: Draft, property_: Property, secret_prefix: str) -> None:
         draft.report.tell(
             "unsupported_login",
             "The log-in is not one with user name and password.",
-            "It was left out.",
+            "It was omitted.",
             about=property_,
             path=(*draft.path, "options"),
             suggestion="Use SCRAM: sasl.mechanism, sasl.username and sasl.password.",
@@ -124,7 +124,7 @@ def prefer_new_names(section: Section, draft: Draft) -> None:
     for name in ("kafka.topics", "topic"):
         if (property_ := section.take(name)) is not None:
             message = "There is a pattern of topics too, and Flume reads only that."
-            draft.report.tell("superseded", message, "It was left out.", about=property_)
+            draft.report.tell("superseded", message, "It was omitted.", about=property_)
 
 
 def choose_group(draft: Draft, section: Section, pipeline: str, groups: dict[str, str]) -> bool:

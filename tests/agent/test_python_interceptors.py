@@ -155,7 +155,7 @@ def test_one_that_fails_on_executors_only_is_found_before_the_first_record(
 
 def test_only_classes_of_the_registry_run() -> None:
     place = Place("p", 1, PATH, classes=frozenset({"acme.orders:Enrich"}))
-    with pytest.raises(Refused, match="not among the interceptors") as refused:
+    with pytest.raises(Refused, match="not an interceptor that this host allows") as refused:
         made(place=place, **python("Enrich")).probe()
     assert refused.value.findings[0].code == "INTERCEPTOR_NOT_ALLOWED"
 

@@ -305,7 +305,7 @@ def test_a_refused_action_says_what_is_possible_instead(operator: APIClient) -> 
     assert (problem["status"], problem["code"]) == (409, "action_not_allowed")
     allowed = {each["name"]: each for each in problem["allowed_actions"]}
     assert allowed["start"]["allowed"]
-    refused = {"name": "pause", "allowed": False, "reason": "It is stopped.", "consequence": ""}
+    refused = {"name": "pause", "allowed": False, "reason": "The pipeline is stopped.", "consequence": ""}
     assert allowed["pause"] == refused
 
 

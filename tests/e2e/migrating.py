@@ -313,7 +313,7 @@ def committed(row: Migration) -> None:
     found = went(row, StepName.OBSERVE, "done", observed=observed(), **fields)
     passed = [{"stage": "COMMITTED", "by": "rules", "at": now().isoformat()}]
     after = {**fields["snapshot"], "books_after": books(row.pipeline_id)}
-    over(found, MigrationStage.COMMITTED, "Committed.", passed=passed, snapshot=after)
+    over(found, MigrationStage.COMMITTED, "The change is permanent.", passed=passed, snapshot=after)
 
 
 def turned(row: Migration, ill: str, last: str) -> Migration:
@@ -336,7 +336,7 @@ def reverted(row: Migration) -> None:
     over(
         turned(row, LAG, "done"),
         MigrationStage.ROLLED_BACK,
-        f"Rolled back. {LAG}",
+        f"The old configuration is restored. {LAG}",
         findings=[finding(LAG, "OBSERVED_LAG", "lag")],
     )
 

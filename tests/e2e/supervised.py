@@ -216,7 +216,7 @@ def silent() -> None:
 def behind() -> None:
     """Its host remembers more than the database."""
     words = (
-        "alpha has run 5 that the database does not know. The database is older than the host: was a backup restored?"
+        "alpha has run 5 that the database does not have. The database is older than the host: was a backup restored?"
     )
     PipelineFactory.create(
         name="behind",

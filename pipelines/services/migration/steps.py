@@ -238,10 +238,10 @@ def conclude(*, migration: Migration, **fields: Any) -> None:
     if migration.stage == MigrationStage.ROLLING_BACK:
         touched = progress.intended(migration.steps, StepName.END_OLD_RUN)
         stage = MigrationStage.ROLLED_BACK if touched else MigrationStage.ABORTED
-        words = "Rolled back." if touched else "Aborted. Nothing has been changed."
+        words = "The old configuration is restored." if touched else "Nothing has been changed."
         words = f"{words} {_cause(migration)}".strip()
     else:
-        stage, words = MigrationStage.COMMITTED, "Committed."
+        stage, words = MigrationStage.COMMITTED, "The change is permanent."
     change(migration, stage=stage, message=words, ended_at=clock.now(), snapshot=_closed(migration), **fields)
 
 

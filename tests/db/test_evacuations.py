@@ -205,7 +205,7 @@ def test_a_cancelled_evacuation_gives_up_what_waits_for_approval_and_leaves_what
     assert under_way() == ["p0", "p1"]
     evacuations.cancel(evacuation=Evacuation.objects.get(pk=row.pk), actor=EVA)
     assert under_way() == ["p0"]
-    assert "It was cancelled." in Migration.objects.get(pipeline__name="p1").message
+    assert "Canceled." in Migration.objects.get(pipeline__name="p1").message
 
 
 def test_nothing_else_is_placed_on_a_host_that_is_being_emptied_and_a_drain_leaves_it_its_work(

@@ -103,7 +103,7 @@ def test_a_person_plans_by_keyboard_another_goes_on_and_gives_it_up(browser: Bro
 
     with logged_in(browser, place.stack, address.removeprefix(place.stack.url)) as other:
         settle(other, "Host: orders")
-        expect(other.get_by_text("The old agent never noticed.").first).to_be_visible()
+        expect(other.get_by_text("The old agent keeps running.").first).to_be_visible()
         other.get_by_role("button", name="Give it up").click()
         dialog = other.get_by_role("dialog", name="Give this migration up?")
         dialog.get_by_label("Reason").fill("Not tonight")
@@ -180,7 +180,7 @@ def test_each_stage_shows_its_evidence_and_its_price(browser: Browser, migrated:
         page.goto(newest(stack, "verifying"))
         at(page, "verify")
         page.get_by_role("button", name="Commit now").click()
-        expect(page.get_by_text("let it go on (COMMITTED)").first).to_be_visible()
+        expect(page.get_by_text("continued the migration (COMMITTED)").first).to_be_visible()
         page.goto(newest(stack, "reverted"))
         at(page, "report")
         page.goto(newest(stack, "stuck"))

@@ -659,7 +659,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description State that the run of a silent host is dead, so that the next may start. You state that no process of this run lives. What it delivered after its last report is delivered again; if it does live, all that it delivers from now on is delivered twice, until its host is heard of again and ends it. Nothing is lost either way. */
+        /** @description Declare the run of a silent host lost, so that the next one can start. You confirm that no process of this run is alive. Records delivered after its last report are delivered again; if it is alive, all that it delivers is delivered twice, until its host reports again and ends it. No record is lost. */
         post: operations["declare_pipeline_lost"];
         delete?: never;
         options?: never;
@@ -676,7 +676,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Stop by force, after a dump of the stacks. Its processes are killed at once, and a batch in hand is given up. No record is lost: the next run reads that batch again, so that sinks without a commit of their own may hold its records twice. */
+        /** @description Force stop, after a dump of the stacks. The processes are killed at once, and the in-flight batch is aborted. No record is lost: the next run rereads that batch, so sinks without a commit of their own can get duplicates. */
         post: operations["force_stop_pipeline"];
         delete?: never;
         options?: never;
@@ -744,7 +744,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Pause: consumption stops, the process stays warm. Done when proven. */
+        /** @description Pause: consumption stops, the process stays warm. Done when verified. */
         post: operations["pause_pipeline"];
         delete?: never;
         options?: never;
@@ -1049,7 +1049,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Start the agent: every component is initialised before the first record. */
+        /** @description Start the agent: every component is initialized before the first record. */
         post: operations["start_pipeline"];
         delete?: never;
         options?: never;
@@ -5465,7 +5465,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -5533,7 +5533,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -5752,7 +5752,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -5912,7 +5912,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6067,7 +6067,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6106,7 +6106,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6176,7 +6176,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6245,7 +6245,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6284,7 +6284,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6323,7 +6323,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6397,7 +6397,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6436,7 +6436,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6475,7 +6475,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6640,7 +6640,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6847,7 +6847,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6886,7 +6886,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6961,7 +6961,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7000,7 +7000,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7137,7 +7137,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7208,7 +7208,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7342,7 +7342,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7414,7 +7414,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7487,7 +7487,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7560,7 +7560,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7599,7 +7599,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7674,7 +7674,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7684,7 +7684,7 @@ export interface operations {
             };
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7852,7 +7852,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7921,7 +7921,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -8124,7 +8124,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -8265,7 +8265,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -8421,7 +8421,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -8615,7 +8615,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -8816,7 +8816,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -8855,7 +8855,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };

@@ -49,7 +49,7 @@ class Scoped(Shape):
 
 
 class PolicyBody(Scoped):
-    """How many people other than the author have to approve, and for how many seconds an approval counts."""
+    """How many users other than the author must approve, and for how many seconds an approval counts."""
 
     approvers: int = Field(ge=1, le=20)
     expiry_seconds: int = Field(default=86_400, ge=60, le=31_536_000)
@@ -108,7 +108,7 @@ class EvacuationDetail(View):
 
     @extend_schema(operation_id="cancel_evacuation", responses=views.EvacuationView)
     def delete(self, request: Request, evacuation_id: UUID) -> Response:
-        """Begin no more of its migrations; those under way go on."""
+        """Cancel an evacuation: no further migration starts; those in progress continue."""
         row = evacuations.cancel(evacuation=evacuations.get(evacuation_id), actor=self.actor)
         return answer(views.evacuation_view(row))
 
@@ -130,7 +130,7 @@ class PolicyList(View):
     @extend_schema(operation_id="set_approval_policy", request=PolicyBody, responses={201: views.ApprovalPolicyView})
     @idempotent
     def post(self, request: Request) -> Response:
-        """Set how many people have to approve, in place of what was set for the same scope."""
+        """Set how many users must approve, replacing the policy of the same scope."""
         body = self.body(PolicyBody)
         row = migration_rules.set_policy(
             label=body.label,
@@ -167,7 +167,7 @@ class FreezeList(View):
     @extend_schema(operation_id="add_freeze", request=FreezeBody, responses={201: views.FreezeView})
     @idempotent
     def post(self, request: Request) -> Response:
-        """Let no migration begin for a time; those under way go on."""
+        """Set a period in which no migration starts; those in progress continue."""
         body = self.body(FreezeBody)
         row = migration_rules.add_freeze(
             label=body.label,

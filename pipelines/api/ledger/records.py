@@ -40,7 +40,7 @@ class LedgerSummary(PipelineView):
 
     @extend_schema(operation_id="get_ledger_summary", responses=views.BooksView)
     def get(self, request: Request, name: str) -> Response:
-        """Show the books of every channel over all runs, and the positions."""
+        """Show the ledger totals of every channel over all runs, and the positions."""
         return answer(ledger.books_view(self.pipeline))
 
 

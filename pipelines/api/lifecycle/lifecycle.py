@@ -80,10 +80,10 @@ def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
     return _View
 
 
-StartPipeline = _action(OperationKind.START, "Start the agent: every component is initialised before the first record.")
+StartPipeline = _action(OperationKind.START, "Start the agent: every component is initialized before the first record.")
 ResumePipeline = _action(OperationKind.RESUME, "Resume a paused pipeline.")
 ForceStopPipeline = _action(
-    OperationKind.FORCE_STOP, f"Stop by force, after a dump of the stacks. {CONSEQUENCES[Action.FORCE_STOP]}"
+    OperationKind.FORCE_STOP, f"Force stop, after a dump of the stacks. {CONSEQUENCES[Action.FORCE_STOP]}"
 )
 
 
@@ -94,7 +94,7 @@ class PausePipeline(ActionView):
 
     @extend_schema(
         operation_id="pause_pipeline",
-        description="Pause: consumption stops, the process stays warm. Done when proven.",
+        description="Pause: consumption stops, the process stays warm. Done when verified.",
         request=PauseBody,
         responses={202: views.OperationView},
     )
@@ -163,7 +163,7 @@ class OperationDetail(View):
 
     @extend_schema(operation_id="cancel_operation", responses=views.OperationView)
     def delete(self, request: Request, operation_id: UUID) -> Response:
-        """Give up a start, a pause or a replay that has not ended yet."""
+        """Cancel a start, a pause or a replay that has not ended yet."""
         operation = lifecycle.cancel(operation=_operation(operation_id), actor=self.actor)
         return answer(operation_view(operation))
 

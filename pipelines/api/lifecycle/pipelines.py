@@ -139,7 +139,7 @@ class PipelineDetail(PipelineView):
 
     @extend_schema(operation_id="delete_pipeline", parameters=[OPTIONAL_IF_MATCH], responses={204: None})
     def delete(self, request: Request, name: str) -> Response:
-        """Delete a stopped pipeline: its books are kept, its name is free again."""
+        """Delete a stopped pipeline: its ledger is kept, its name is free again."""
         version = expected_version(request, required=False)
         archive.archive(pipeline=self.pipeline, version=version, actor=self.actor)
         return Response(status=204)
@@ -207,7 +207,7 @@ class ArchivedPipelineDetail(View):
 
     @extend_schema(operation_id="purge_pipeline", parameters=query_parameters(ConfirmQuery), responses={204: None})
     def delete(self, request: Request, pipeline_id: UUID) -> Response:
-        """Remove a deleted pipeline with its books for ever; `confirm` repeats its name."""
+        """Remove a deleted pipeline with its ledger permanently; `confirm` repeats its name."""
         pipeline = archived().filter(id=pipeline_id).first()
         if pipeline is None:
             raise NotFound(

@@ -40,9 +40,9 @@ Reason = Annotated[Text, StringConstraints(min_length=1, max_length=1000, strip_
 
 
 class MigrationBody(Shape):
-    """What to change, and why. `spec` depends on the kind: revision {definition | revision}, host {host}, software {},
-    position {to, source}, cluster {source | sink, to, topics, positions}; each takes `rules` of the observation and
-    `gates`, stages before which a person is asked."""
+    """What to change, and why. `spec` depends on the kind: revision {definition | revision}, host {host}, software
+    {}, position {to, source}, cluster {source | sink, to, topics, positions}; each takes `rules` of the
+    observation and `gates`, stages before which the migration waits for you."""
 
     pipeline: Text = Field(min_length=1, max_length=63)
     kind: MigrationKind
@@ -233,7 +233,8 @@ class AbortMigration(MigrationBase):
     @extend_schema(operation_id="abort_migration", request=WhyBody, responses={202: views.MigrationDetailView})
     @idempotent
     def post(self, request: Request, migration_id: UUID) -> Response:
-        """Give it up before anything has changed: the old agent goes on. One that needs attention is closed."""
+        """Cancel a migration before anything has changed: the old agent continues. One that requires action is
+        closed."""
         reason, row = self.body(WhyBody).reason, get_migration(migration_id)
         return answer(views.detail_view(services.abort(migration=row, reason=reason, actor=self.actor)), 202)
 
@@ -244,7 +245,7 @@ class RollbackMigration(MigrationBase):
     @extend_schema(operation_id="rollback_migration", request=WhyBody, responses={202: views.MigrationDetailView})
     @idempotent
     def post(self, request: Request, migration_id: UUID) -> Response:
-        """Take it back; `choices` says at what price."""
+        """Roll back a migration; `choices` has the expected impact."""
         reason, row = self.body(WhyBody).reason, get_migration(migration_id)
         return answer(views.detail_view(services.rollback(migration=row, reason=reason, actor=self.actor)), 202)
 
@@ -275,7 +276,7 @@ class MigrationEvidence(MigrationBase):
         },
     )
     def get(self, request: Request, migration_id: UUID) -> Any:
-        """What was done and what it did: positions, books, pause, durations, findings, with a SHA-256 over it."""
+        """Show the report: positions, ledger totals, pause, durations, findings, with a SHA-256 over it."""
         wanted = self.query(EvidenceQuery).format
         row = get_migration(migration_id)
         found = document(row)

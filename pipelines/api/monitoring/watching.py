@@ -39,7 +39,7 @@ class WatchedGroups(View):
         responses=Page[views.WatchedGroupView],
     )
     def get(self, request: Request) -> Response:
-        """List watched groups with what was seen of them last."""
+        """List external consumer groups with their last measurement."""
         query = self.query(GroupsQuery)
         rows = WatchedGroup.objects.all()
         return page(rows.filter(name=query.group) if query.group else rows, ["id"], query, reading.group_views)
@@ -47,7 +47,7 @@ class WatchedGroups(View):
     @extend_schema(operation_id="watch_group", request=GroupBody, responses={201: views.WatchedGroupView})
     @idempotent
     def post(self, request: Request) -> Response:
-        """Watch a consumer group of anybody; the first look follows within seconds."""
+        """Monitor an external consumer group; the first measurement follows within seconds."""
         body = self.body(GroupBody)
         wanted = Wanted(name=body.group, **body.model_dump(exclude={"group"}))
         group = watching.watch(wanted=wanted, actor=self.actor)

@@ -94,7 +94,7 @@ class WebhookDetail(AdminView):
         responses=views.WebhookView,
     )
     def patch(self, request: Request, webhook_id: int) -> Response:
-        """Change a webhook, or switch it on or off. Switched off, what waits for it is given up."""
+        """Change a webhook, or enable or disable it. When it is disabled, its waiting deliveries are canceled."""
         body = self.body(WebhookChangeBody)
         changed = webhooks.update(
             webhook_id=webhook_id,
@@ -119,7 +119,7 @@ class PingWebhook(AdminView):
     @extend_schema(operation_id="ping_webhook", request=ActionBody, responses={202: views.DeliveryView})
     @idempotent
     def post(self, request: Request, webhook_id: int) -> Response:
-        """Send an event `webhook.ping`, once; the delivery tells what became of it."""
+        """Send an event `webhook.ping`, once; the delivery shows the result."""
         self.body(ActionBody)
         made = webhooks.ping(webhook_id=webhook_id, actor=self.actor)
         where = f"/api/v1/webhooks/{webhook_id}/deliveries/{made.pk}"

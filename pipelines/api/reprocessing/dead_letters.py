@@ -82,7 +82,7 @@ class DiscardDeadLetters(PipelineView):
     @extend_schema(operation_id="discard_dead_letters", request=DiscardBody, responses=views.DiscardedView)
     @idempotent
     def post(self, request: Request, name: str) -> Response:
-        """Give new dead letters up; they stay in the list until their time is over."""
+        """Discard new dead letters; they stay in the list until they expire."""
         body = self.body(DiscardBody)
         number = dead_letters.discard(pipeline=self.pipeline, ids=body.ids, reason=body.reason, actor=self.actor)
         return answer(views.DiscardedView(discarded=number))

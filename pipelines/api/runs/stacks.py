@@ -53,7 +53,7 @@ class RunStacks(View):
     @extend_schema(operation_id="dump_run_stacks", request=ActionBody, responses={202: AskedDumpView})
     @idempotent
     def post(self, request: Request, run_id: int) -> Response:
-        """Dump the stacks of a living run now; what it does goes on."""
+        """Dump the stacks of a running agent now; the agent continues."""
         self.body(ActionBody)
         asked = ask(run=_run(run_id), actor=self.actor, host=settings.HEADGATE.host, state_dir=settings.HEADGATE.state)
         return answer(AskedDumpView(asked=asked), 202, Location=f"/api/v1/runs/{run_id}/stacks?asked={asked}")

@@ -96,7 +96,7 @@ GATES = (MigrationStage.PAUSING, MigrationStage.APPLYING, MigrationStage.READY_T
 
 
 class PlannedStep(Frozen):
-    """One step. `seconds`: how long it may take; `attempts`: how often it is tried; `gate`: a person passes it."""
+    """One step. `seconds`: how long it may take; `attempts`: how often it is tried; `gate`: a user passes it."""
 
     name: StepName
     stage: MigrationStage
@@ -120,9 +120,9 @@ def ordered(steps: Iterable[PlannedStep]) -> list[PlannedStep]:
     for step in found:
         place = FORWARD_STAGES.index(step.stage)
         if place < last:
-            raise ValueError(f"{step.name} belongs to {step.stage}, which is over by then")
+            raise ValueError(f"{step.name} belongs to {step.stage}, which has ended by then")
         if step.changes and not proven:
-            raise ChangeBeforeProof(f"{step.name} comes before the proof of the pause")
+            raise ChangeBeforeProof(f"{step.name} comes before the verified pause")
         proven, last = proven or step.name is StepName.PROVE_PAUSE, place
     return found
 

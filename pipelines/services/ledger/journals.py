@@ -219,7 +219,7 @@ class _Intake:
             self.books += Books(gaps=each.gap, overlaps=each.overlap)
             what = f"{row.source}.{row.channel} {each.topic}/{each.partition}"
             kind, number = ("gap", each.gap) if each.gap else ("overlap", each.overlap)
-            verb = "were skipped" if each.gap else "were read again"
+            verb = "were skipped" if each.gap else "were reread"
             message = f"{what}: {number} records {verb}; expected offset {each.expected}, read from {each.actual}."
             self._event(f"ledger.{kind}", message, each)
 
@@ -347,8 +347,8 @@ def _told(switched: journal.SinkSwitched) -> str:
     """A switch in a sentence."""
     sink = f"Sink {switched.sink} of the group {switched.group}"
     if switched.recovered:
-        return f"{sink} {switched.cause}; {switched.to or 'nobody'} takes the batches."
-    out = f" It is left alone for {switched.penalty_ms / 1000:g} s." if switched.penalty_ms else ""
+        return f"{sink} {switched.cause}; {switched.to or 'no sink'} takes the batches."
+    out = f" It is not tried for {switched.penalty_ms / 1000:g} s." if switched.penalty_ms else ""
     following = f"{switched.to} is tried next." if switched.to else "No other sink is left to try."
     return f"{sink} failed ({switched.failures} in a row): {switched.cause}. {following}{out}"
 

@@ -13,7 +13,7 @@ from pipelines.domain.definitions.sources.intake import IntakeSourceSpec
 Address = Annotated[
     str, Syntax("bad_address", r"[0-9A-Fa-f:.]{2,45}|[A-Za-z0-9][A-Za-z0-9.-]{0,252}", "Write an address or host name.")
 ]
-UrlPath = Annotated[str, Syntax("invalid_path", r"/[A-Za-z0-9._~/-]{0,255}", 'Begin with "/", as in "/events".')]
+UrlPath = Annotated[str, Syntax("invalid_path", r"/[A-Za-z0-9._~/-]{0,255}", 'Start with "/", as in "/events".')]
 
 
 class HttpSource(IntakeSourceSpec):
@@ -36,8 +36,8 @@ class HttpSource(IntakeSourceSpec):
         example="blob",
     )
     token: str | None = field(
-        "The bearer token that every request must carry, as a reference. Without it, everybody who reaches the port "
-        "may send.",
+        "The bearer token that every request must carry, as a reference. Without it, every client that reaches the "
+        "port can send.",
         default=None,
         example="${secret:shop-intake}",
         max_length=1024,

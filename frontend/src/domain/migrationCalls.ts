@@ -37,7 +37,7 @@ function clusterText(spec: MigrationRequest['spec']): string {
   return JSON.stringify(Object.fromEntries(own))
 }
 
-const HIDDEN_NOTE = `A value is hidden here: before this is sent, write it in place of ${HIDDEN}, as \${secret:NAME}.`
+const HIDDEN_NOTE = `A value is hidden. Replace ${HIDDEN} with \${secret:NAME} before you send this.`
 
 /** Rules and gates as flags; null where the command line has none for one of them. */
 function ruleFlags({ rules = {}, gates = [] }: MigrationRequest['spec']): string[] | null {

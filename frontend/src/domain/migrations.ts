@@ -65,7 +65,7 @@ export function durationOf(
   { begun_at, ended_at }: Pick<Migration, 'begun_at' | 'ended_at'>,
   now: number,
 ): string {
-  if (begun_at === null) return 'not begun'
+  if (begun_at === null) return 'Not started'
   if (ended_at !== null) return duration(Date.parse(ended_at) - Date.parse(begun_at))
   return duration(Math.floor((now - Date.parse(begun_at)) / 1_000) * 1_000)
 }

@@ -34,8 +34,8 @@ export function ActionButtons({ pipeline }: { pipeline: Pipeline }) {
           </ReasonButton>
         )
       })}
-      <Tooltip label="Show the call: curl, headgate, Python">
-        <ActionIcon variant="default" size={30} aria-label="Show the call" onClick={() => setDialog('calls')}>
+      <Tooltip label="Show API call: curl and CLI command">
+        <ActionIcon variant="default" size={30} aria-label="Show API call" onClick={() => setDialog('calls')}>
           <IconCode size={15} aria-hidden />
         </ActionIcon>
       </Tooltip>

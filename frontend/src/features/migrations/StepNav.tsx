@@ -13,10 +13,10 @@ import classes from './migrations.module.css'
 
 const LOOKS: Record<PageState, { icon: Icon; word: string }> = {
   done: { icon: IconCheck, word: 'done' },
-  current: { icon: IconProgress, word: 'it is here now' },
+  current: { icon: IconProgress, word: 'current' },
   failed: { icon: IconCircleX, word: 'failed' },
-  skipped: { icon: IconCircleMinus, word: 'not done' },
-  todo: { icon: IconCircle, word: 'to come' },
+  skipped: { icon: IconCircleMinus, word: 'skipped' },
+  todo: { icon: IconCircle, word: 'pending' },
 }
 
 /** The pages of the wizard, each with an address of its own; links, so that they behave as such. */

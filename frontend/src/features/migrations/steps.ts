@@ -134,19 +134,21 @@ export function whyNotNext(migration: MigrationDetail, page: WizardStep): string
   const { plan, stale, stage } = migration
   if (page === 'change' || !migration.open) return null
   if (page === 'plan') {
-    if (plan === null) return 'There is no plan yet; plan it again.'
+    if (plan === null) return 'There is no plan yet. Plan the migration again.'
     if (plan.blockers.length > 0)
-      return `${plural(plan.blockers.length, 'finding blocks', 'findings block')} it; each says what to do.`
-    return stale ? 'The pipeline is not what the plan was made against; plan it again.' : null
+      return `${plural(plan.blockers.length, 'blocker')}. Resolve ${plan.blockers.length === 1 ? 'it' : 'them'} first.`
+    return stale ? 'The pipeline has changed since this plan was made. Plan the migration again.' : null
   }
   if (page === 'approve' && migration.steps.length === 0)
-    return stage === 'APPROVED' ? 'It is approved; begin it first.' : 'It has to be approved and begun first.'
+    return stage === 'APPROVED'
+      ? 'Approved. Start the migration first.'
+      : 'Approve and start the migration first.'
   const state = pageState(migration, page)
-  if (state === 'todo') return 'It has not come to this yet.'
+  if (state === 'todo') return 'This step has not started yet.'
   if (state !== 'current') return null
   return migration.waits_for
-    ? 'It waits for a person to let it go on.'
-    : `It is at this still: ${migration.message}`
+    ? 'Awaiting approval. Continue the migration first.'
+    : `In progress: ${migration.message}`
 }
 
 /** Seconds until the deadline of a step that is under way; null of any other. */

@@ -43,7 +43,7 @@ export function summary(rows: PartitionTranslation[]): string {
   const exact = rows.filter((row) => row.exact).length
   return [
     `${exact} of ${plural(rows.length, 'partition')} exact`,
-    behind > 0 && `${behind} the mirror has not brought yet`,
+    behind > 0 && `${behind} not mirrored yet`,
     blocked > 0 && `${blocked} cannot be translated`,
   ]
     .filter(Boolean)

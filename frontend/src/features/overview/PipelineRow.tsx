@@ -33,7 +33,7 @@ export const PipelineRow = memo(function PipelineRow({
   return (
     <tr className={classes.row} aria-rowindex={index + 2} data-selected={selected || undefined}>
       <td className={classes.check}>
-        <Check label={`Choose ${name}`} checked={selected} onChange={() => onToggle(name)} />
+        <Check label={`Select ${name}`} checked={selected} onChange={() => onToggle(name)} />
       </td>
       <td className={classes.name}>
         <Link to="/pipelines/$name" params={{ name }} title={description || name} preload={false}>

@@ -14,8 +14,8 @@ export function needingAttention(pipelines: Pipeline[]): Pipeline[] {
 export function whyAttention(pipeline: Pipeline): string {
   const said = pipeline.phase_message || PHASES[pipeline.phase].meaning
   if (!isUnsupervised(pipeline)) return said
-  const alone = `Not supervised: the worker on ${pipeline.host ?? 'its host'} is not heard of.`
+  const alone = `Not supervised: the worker on ${pipeline.host ?? 'its host'} is silent.`
   return urgency(pipeline.phase) < urgency('RUNNING')
     ? `${said} ${alone}`
-    : `${alone} The agent itself goes on.`
+    : `${alone} The agent continues without it.`
 }

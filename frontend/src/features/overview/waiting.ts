@@ -10,9 +10,9 @@ export function waitingForPeople(migrations: Migration[]): Migration[] {
 /** What a migration waits for; null where it goes on by itself, or is blocked by what no person has to answer here. */
 export function whyWaiting({ stage, waits_for, message }: Migration): string | null {
   if (stage === 'NEEDS_ATTENTION') return message
-  if (waits_for !== null) return 'It waits for a person to let it go on.'
-  if (stage === 'PLANNED') return 'It waits to be approved.'
-  return stage === 'APPROVED' ? 'It waits to be begun.' : null
+  if (waits_for !== null) return 'Awaiting approval at a gate.'
+  if (stage === 'PLANNED') return 'Awaiting approval.'
+  return stage === 'APPROVED' ? 'Ready to start.' : null
 }
 
 /** What holds a pipeline up comes before what has not begun. */

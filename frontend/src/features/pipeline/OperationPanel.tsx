@@ -36,7 +36,7 @@ export function OperationPanel({ operation, pipeline, run = null }: OperationPro
   return (
     <Panel
       title={titleOf(operation)}
-      note={`${duration(floorToSecond(elapsed, open))} · asked for by ${operation.created_by}${timeLeft(operation, now)}`}
+      note={`${duration(floorToSecond(elapsed, open))} · requested by ${operation.created_by}${timeLeft(operation, now)}`}
       actions={
         open ? (
           <>
@@ -93,12 +93,12 @@ function titleOf({ kind, state }: Operation): string {
 function timeLeft({ deadline, ended_at }: Operation, now: number): string {
   if (!deadline || ended_at) return ''
   const left = Date.parse(deadline) - now
-  return left > 0 ? ` · gives up in ${duration(Math.ceil(left / 1_000) * 1_000)}` : ' · past its deadline'
+  return left > 0 ? ` · times out in ${duration(Math.ceil(left / 1_000) * 1_000)}` : ' · past its deadline'
 }
 
 const STEP_LOOKS: Record<Step['state'], { icon: Icon; word: string }> = {
-  pending: { icon: IconCircleDashed, word: 'to do' },
-  running: { icon: IconLoader2, word: 'in hand' },
+  pending: { icon: IconCircleDashed, word: 'pending' },
+  running: { icon: IconLoader2, word: 'running' },
   done: { icon: IconCheck, word: 'done' },
   failed: { icon: IconCircleX, word: 'failed' },
 }
@@ -130,7 +130,7 @@ function WhileItStops({ operation, pipeline, run }: Required<OperationProps>) {
     <>
       {run && (
         <Button variant="default" size="compact-xs" onClick={() => setShown('stacks')}>
-          Stacks
+          Show stacks
         </Button>
       )}
       {operation.kind !== 'force-stop' && (
@@ -140,7 +140,7 @@ function WhileItStops({ operation, pipeline, run }: Required<OperationProps>) {
           reason={refusal(pipeline, 'force-stop')}
           onClick={() => setShown('force')}
         >
-          Stop by force
+          Force stop
         </ReasonButton>
       )}
       {shown === 'stacks' && run && <StacksDialog run={run} onClose={close} />}
@@ -154,7 +154,7 @@ function Cancel({ operation }: { operation: Operation }) {
   const client = useQueryClient()
   const cancel = useMutation({
     mutationFn: () => cancelOperation(operation.id),
-    onError: (error) => showRefusal('It cannot be cancelled', error),
+    onError: (error) => showRefusal('The operation cannot be cancelled', error),
     onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(operation.pipeline) }),
   })
   if (!['start', 'pause', 'replay', 'replay_range'].includes(operation.kind)) return null

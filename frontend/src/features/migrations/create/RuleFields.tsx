@@ -13,12 +13,12 @@ interface RuleFieldsProps {
 export function RuleFields({ draft: { rules, gates }, onChange }: RuleFieldsProps) {
   return (
     <ObservationFields
-      title="Rules of the observation, and where a person is asked"
+      title="Verification rules and approval gates"
       rules={rules}
       onChange={(changed) => onChange({ rules: changed })}
     >
       <Checkbox.Group
-        label="Ask a person"
+        label="Approval gates"
         value={gates}
         onChange={(chosen) => onChange({ gates: GATES.filter((gate) => chosen.includes(gate)) })}
       >

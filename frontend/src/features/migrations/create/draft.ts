@@ -106,8 +106,8 @@ export function missing(kind: MigrationKind, draft: Draft): string | null {
   if (kind === 'revision' && draft.from === 'stored' && draft.revision === null)
     return 'Choose a revision first.'
   if (kind === 'revision' && draft.from === 'text' && hidesValue(draft.text))
-    return 'A value is hidden in the text: write it anew, as ${secret:NAME}.'
+    return 'A value in the definition is hidden. Enter it again as ${secret:NAME}.'
   if (kind === 'host' && draft.host === null) return 'Choose a host first.'
-  if (kind === 'position' && draft.to.trim() === '') return 'Write where to go on first.'
+  if (kind === 'position' && draft.to.trim() === '') return 'Enter a start position first.'
   return kind === 'cluster' ? clusterMissing(draft.cluster) : null
 }

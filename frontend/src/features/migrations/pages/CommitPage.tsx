@@ -20,7 +20,7 @@ export function CommitPage(props: StepProps) {
         <p className={classes.sentence}>
           {pageState(migration, 'commit') === 'done' ? (
             <>
-              It is committed{passed && ` by ${passed.by === 'rules' ? 'its rules' : passed.by}`} at{' '}
+              Committed{passed && ` by ${passed.by === 'rules' ? 'its rules' : passed.by}`} at{' '}
               <Moment at={migration.ended_at} />.
             </>
           ) : migration.open ? (
@@ -30,7 +30,7 @@ export function CommitPage(props: StepProps) {
           )}
         </p>
       </Panel>
-      <ShowCall call={watchCall(migration)} subject="Watch" />
+      <ShowCall call={watchCall(migration)} subject="Get migration" />
     </>
   )
 }

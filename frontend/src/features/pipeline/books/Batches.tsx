@@ -26,7 +26,7 @@ export function Batches({ name, channels }: { name: string; channels: string[] }
   return (
     <Panel
       title="Batches"
-      note="newest first; neighbours are merged as they grow old"
+      note="newest first; adjacent batches are merged as they age"
       flush
       actions={
         channels.length > 1 && (
@@ -72,7 +72,7 @@ function BatchTable({ batches }: { batches: LedgerBatch[] }) {
           <th className="num">Delivered</th>
           <th className="num">Filtered</th>
           <th>Sink</th>
-          <th className="num">Took</th>
+          <th className="num">Duration</th>
           <th>Finished</th>
           <th>Ranges</th>
         </>
@@ -122,7 +122,7 @@ function BatchState({ batch }: { batch: LedgerBatch }) {
   if (batch.state === 'planned') {
     return (
       <ToneBadge tone="busy" icon={IconProgress} plain>
-        in hand
+        in flight
       </ToneBadge>
     )
   }
@@ -132,7 +132,7 @@ function BatchState({ batch }: { batch: LedgerBatch }) {
     </ToneBadge>
   ) : (
     <ToneBadge tone="bad" icon={IconAlertTriangle} plain>
-      not balanced
+      unbalanced
     </ToneBadge>
   )
 }

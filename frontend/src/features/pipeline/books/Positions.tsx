@@ -8,7 +8,7 @@ import { count } from '@/lib/format'
 /** Headgate's own positions: where the next start goes on. */
 export function Positions({ positions }: { positions: Position[] }) {
   return (
-    <Panel title="Positions" note="in Headgate's ledger; the next start goes on here" flush>
+    <Panel title="Positions" note="from the ledger; the next start resumes here" flush>
       {positions.length === 0 ? (
         <Empty title="No position yet" />
       ) : (

@@ -21,7 +21,7 @@ const COLUMNS: { key: keyof ChannelBooks; label: string }[] = [
   { key: 'dropped_optional', label: 'Dropped' },
   { key: 'gaps', label: 'Gaps' },
   { key: 'overlaps', label: 'Overlaps' },
-  { key: 'duplicates_max', label: 'Duplicates, at most' },
+  { key: 'duplicates_max', label: 'Possible duplicates' },
 ]
 /** Shown always; the others only where one of them is not zero. */
 const ALWAYS = new Set<keyof ChannelBooks>([
@@ -40,7 +40,7 @@ export function Summary({ name, books }: { name: string; books: LedgerSummary })
   )
   return (
     <Panel
-      title="Books"
+      title="Ledger totals"
       note={<Verdict balanced={books.balanced} />}
       actions={<DeadLetters name={name} books={books} />}
       flush
@@ -52,7 +52,7 @@ export function Summary({ name, books }: { name: string; books: LedgerSummary })
         <Empty title="No batch has been delivered yet" />
       ) : (
         <Table
-          label="Books by channel"
+          label="Ledger totals by channel"
           head={
             <>
               <th>Channel</th>
@@ -115,7 +115,7 @@ export function Verdict({ balanced }: { balanced: boolean }) {
     </ToneBadge>
   ) : (
     <ToneBadge tone="bad" icon={IconAlertTriangle}>
-      Not balanced
+      Unbalanced
     </ToneBadge>
   )
 }

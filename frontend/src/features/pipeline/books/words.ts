@@ -9,11 +9,12 @@ export function inWords(books: LedgerSummary): string {
 }
 
 function wellKept({ duplicates_max }: LedgerSummary): string {
-  const duplicates = duplicates_max === 0 ? 'no duplicates' : `at most ${plural(duplicates_max, 'duplicate')}`
+  const duplicates =
+    duplicates_max === 0 ? 'no duplicates' : `at most ${plural(duplicates_max, 'possible duplicate')}`
   return `every record is accounted for, ${duplicates}`
 }
 
 function faults({ gaps, overlaps }: LedgerSummary): string {
   const named = [gaps > 0 && plural(gaps, 'gap'), overlaps > 0 && plural(overlaps, 'overlap')].filter(Boolean)
-  return named.length > 0 ? `the offset ranges show ${named.join(' and ')}` : 'the two sides do not agree'
+  return named.length > 0 ? `the offset ranges show ${named.join(' and ')}` : 'the ledger is unbalanced'
 }

@@ -21,7 +21,7 @@ PAGES = {
     "/pipelines/nobody": "There is no pipeline named nobody",
     DEMO: "demo",
     f"{DEMO}?view=table": "demo",
-    f"{DEMO}/books": "demo",
+    f"{DEMO}/ledger": "demo",
     f"{DEMO}/runs": "demo",
     f"{DEMO}/events": "demo",
     f"{DEMO}/log": "demo",
@@ -35,7 +35,7 @@ ALIKE = {
     "/hosts",
     "/secrets",
     "/webhooks",
-    *(f"{DEMO}/{tab}" for tab in ("books", "runs", "events", "revisions")),
+    *(f"{DEMO}/{tab}" for tab in ("ledger", "runs", "events", "revisions")),
 }
 """Looked at with more on them than this stack has: test_page_with_content."""
 

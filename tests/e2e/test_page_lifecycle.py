@@ -30,12 +30,12 @@ def press(page: Page, name: str) -> None:
 def test_a_wrong_password_is_refused_in_words_and_the_address_survives_the_login(
     browser: Browser, stack: Stack
 ) -> None:
-    with opened(browser, stack, f"{DEMO}/books?channel=clean") as page:
+    with opened(browser, stack, f"{DEMO}/ledger?channel=clean") as page:
         log_in(page, stack, "wrong")
         expect(page.get_by_role("alert")).to_be_visible()
         log_in(page, stack)
         expect(page.get_by_role("heading", level=1)).to_have_text("demo")
-        assert page.url == f"{stack.url}{DEMO}/books?channel=clean"
+        assert page.url == f"{stack.url}{DEMO}/ledger?channel=clean"
 
 
 def test_numbers_move_stand_still_while_paused_and_move_again(browser: Browser, stack: Stack) -> None:

@@ -28,7 +28,7 @@ PAGES = {
     "/events": "Events",
     "/hosts": "Hosts",
     SHOP: "shop",
-    f"{SHOP}/books": "shop",
+    f"{SHOP}/ledger": "shop",
     f"{SHOP}/dead-letters": "shop",
     f"{SHOP}/runs": "shop",
     f"{SHOP}/events": "shop",

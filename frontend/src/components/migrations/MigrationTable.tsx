@@ -45,7 +45,7 @@ export function MigrationTable({ migrations, label }: { migrations: Migration[];
           </td>
           <td>
             <StageBadge stage={migration.stage} />
-            {migration.waits_for && <div className="dim">Action required</div>}
+            {migration.waits_for && <div className="dim">Awaiting approval</div>}
           </td>
           <td>{migration.created_by}</td>
           <td className={classes.wide}>

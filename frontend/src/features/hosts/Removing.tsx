@@ -31,7 +31,7 @@ export function RemoveButton({ host }: { host: Host }) {
         size="compact-xs"
         variant="default"
         reason={refused ?? whyKept(host)}
-        aria-label={`Remove ${host.name}`}
+        aria-label={`Remove host ${host.name}`}
         onClick={() => setAsking(true)}
       >
         Remove host

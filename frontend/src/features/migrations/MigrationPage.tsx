@@ -15,7 +15,7 @@ import { useNow } from '@/lib/clock'
 import { Footer } from './Footer'
 import { StageBadge } from '@/components/migrations/StageBadge'
 import { StepNav } from './StepNav'
-import { currentStep, isWizardStep, STEP_TITLES, type WizardStep } from './steps'
+import { currentStep, isWizardStep, STEPS, type WizardStep } from './steps'
 import { STEP_PAGES } from './stepPages'
 import { useMigration } from './useMigration'
 import { WayBack } from './WayBack'
@@ -49,7 +49,7 @@ function Wizard({ migration, step }: { migration: MigrationDetail; step: WizardS
     <div className={classes.page}>
       <PageHeader
         title={`${KINDS[migration.kind].label}: ${migration.pipeline}`}
-        documentTitle={`${STEP_TITLES[step]}, ${KINDS[migration.kind].label} of ${migration.pipeline}`}
+        documentTitle={`${STEPS[step].label}, ${KINDS[migration.kind].label} of ${migration.pipeline}`}
         before={<Crumbs name={migration.pipeline} />}
         beside={<StageBadge stage={migration.stage} />}
       >

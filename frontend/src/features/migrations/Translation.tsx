@@ -76,7 +76,7 @@ function verdictOn({ new: at, code, behind, exact, skip }: PartitionTranslation)
     return { tone: 'busy', icon: IconClock, words: `${plural(behind, 'record')} not mirrored yet` }
   if (exact) return { tone: 'ok', icon: IconEqual, words: 'exact' }
   if (skip === null) return { tone: 'warn', icon: IconAlertTriangle, words: 'not verified' }
-  return { tone: 'held', icon: IconTilde, words: 'estimated' }
+  return { tone: 'held', icon: IconTilde, words: 'counted' }
 }
 
 function Verdict({ row }: { row: PartitionTranslation }) {
@@ -109,7 +109,7 @@ function How({ row, facts }: { row: PartitionTranslation; facts: Facts }) {
         )}
         {at && <TimeOf at={at} timesOf={timesOf} />}
         {lastRead !== null && <div>last record read {count(lastRead)}</div>}
-        {!pair && expected !== null && <div>record contents {count(expected)}</div>}
+        {!pair && expected !== null && <div>expected by content {count(expected)}</div>}
         {proof === 'pairs' && <div>by pairs only</div>}
         {proof !== null && !KNOWN.has(proof) && <div>{proof}</div>}
         {row.reason}

@@ -101,7 +101,7 @@ function Users({ secret: { used_by, webhooks } }: { secret: Secret }) {
       </Link>
     )),
   ]
-  if (links.length === 0) return <span className="dim">-</span>
+  if (links.length === 0) return <span className="dim">none</span>
   return links.map((link, index) => (
     <span key={link.key}>
       {index > 0 && ', '}

@@ -47,7 +47,7 @@ export function SecretsPage() {
       {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {!hidden && !secrets && !error && <Loading />}
       {secrets && (
-        <Panel title="values that definitions refer to by name" flush>
+        <Panel title="Stored secrets" flush>
           {secrets.length === 0 ? (
             <NoSecrets />
           ) : (

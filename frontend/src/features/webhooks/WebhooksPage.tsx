@@ -52,7 +52,7 @@ export function WebhooksPage() {
       {error && !data && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {!hidden && !data && !error && <Loading />}
       {data && (
-        <Panel title="endpoints that receive events" flush>
+        <Panel title="Endpoints" flush>
           {data.length === 0 ? (
             <Empty title="No webhooks yet">
               A webhook sends signed events to your endpoint. Add the first one to receive them.

@@ -29,7 +29,7 @@ export function EvacuateButton({ host }: { host: Host }) {
         size="compact-xs"
         variant="default"
         reason={refused}
-        aria-label={`Evacuate ${host.name}`}
+        aria-label={`Evacuate host ${host.name}`}
         onClick={() => setAsking(true)}
       >
         Evacuate host

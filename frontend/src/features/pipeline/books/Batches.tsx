@@ -16,8 +16,8 @@ import classes from './books.module.css'
 
 /** The ledger itself, newest first. A batch that does not balance is a red line. */
 export function Batches({ name, channels }: { name: string; channels: string[] }) {
-  const { channel, run } = useSearch({ from: '/pipelines/$name/books' })
-  const navigate = useNavigate({ from: '/pipelines/$name/books' })
+  const { channel, run } = useSearch({ from: '/pipelines/$name/ledger' })
+  const navigate = useNavigate({ from: '/pipelines/$name/ledger' })
   const query = useInfiniteQuery({
     ...batchesQuery(name, channel, run),
     refetchInterval: usePollInterval() / 3,

@@ -43,7 +43,7 @@ export function RepairDialog({ name, letter, onDone, onClose }: RepairProps) {
           />
         ) : (
           <Text size="sm" c="dimmed">
-            The body is {letter.truncated ? 'too long' : 'not text'} . It cannot be edited here and is sent
+            The body is {letter.truncated ? 'too long' : 'not text'}. It cannot be edited here and is sent
             unchanged. <code>headgate dead-letters retry --body FILE</code> sends another one.
           </Text>
         )}

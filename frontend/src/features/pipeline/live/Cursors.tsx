@@ -74,7 +74,7 @@ function Holding({ query: { holding } }: { query: QueryStatus }) {
   const since = holding.since ? `, for ${duration(now - Date.parse(holding.since))}` : ''
   return (
     <p className={classes.holding}>
-      Delayed by {holding.component}, attempts: {plural(holding.attempts, 'time')}
+      Delayed by {holding.component}, {plural(holding.attempts, 'attempt')}
       {since}. {holding.cause}
     </p>
   )

@@ -180,8 +180,8 @@ function Consequences({ plan }: { plan: RangePlan }) {
     <>
       <Text size="sm">
         At most {plural(plan.offsets, 'record')} of {rangeInWords(plan)} are reread, through all interceptors,
-        into {plan.channel}, in {plural(plan.batches, 'batch', 'batches')}. {plan.source} continues in
-        parallel {count(plan.read_up_to)} . No position changes.
+        into {plan.channel}, in {plural(plan.batches, 'batch', 'batches')}. {plan.source} continues at{' '}
+        {count(plan.read_up_to)} in parallel. No position changes.
       </Text>
       <Table
         label="Effect on each sink"

@@ -83,5 +83,5 @@ const SATISFIES: Record<DesiredState, Phase[]> = {
 export function wanted(pipeline: { phase: Phase; desired_state: DesiredState }): string | null {
   return SATISFIES[pipeline.desired_state].includes(pipeline.phase)
     ? null
-    : `Desired: ${vocabulary.desiredStates[pipeline.desired_state]}`
+    : `desired: ${vocabulary.desiredStates[pipeline.desired_state]}`
 }

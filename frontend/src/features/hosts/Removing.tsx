@@ -34,7 +34,7 @@ export function RemoveButton({ host }: { host: Host }) {
         aria-label={`Remove host ${host.name}`}
         onClick={() => setAsking(true)}
       >
-        Remove host
+        Remove
       </ReasonButton>
       {asking && <RemoveDialog host={host} onClose={() => setAsking(false)} />}
     </>

@@ -40,7 +40,7 @@ export function Translation({ rows }: { rows: PartitionTranslation[] }) {
           <tr key={`${row.source} ${row.channel} ${row.old_topic} ${row.partition}`}>
             <th scope="row">
               {row.old_topic}/{row.partition}
-              {row.topic !== row.old_topic && <div className="dim">there {row.topic}</div>}
+              {row.topic !== row.old_topic && <div className="dim">new topic {row.topic}</div>}
               <div className="dim">
                 <SourceToChannel source={row.source} channel={row.channel} />
               </div>
@@ -130,7 +130,7 @@ function TimeOf({ at, timesOf }: { at: string; timesOf: string | null }) {
   )
 }
 
-/** Where the topics of a sink end on the other cluster before its first record is written there. */
+/** The end offsets of the topics of a sink on the new cluster, before its first record is written. */
 export function SinkEnds({ ends }: { ends: SinkEnd[] }) {
   if (ends.length === 0) return <Empty title="No topics on the new cluster yet" />
   return (

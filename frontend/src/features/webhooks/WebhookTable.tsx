@@ -80,10 +80,10 @@ export function WebhookTable({ webhooks, onEdit, onRemove, onPing }: WebhookTabl
                   size="compact-xs"
                   reason={webhook.enabled ? null : 'The webhook is disabled.'}
                   loading={ping.isPending && ping.variables.id === webhook.id}
-                  aria-label={`Send test event to webhook ${webhook.id}`}
+                  aria-label={`Send test to webhook ${webhook.id}`}
                   onClick={() => ping.mutate(webhook)}
                 >
-                  Send test event
+                  Send test
                 </ReasonButton>
                 <Button
                   variant="default"

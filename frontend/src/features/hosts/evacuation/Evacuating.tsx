@@ -32,7 +32,7 @@ export function EvacuateButton({ host }: { host: Host }) {
         aria-label={`Evacuate host ${host.name}`}
         onClick={() => setAsking(true)}
       >
-        Evacuate host
+        Evacuate
       </ReasonButton>
       {asking && <EvacuateDialog host={host} onClose={() => setAsking(false)} />}
     </>

@@ -36,7 +36,7 @@ export function actionCall(name: string, kind: ActionKind, body: Record<string, 
   }
 }
 
-/** Which letters, as the API wants them; the command line names the same ones. */
+/** Which dead letters, as the API wants them; the command line names the same ones. */
 export function replayCall(name: string, body: ReplayCallBody): Call {
   const narrow = Object.entries(body.filter ?? {}).filter(([, value]) => value)
   const which = body.filter
@@ -213,5 +213,5 @@ export function shellQuote(text: string): string {
 
 const PLAIN = /^[\w@+:,./-]+$/
 
-/** What somebody wrote as one word of a command; quoted only where a shell would read more in it. */
+/** What a user wrote as one word of a command; quoted only where a shell would read more in it. */
 export const shellWord = (text: string) => (PLAIN.test(text) ? text : shellQuote(text))

@@ -89,7 +89,7 @@ export function evidenceCall({ id }: Pick<MigrationDetail, 'id'>): Call {
 /** The verbs of the command line that differ from the last part of the path. */
 const VERBS: Record<string, string> = { plan: 'replan', abort: 'cancel' }
 
-/** What is asked of a migration. Closing one that needs a person is the same request as giving it up. */
+/** What is requested of a migration. Closing one that requires action is the same request as cancelling it. */
 export function deedCall({ id, plan_hash }: Named, deed: Deed, reason = ''): Call {
   const name = deed === 'close' ? 'abort' : deed
   const body =

@@ -57,7 +57,7 @@ export function ActionButtons({ pipeline }: { pipeline: Pipeline }) {
   )
 }
 
-/** The action a person most likely came for. */
+/** The action a user most likely came for. */
 export function mainAction(pipeline: Pipeline): ActionKind | undefined {
   return (['resume', 'start', 'pause'] as const).find((kind) => refusal(pipeline, kind) === null)
 }

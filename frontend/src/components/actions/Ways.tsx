@@ -1,6 +1,6 @@
 import { Radio, Stack } from '@mantine/core'
 
-/** One way of doing what was asked, as a person and as the API say it. */
+/** One way of doing what was requested, in words and as the API has it. */
 export interface Way<Body> {
   label: string
   description: string

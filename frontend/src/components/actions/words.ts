@@ -3,7 +3,7 @@ import type { ActionKind, OperationKind } from '@/api/types'
 interface ActionWords {
   /** On the button. */
   verb: string
-  /** While it goes on. */
+  /** While it runs. */
   doing: string
   /** In "… was refused", "… has failed". */
   noun: string

@@ -39,7 +39,7 @@ interface ObservationFieldsProps {
   children?: ReactNode
 }
 
-/** How a new side is judged; folded away, since the rules that stand are sensible. */
+/** How a new agent is verified; folded away, since the default rules are sensible. */
 export function ObservationFields({ title, rules, onChange, children }: ObservationFieldsProps) {
   const set = (change: Partial<ObservationRules>) => onChange({ ...rules, ...change })
   return (

@@ -24,7 +24,7 @@ const STATES = [
   { value: 'RESOLVED', label: 'Resolved' },
 ]
 
-/** What the rules have found: open until somebody has seen it, over when its cause is gone. */
+/** What the rules have found: open until a user has acknowledged it, resolved when its cause is gone. */
 export function AlertsPage() {
   const { state = 'OPEN' } = useSearch({ from: '/alerts' })
   const navigate = useNavigate({ from: '/alerts' })

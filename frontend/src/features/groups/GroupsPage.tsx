@@ -19,7 +19,7 @@ import classes from './groups.module.css'
 
 const POLL_MS = 10_000
 
-/** Consumer groups of anybody, watched so that a lost or moved commit does not go unseen. */
+/** External consumer groups, monitored so that a lost or moved commit does not go unseen. */
 export function GroupsPage() {
   const { data, error, refetch } = useQuery({ ...groupsQuery, refetchInterval: POLL_MS })
   const readOnly = cannotWrite(useQuery(sessionQuery).data)

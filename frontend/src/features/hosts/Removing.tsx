@@ -13,7 +13,7 @@ import { removeHostCall } from '@/domain/calls'
 import { cannotAdminister } from '@/domain/roles'
 import { plural } from '@/lib/format'
 
-/** Why a host is expected still; null where it may be expected no longer. The server looks once more. */
+/** Why a host cannot be removed; null where it can. The server checks again. */
 export function whyKept({ name, state, promised }: Pick<Host, 'name' | 'state' | 'promised'>): string | null {
   if (state === 'UP') return `${name} is still reporting and would reappear. Stop its worker first.`
   if (promised > 0)

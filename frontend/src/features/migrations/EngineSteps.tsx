@@ -106,7 +106,7 @@ export function EnginePage({
   )
 }
 
-/** The button that lets it go on, on the page before which it waits. */
+/** The button that continues it, on the page before which it waits. */
 export function Gate({ migration, readOnly, page }: StepProps & { page: WizardStep }) {
   const { waits_for } = migration
   if (waits_for === null || currentStep(migration) !== page) return null

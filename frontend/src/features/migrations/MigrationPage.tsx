@@ -30,7 +30,7 @@ export function CurrentStep() {
   return <Navigate to="/migrations/$id/$step" params={{ id, step: currentStep(data) }} replace />
 }
 
-/** One page of the wizard. Whoever opens the address sees the same, and can go on with it. */
+/** One page of the wizard. Every user who opens the address sees the same, and can continue it. */
 export function MigrationPage() {
   const { id, step } = useParams({ from: '/migrations/$id/$step' })
   const { data, error, refetch } = useMigration(id)
@@ -97,7 +97,7 @@ function Headline({ migration }: { migration: MigrationDetail }) {
   )
 }
 
-/** Whoever looks at the page that the migration is at goes along with it; any other page is left alone. */
+/** The page of the current step follows the migration; any other page is left alone. */
 function useFollowing(migration: MigrationDetail, step: WizardStep) {
   const navigate = useNavigate()
   const now = currentStep(migration)

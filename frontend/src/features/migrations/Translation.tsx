@@ -16,7 +16,7 @@ import type { Tone } from '@/domain/phases'
 import { count, NONE, plural } from '@/lib/format'
 import { type Facts, factsOf } from './translations'
 
-/** Where each partition goes on in the other cluster, and what proves it. */
+/** Where each partition resumes on the new cluster, and the evidence. */
 export function Translation({ rows }: { rows: PartitionTranslation[] }) {
   return (
     <Table
@@ -118,7 +118,7 @@ function How({ row, facts }: { row: PartitionTranslation; facts: Facts }) {
   )
 }
 
-/** Proofs that the other columns tell. */
+/** Proofs that the other columns show. */
 const KNOWN = new Set(['records', 'pairs', ''])
 
 function TimeOf({ at, timesOf }: { at: string; timesOf: string | null }) {

@@ -25,7 +25,7 @@ const WORDS: Record<Back, { button: string; title: string; keep: string }> = {
 const isBack = (choice: MigrationChoice): choice is MigrationChoice & { choice: Back } =>
   BACK.some((each) => each === choice.choice)
 
-/** Every way back that there is, always in sight, with what it costs now. */
+/** Every way to cancel, roll back or revert, always in sight, with its expected impact. */
 export function WayBack({ migration, readOnly }: { migration: MigrationDetail; readOnly: string | null }) {
   const choices = migration.choices.filter(isBack)
   return (
@@ -62,7 +62,7 @@ interface BackProps {
   refused: string | null
 }
 
-/** Asks once more, with the price and a reason for the audit. */
+/** Asks for confirmation, with the expected impact and a reason for the audit log. */
 function BackButton({ migration, choice, deed, refused }: BackProps) {
   const [asking, setAsking] = useState(false)
   const [reason, setReason] = useState('')

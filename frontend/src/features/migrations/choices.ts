@@ -21,7 +21,7 @@ export function refusalOf(
 
 type Price = NonNullable<MigrationChoice['price']>
 
-/** What a choice costs, in figures and words; only in words where the server promises no figures. */
+/** The expected impact of a choice, in figures and words; only in words where the server promises no figures. */
 export function priceInWords({ exact, skip, replay, duplicates_max, pause, words }: Price): string {
   const figures = [
     pause > 0 && `pause of about ${duration(pause * 1_000)}`,

@@ -36,7 +36,7 @@ export function factsOf({ evidence }: Pick<PartitionTranslation, 'evidence'>): F
   }
 }
 
-/** How many partitions go on exactly, and how many not yet or not at all. */
+/** How many partitions are translated exactly, and how many not yet or not at all. */
 export function summary(rows: PartitionTranslation[]): string {
   const blocked = rows.filter(({ code }) => code !== '').length
   const behind = rows.filter(({ code, new: at }) => code === '' && at === null).length

@@ -11,7 +11,7 @@ import classes from './attention.module.css'
 
 const FIRST = 5
 
-/** What needs a person, before anything else; nothing at all when nothing does. */
+/** What requires action, before anything else; nothing at all when nothing does. */
 export function AttentionList({ pipelines }: { pipelines: Pipeline[] }) {
   const [all, setAll] = useState(false)
   const urgent = needingAttention(pipelines)

@@ -13,7 +13,7 @@ import classes from './attention.module.css'
 
 const MOST = 5
 
-/** Migrations that wait for a person; nothing at all when none does. */
+/** Migrations that require action; nothing at all when none does. */
 export function MigrationsWaiting() {
   const { data = [] } = useQuery({ ...openMigrationsQuery, refetchInterval: usePollInterval() })
   const waiting = waitingForPeople(data)

@@ -82,7 +82,7 @@ function Figures({ pipeline }: { pipeline: Pipeline }) {
   )
 }
 
-/** Rows that only fly past while somebody scrolls do not ask for their past. */
+/** Rows that only fly past while you scroll do not request their history. */
 const SETTLE_MS = 300
 
 function Trend({ name, phase }: { name: string; phase: Phase }) {

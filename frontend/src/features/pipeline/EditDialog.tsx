@@ -10,7 +10,7 @@ import { ErrorNote } from '@/components/ui/Feedback'
 import { editCall } from '@/domain/calls'
 import { parseLabels, printLabels } from './labels'
 
-/** Description and labels. Two people at once: the second is shown what the first wrote, and decides. */
+/** Description and labels. Two users at once: the second is shown what the first wrote, and chooses. */
 export function EditDialog({ pipeline, onClose }: { pipeline: PipelineDetail; onClose: () => void }) {
   const client = useQueryClient()
   const { name } = pipeline

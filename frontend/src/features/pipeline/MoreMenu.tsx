@@ -83,7 +83,7 @@ export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
   )
 }
 
-/** Leads to a revision that ties the pipeline to its host, or lets it run on any; the person publishes it. */
+/** Leads to a revision that ties the pipeline to its host, or lets it run on any; the user publishes it. */
 function PinItem({ pipeline }: { pipeline: PipelineDetail }) {
   const navigate = useNavigate()
   const { name, host } = pipeline

@@ -26,7 +26,7 @@ interface OperationProps {
   run?: Run | null
 }
 
-/** The operation in hand, step by step; a failed one stays until it is put away. */
+/** The running operation, step by step; a failed one stays until it is dismissed. */
 export function OperationPanel({ operation, pipeline, run = null }: OperationProps) {
   const now = useNow()
   const [dismissed, setDismissed] = useState(false)
@@ -67,7 +67,7 @@ function floorToSecond(ms: number, open: boolean): number {
   return open ? Math.floor(ms / 1_000) * 1_000 : ms
 }
 
-/** Succeeded ones fade soon; failed ones a minute later than anybody could have missed. */
+/** Succeeded ones fade soon; failed ones stay long enough to be noticed. */
 function isHistory(operation: Operation, now: number): boolean {
   if (operation.ended_at === null) return false
   const age = now - Date.parse(operation.ended_at)
@@ -149,7 +149,7 @@ function WhileItStops({ operation, pipeline, run }: Required<OperationProps>) {
   )
 }
 
-/** A start, a pause and a replay can be taken back; a stop goes through. */
+/** A start, a pause, a retry and a replay can be cancelled; a stop goes through. */
 function Cancel({ operation }: { operation: Operation }) {
   const client = useQueryClient()
   const cancel = useMutation({

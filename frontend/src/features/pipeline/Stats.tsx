@@ -16,7 +16,7 @@ interface StatsProps {
   status: PipelineStatus | undefined
 }
 
-/** The figures that answer "is it well": rate, lag, what is in hand, the books, the run. */
+/** The figures that answer "is it well": rate, lag, what is in flight, the ledger totals, the run. */
 export function Stats({ pipeline, status }: StatsProps) {
   const now = useNow()
   const { data: books } = useQuery({ ...booksQuery(pipeline.name), refetchInterval: usePollInterval() / 3 })

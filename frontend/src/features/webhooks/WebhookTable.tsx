@@ -119,7 +119,7 @@ export function WebhookTable({ webhooks, onEdit, onRemove, onPing }: WebhookTabl
   )
 }
 
-/** Off by a person is as wanted, off by itself is not. */
+/** Disabled by a user is as wanted, disabled by the system is not. */
 function State({ webhook: { enabled, disabled_reason: why, failing_since: since } }: { webhook: Webhook }) {
   if (!enabled && why) {
     return (

@@ -8,7 +8,7 @@ export const STATE_WORDS: Record<WebhookDelivery['state'], string> = {
   FAILED: 'Failed',
 }
 
-/** What a person has typed into the form. */
+/** What a user has typed into the form. */
 export interface Draft {
   url: string
   events: string

@@ -9,7 +9,7 @@ interface RuleFieldsProps {
   onChange: (change: Partial<Draft>) => void
 }
 
-/** How the new side is judged, and where a person is asked. */
+/** How the new agent is verified, and where approval is required. */
 export function RuleFields({ draft: { rules, gates }, onChange }: RuleFieldsProps) {
   return (
     <ObservationFields

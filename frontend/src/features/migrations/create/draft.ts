@@ -101,7 +101,7 @@ function rulesOf(rules: ObservationRules): MigrationSpec {
   return Object.keys(changed).length > 0 ? { rules: changed } : {}
 }
 
-/** What is missing before it can be planned; null when nothing is. A text is judged by the server besides. */
+/** What is missing before it can be planned; null when nothing is. A text is validated by the server besides. */
 export function missing(kind: MigrationKind, draft: Draft): string | null {
   if (kind === 'revision' && draft.from === 'stored' && draft.revision === null)
     return 'Choose a revision first.'

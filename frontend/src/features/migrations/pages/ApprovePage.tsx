@@ -16,7 +16,7 @@ import { DeedButton } from '../DeedButton'
 import classes from '../migrations.module.css'
 import type { StepProps } from './props'
 
-/** Who has to approve this very plan, who has, and the button that begins it. */
+/** Who has to approve this plan, who has, and the button that starts it. */
 export function ApprovePage({ migration, readOnly }: StepProps) {
   const { data: session } = useQuery(sessionQuery)
   const { approvers_needed, created_by, pipeline } = migration

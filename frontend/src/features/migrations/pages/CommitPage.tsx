@@ -9,7 +9,7 @@ import classes from '../migrations.module.css'
 import type { StepProps } from './props'
 import { rule } from './VerifyPage'
 
-/** The end: it stays, and the way back is a migration of its own from now on. */
+/** The end: the change is permanent, and a revert is a migration of its own from now on. */
 export function CommitPage(props: StepProps) {
   const { migration } = props
   const passed = migration.passed.find(({ stage }) => stage === 'COMMITTED')

@@ -9,7 +9,7 @@ import { rowsOf, secondsLeft } from '../steps'
 import classes from '../migrations.module.css'
 import type { StepProps } from './props'
 
-/** What the pause waits for, how long it may, and what killing it instead would cost. */
+/** What the pause waits for, how long it may, and the impact of killing it instead. */
 export function PausePage(props: StepProps) {
   const { migration } = props
   return (
@@ -41,7 +41,7 @@ function Draining({ migration }: { migration: MigrationDetail }) {
 
 type DrainDump = NonNullable<MigrationDetail['drain_dump']>
 
-/** What the agent was doing when its pause was given up. */
+/** What the agent was doing when its pause timed out. */
 function AtWork({ pipeline, dump }: { pipeline: string; dump: DrainDump }) {
   return (
     <Panel title="Busy at the deadline" note="why the drain timed out">
@@ -69,7 +69,7 @@ function Fact({ name, value }: { name: string; value: string }) {
   )
 }
 
-/** A pause that is forced cannot be proven, so none is forced: the migration would end, and with it what it promises. */
+/** A forced pause cannot be verified, so none is forced: the migration would end, and with it what it guarantees. */
 function Force({ migration: { pipeline, draining } }: { migration: MigrationDetail }) {
   const price = draining?.records
     ? `at most ${count(draining.records)} possible duplicates`

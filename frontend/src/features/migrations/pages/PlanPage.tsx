@@ -25,7 +25,7 @@ import type { StepProps } from './props'
 const COUNT_AGAIN_MS = 1_500
 const COUNTS = 40
 
-/** Everything that is decided before anything is touched; approve and begin name it by its hash. */
+/** Everything that is decided before anything is changed; approve and start name it by its digest. */
 export function PlanPage({ migration, readOnly }: StepProps) {
   const { plan, planned_at, plan_hash, steps, open } = migration
   useCounting(migration, readOnly)
@@ -160,7 +160,7 @@ function Figures({ plan }: { plan: MigrationPlan }) {
   )
 }
 
-/** Of a move to another cluster: where each partition goes on, or where a sink's topics end. */
+/** Of a move to another cluster: where each partition resumes, or where a sink's topics end. */
 function Elsewhere({ migration, plan }: { migration: StepProps['migration']; plan: MigrationPlan }) {
   const what = moves(migration)
   const { translation, sink_ends } = plan

@@ -16,7 +16,7 @@ import { usePollInterval } from '@/lib/live/LiveProvider'
 import classes from '../migrations.module.css'
 import type { StepProps } from './props'
 
-/** The evidence: where it stopped and began, the books, the pause as the data saw it, with a digest over all of it. */
+/** The evidence: where it stopped and started, the ledger totals, the measured delivery pause, with a digest over all of it. */
 export function ReportPage({ migration }: StepProps) {
   const poll = usePollInterval()
   const { data, error, refetch } = useQuery({

@@ -12,7 +12,7 @@ import { summary } from '../translations'
 import classes from '../migrations.module.css'
 import type { StepProps } from './props'
 
-/** What was written down between the proof and the first change; the way back restores it. */
+/** What was recorded between the verified pause and the first change; a rollback restores it. */
 export function SnapshotPage(props: StepProps) {
   const snapshot = snapshotOf(props.migration)
   return (

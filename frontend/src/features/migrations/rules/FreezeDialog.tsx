@@ -11,7 +11,7 @@ import { freezeCall } from '@/domain/migrationCalls'
 import { EVERYTHING, ScopeFields, scopeBody, scopeMissing } from './scope'
 import classes from '../migrations.module.css'
 
-/** From when to when no migration begins, of what, and why. Times are those of the browser's zone. */
+/** From when to when no migration starts, of what, and why. Times are those of the browser's zone. */
 export function FreezeDialog({ onClose }: { onClose: () => void }) {
   const client = useQueryClient()
   const [scope, setScope] = useState(EVERYTHING)

@@ -16,7 +16,7 @@ import { FreezeDialog } from './FreezeDialog'
 import { RemovalDialog } from './RemovalDialog'
 import { scopeInWords } from './scope'
 
-/** Times in which no migration begins; what is under way goes on. */
+/** Times in which no migration starts; running ones continue. */
 export function FreezesPanel({ refused }: { refused: string | null }) {
   const { data, error, refetch } = useQuery(freezesQuery)
   const [asking, setAsking] = useState(false)

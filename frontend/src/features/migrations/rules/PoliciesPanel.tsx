@@ -15,7 +15,7 @@ import { PolicyDialog } from './PolicyDialog'
 import { RemovalDialog } from './RemovalDialog'
 import { scopeInWords } from './scope'
 
-/** How many people other than the author have to approve; of those that concern a pipeline the strictest counts. */
+/** How many users other than the author have to approve; of those that concern a pipeline the strictest counts. */
 export function PoliciesPanel({ refused }: { refused: string | null }) {
   const { data, error, refetch } = useQuery(approvalPoliciesQuery)
   const [asking, setAsking] = useState(false)

@@ -13,7 +13,7 @@ import classes from '../migrations.module.css'
 
 const HOUR_S = 3_600
 
-/** How many people other than the author; it takes the place of what was set for the same scope. */
+/** How many users other than the author; it takes the place of what was set for the same scope. */
 export function PolicyDialog({ onClose }: { onClose: () => void }) {
   const client = useQueryClient()
   const [scope, setScope] = useState(EVERYTHING)

@@ -7,7 +7,7 @@ import { FreezesPanel } from './FreezesPanel'
 import { PoliciesPanel } from './PoliciesPanel'
 import classes from '../migrations.module.css'
 
-/** When no migration begins, and who has to approve one. */
+/** When no migration starts, and who has to approve one. */
 export function RulesPage() {
   const refused = cannotAdminister(useQuery(sessionQuery).data)
   return (

@@ -33,7 +33,7 @@ const ALWAYS = new Set<keyof ChannelBooks>([
   'duplicates_max',
 ])
 
-/** The books of every channel: read and added on one side, what became of it on the other. */
+/** The ledger totals of every channel: read and added on one side, what became of it on the other. */
 export function Summary({ name, books }: { name: string; books: LedgerSummary }) {
   const columns = COLUMNS.filter(
     ({ key }) => ALWAYS.has(key) || books.channels.some((channel) => channel[key] !== 0),
@@ -92,7 +92,7 @@ function isBad(key: keyof ChannelBooks, channel: ChannelBooks): boolean {
   return (key === 'gaps' || key === 'overlaps') && channel[key] !== 0
 }
 
-/** Leads from the number to the letters themselves. */
+/** Leads from the number to the dead letters themselves. */
 function DeadLetters({ name, books }: { name: string; books: LedgerSummary }) {
   const number = books.channels.reduce(
     (sum, { dead_lettered, unrouted }) => sum + dead_lettered + unrouted,

@@ -1,7 +1,7 @@
 import type { LedgerSummary } from '@/api/types'
 import { count, plural } from '@/lib/format'
 
-/** The books in one sentence that names the fault when there is one. */
+/** The ledger totals in one sentence that names the fault when there is one. */
 export function inWords(books: LedgerSummary): string {
   if (books.read === 0 && books.balanced) return 'Nothing has been read yet.'
   const moved = `${count(books.read)} read, ${count(books.delivered)} delivered, ${count(books.filtered)} filtered`

@@ -8,7 +8,7 @@ import classes from './letters.module.css'
 
 type Cause = DeadLettersSummary['causes'][number]
 
-/** New letters by what was wrong: a hundred letters are seldom a hundred problems. */
+/** New dead letters by cause: a hundred dead letters are seldom a hundred problems. */
 export function Causes({
   summary,
   onChoose,

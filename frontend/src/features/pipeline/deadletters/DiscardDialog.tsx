@@ -13,7 +13,7 @@ interface DiscardProps {
   onClose: () => void
 }
 
-/** Giving a letter up cannot be taken back, so it asks for the reason. */
+/** Discarding a dead letter cannot be undone, so it asks for the reason. */
 export function DiscardDialog({ name, id, onDone, onClose }: DiscardProps) {
   const client = useQueryClient()
   const [reason, setReason] = useState('')

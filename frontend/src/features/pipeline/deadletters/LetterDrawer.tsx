@@ -19,7 +19,7 @@ interface DrawerProps {
   onClose: () => void
 }
 
-/** One letter with its content, and what can be done with it. */
+/** One dead letter with its content, and what can be done with it. */
 export function LetterDrawer({ name, id, readOnly, onClose }: DrawerProps) {
   const { data, error, refetch } = useQuery({ ...deadLetterQuery(name, id), enabled: !readOnly })
   const [dialog, setDialog] = useState<'replay' | 'discard' | null>(null)

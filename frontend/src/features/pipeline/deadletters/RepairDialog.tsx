@@ -13,7 +13,7 @@ interface RepairProps {
   onClose: () => void
 }
 
-/** One letter back to its source, as it was or with another body. */
+/** One dead letter back to its source, as it was or with another body. */
 export function RepairDialog({ name, letter, onDone, onClose }: RepairProps) {
   const editable = letter.body !== null && !letter.truncated
   const [body, setBody] = useState(letter.body ?? '')

@@ -12,7 +12,7 @@ interface ReplayProps {
   onClose: () => void
 }
 
-/** All new letters, or those of one cause, at a rate. */
+/** All new dead letters, or those of one cause, at a rate. */
 export function ReplayDialog({ name, filter, onClose }: ReplayProps) {
   const [rate, setRate] = useState(100)
   const replay = useReplay(name, onClose)

@@ -30,7 +30,7 @@ const ASKED: Record<Question, (props: DecisionsProps) => ReactNode> = {
   lost: Lost,
 }
 
-/** What goes on only when a person has decided, each question with what is known and the way to answer it. */
+/** What continues only after a decision, each question with what is known and how to answer it. */
 export function Decisions(props: DecisionsProps) {
   const questions = openQuestions(props.pipeline, props.status)
   if (questions.length === 0) return null

@@ -15,7 +15,7 @@ interface DeclareLostProps {
   onClose: () => void
 }
 
-/** A person's word for a host that cannot give its own. */
+/** A user's confirmation for a host that cannot report. */
 export function DeclareLostDialog({ pipeline: { name }, run, onClose }: DeclareLostProps) {
   const client = useQueryClient()
   const decision = useMutation({

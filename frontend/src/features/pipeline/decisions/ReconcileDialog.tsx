@@ -15,7 +15,7 @@ interface ReconcileProps {
   onClose: () => void
 }
 
-/** The two answers to a database that is older than its host, each with what it costs. */
+/** The two answers to a database that is older than its host, each with its expected impact. */
 export function ReconcileDialog({ pipeline: { name, host }, onClose }: ReconcileProps) {
   const client = useQueryClient()
   const [believe, setBelieve] = useState<Believe>('host')

@@ -7,7 +7,7 @@ import { ToneBadge } from '@/components/ui/ToneBadge'
 import { count, NONE } from '@/lib/format'
 import classes from './live.module.css'
 
-/** Sources that are pushed to: what they took in since the run began, and how full their intake logs are. */
+/** Push and file sources: what they accepted since the run started, and how full their ingest buffers are. */
 export function Intakes({ intakes }: { intakes: Intake[] }) {
   return (
     <Panel title="Ingest buffers" note="push and file sources, since the run started" flush>

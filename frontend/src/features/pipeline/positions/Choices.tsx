@@ -15,7 +15,7 @@ interface ChoicesProps {
   onPlan: (to: string) => void
 }
 
-/** Where to go on: each way with what it skips and what it reads again, and any other place. */
+/** Where to resume: each choice with what it skips and rereads, and any other position. */
 export function Choices({ choices, reason, onPlan }: ChoicesProps) {
   return (
     <Panel

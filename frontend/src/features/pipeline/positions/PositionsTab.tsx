@@ -17,7 +17,7 @@ import classes from '../pipeline.module.css'
 
 const POLL_MS = 15_000
 
-/** Where every partition stands by each witness and, where nothing goes on without a person, the decision. */
+/** The position of every partition by each witness and, where action is required, the decision. */
 export function PositionsTab() {
   const { name } = useParams({ from: '/pipelines/$name' })
   const { data: pipeline } = useQuery(pipelineQuery(name))

@@ -8,7 +8,7 @@ const NAMES: Record<string, string> = {
   latest: 'Log end',
 }
 
-/** Where a choice goes on, for people; what is no known word stands for itself. */
+/** Where a choice resumes, in words; what is no known word stands for itself. */
 export function inWords(to: string): string {
   return NAMES[to] ?? to
 }

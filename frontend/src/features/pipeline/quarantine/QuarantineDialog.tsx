@@ -23,7 +23,7 @@ interface QuarantineProps {
   onClose: () => void
 }
 
-/** Which records are set aside: those that the last runs crashed at, and others that a person names. */
+/** Which records are quarantined: those that the last runs crashed at, and others that you name. */
 export function QuarantineDialog({ name, offered, onClose }: QuarantineProps) {
   const client = useQueryClient()
   const [left, setLeft] = useState<string[]>([])

@@ -123,7 +123,7 @@ const RUNGS: Record<string, string> = {
   sigkill: 'Killed',
 }
 
-/** The rung that its stop had to climb to, and what was at work then. */
+/** The stage that its stop escalated to, and what was busy then. */
 function HowItEnded({ run: { rung, stuck } }: { run: Run }) {
   const words = [RUNGS[rung], stuck.length > 0 && `busy: ${stuck.join(', ')}`].filter(Boolean)
   return words.length > 0 && <div className="dim">{words.join('; ')}</div>

@@ -12,7 +12,7 @@ import classes from '../../migrations.module.css'
 
 const FIELDS = ['topic', 'partition', 'offset'] as const
 
-/** The offset of each partition on the new cluster, as a person knows it. */
+/** The offset of each partition on the new cluster, as a user knows it. */
 export function GivenOffsets({ name, cluster, findings, onChange }: ClusterPartProps & { name: string }) {
   const { offsets } = cluster
   const client = useQueryClient()

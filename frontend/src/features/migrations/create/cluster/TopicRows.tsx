@@ -7,7 +7,7 @@ import { Lines, RemoveLine } from './Lines'
 import { topicPaths } from './paths'
 import classes from '../../migrations.module.css'
 
-/** What each topic of a source is called on the new cluster. A pattern names none, so a person does. */
+/** What each topic of a source is called on the new cluster. A pattern names none, so the user does. */
 export function TopicRows(props: ClusterPartProps) {
   const { cluster, findings, onChange } = props
   const { topics } = cluster

@@ -2,7 +2,7 @@ import type { MigrationSpec } from '@/api/types'
 import { HIDDEN } from '@/domain/hidden'
 import { randomKey } from '@/lib/ids'
 
-/** A line of a list that a person writes; `id` lives as long as the line does. */
+/** A line of a list that a user writes; `id` lives as long as the line does. */
 export interface Pair {
   id: string
   name: string
@@ -93,7 +93,7 @@ export function componentAt(definition: Definition, path: string): Record<string
   return groupOf(definition, group)[name] ?? {}
 }
 
-/** The form as it begins for a component: with its present settings, but for the address, which has to be another. */
+/** The form as it starts for a component: with its present settings, but for the address, which has to be another. */
 export function choose(definition: Definition, path: string): ClusterDraft {
   const present = componentAt(definition, path)
   return {

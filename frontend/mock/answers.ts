@@ -47,7 +47,7 @@ export function statusOf(world: World, sim: Simulated): PipelineStatus {
               path: 'sources.shop',
               code: 'BELOW_LOG_START',
               message: pipeline.phase_message,
-              suggestion: 'Decide where to go on; 1,204 records are gone from the broker.',
+              suggestion: 'Choose a start position; 1,204 records are deleted from the log.',
               severity: 'error',
               line: null,
               column: null,

@@ -21,11 +21,11 @@ const TROUBLE: Record<number, Phase> = {
   23: 'UNKNOWN',
 }
 const MESSAGES: Partial<Record<Phase, string>> = {
-  BLOCKED: 'Topic orders, partition 2: the position 48,210 lies 1,204 records before the start of the log.',
-  DEGRADED: 'Sink lake does not answer (connection refused); batch 812 is held and tried again.',
+  BLOCKED: 'Topic orders, partition 2: position 48,210 is 1,204 records before the log start.',
+  DEGRADED: 'Sink lake does not respond (connection refused). Batch 812 is held and retried.',
   STALLED: 'No batch has finished for 6 min; sink audit has been writing since 12:04.',
-  FAILED: 'Ten runs in a row ended by themselves; the last: the JVM ran out of memory.',
-  UNKNOWN: 'Host bravo has not been heard of for 2 min.',
+  FAILED: 'Ten consecutive runs ended by themselves. The last one: the JVM ran out of memory.',
+  UNKNOWN: 'Host bravo has been silent for 2 min.',
   BACKOFF: 'Run 6 was killed by signal 9; run 7 starts when the back-off ends.',
 }
 const TOPICS = ['orders', 'payments', 'clicks', 'shipments', 'stock', 'sessions', 'invoices', 'returns']

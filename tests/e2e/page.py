@@ -109,7 +109,7 @@ def wait_until_above(page: Page, label: str, value: int) -> None:
 
 def cursor(page: Page) -> list[str]:
     """The next offset of every partition, as shown."""
-    shown = page.get_by_role("table", name=re.compile("^Cursor of")).locator("tbody tr > td:nth-child(3)")
+    shown = page.get_by_role("table", name=re.compile("^Positions of")).locator("tbody tr > td:nth-child(3)")
     return [re.sub(r"[^0-9]", "", text) for text in shown.all_inner_texts()]
 
 

@@ -17,11 +17,11 @@ PAGES = {
     "/hosts": "Hosts",
     "/secrets": "Secrets",
     "/webhooks": "Webhooks",
-    "/nowhere": "There is no such page",
+    "/nowhere": "Page not found",
     "/pipelines/nobody": "There is no pipeline named nobody",
     DEMO: "demo",
     f"{DEMO}?view=table": "demo",
-    f"{DEMO}/books": "demo",
+    f"{DEMO}/ledger": "demo",
     f"{DEMO}/runs": "demo",
     f"{DEMO}/events": "demo",
     f"{DEMO}/log": "demo",
@@ -35,7 +35,7 @@ ALIKE = {
     "/hosts",
     "/secrets",
     "/webhooks",
-    *(f"{DEMO}/{tab}" for tab in ("books", "runs", "events", "revisions")),
+    *(f"{DEMO}/{tab}" for tab in ("ledger", "runs", "events", "revisions")),
 }
 """Looked at with more on them than this stack has: test_page_with_content."""
 
@@ -62,11 +62,11 @@ def test_axe_finds_nothing_in_menus_and_dialogs(browser: Browser, stack: Stack) 
     with logged_in(browser, stack, DEMO) as page:
         settle(page, "demo")
         openings = {
-            "Show the call": page.get_by_role("dialog", name="Show the call"),
+            "Show API call": page.get_by_role("dialog", name="API call"),
             "Stop": page.get_by_role("dialog", name="Stop demo?"),
             "Restart": page.get_by_role("dialog", name="Restart demo?"),
             "More for demo": page.get_by_role("menu"),
-            "admin Administrator": page.get_by_role("group", name="You and how things are shown"),
+            "admin Administrator": page.get_by_role("group", name="Account and display settings"),
         }
         for button, opened_part in openings.items():
             page.get_by_role("button", name=button, exact=True).click()

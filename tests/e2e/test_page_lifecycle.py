@@ -30,12 +30,12 @@ def press(page: Page, name: str) -> None:
 def test_a_wrong_password_is_refused_in_words_and_the_address_survives_the_login(
     browser: Browser, stack: Stack
 ) -> None:
-    with opened(browser, stack, f"{DEMO}/books?channel=clean") as page:
+    with opened(browser, stack, f"{DEMO}/ledger?channel=clean") as page:
         log_in(page, stack, "wrong")
         expect(page.get_by_role("alert")).to_be_visible()
         log_in(page, stack)
         expect(page.get_by_role("heading", level=1)).to_have_text("demo")
-        assert page.url == f"{stack.url}{DEMO}/books?channel=clean"
+        assert page.url == f"{stack.url}{DEMO}/ledger?channel=clean"
 
 
 def test_numbers_move_stand_still_while_paused_and_move_again(browser: Browser, stack: Stack) -> None:
@@ -74,10 +74,10 @@ def test_a_stop_asks_once_and_a_start_goes_on_where_it_stopped(browser: Browser,
         press(page, "Start")
         wait_for_phase(page, "Running")
         wait_until_above(page, "Delivered", delivered)
-        page.get_by_role("link", name="Books", exact=True).click()
+        page.get_by_role("link", name="Ledger", exact=True).click()
         expect(page.get_by_test_id("books")).to_contain_text("every record is accounted for")
         page.get_by_role("link", name="Runs", exact=True).click()
-        expect(page.get_by_role("row").nth(1)).to_contain_text("Alive")
+        expect(page.get_by_role("row").nth(1)).to_contain_text("Running")
         expect(page.get_by_role("row").nth(2)).to_contain_text("Clean")
 
 
@@ -90,13 +90,13 @@ def test_findings_lead_to_their_line_and_a_repaired_definition_becomes_a_pipelin
         text.fill(definition)
         finding = page.get_by_role("button", name=re.compile("topicz"))
         expect(finding).to_be_visible()
-        expect(page.get_by_role("button", name="Create", exact=True)).to_have_attribute("aria-disabled", "true")
+        expect(page.get_by_role("button", name="Create pipeline", exact=True)).to_have_attribute("aria-disabled", "true")
         finding.click()
         expect(text).to_be_focused()
 
         text.fill(VALID)
         expect(page.get_by_text("Valid", exact=True)).to_be_visible()
-        press(page, "Create")
+        press(page, "Create pipeline")
         expect(page.get_by_role("heading", level=1)).to_have_text("by-hand")
         wait_for_phase(page, "Stopped")
         delete_by_hand(page)
@@ -106,10 +106,10 @@ def test_findings_lead_to_their_line_and_a_repaired_definition_becomes_a_pipelin
 
 def delete_by_hand(page: Page) -> None:
     page.get_by_role("button", name="More for by-hand").click()
-    page.get_by_role("menuitem", name="Delete").click()
+    page.get_by_role("menuitem", name="Delete pipeline").click()
     dialog = page.get_by_role("dialog", name="Delete by-hand?")
     dialog.get_by_label("Type by-hand to confirm").fill("by-hand")
-    dialog.get_by_role("button", name="Delete", exact=True).click()
+    dialog.get_by_role("button", name="Delete pipeline", exact=True).click()
 
 
 VALID = """\

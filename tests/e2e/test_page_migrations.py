@@ -1,4 +1,4 @@
-"""The wizard with no migration, with one of every look, and with many; asked for, gone on with and given up by people:
+"""The wizard with no migration, with one of every look, and with many; requested, continued and cancelled by users:
 no agent runs."""
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def test_a_list_without_migrations_says_how_one_is_made(browser: Browser, place:
     with logged_in(browser, place.stack) as page:
         logged = errors_of(page)
         assert on_every_page(page, {"/migrations/rules": "Freezes and approvals", "/migrations": "Migrations"}) == {}
-        expect(page.get_by_text("No pipeline has been migrated yet")).to_be_visible()
+        expect(page.get_by_text("No migrations yet")).to_be_visible()
         page.goto("/migrations/00000000-0000-4000-8000-000000000000")
-        settle(page, "There is no such migration")
+        settle(page, "Migration not found")
         assert [line for line in logged if "404" not in line] == []
 
 
@@ -77,7 +77,7 @@ def test_a_person_plans_by_keyboard_another_goes_on_and_gives_it_up(browser: Bro
         host = page.get_by_role("radio", name=re.compile("^Host"))
         host.focus()
         page.keyboard.press("Space")
-        blocked = page.get_by_role("button", name="Next: Plan it")
+        blocked = page.get_by_role("button", name="Next: Plan migration")
         expect(blocked).to_have_attribute("aria-disabled", "true")
         expect(page.get_by_text("Choose a host first.").first).to_be_visible()
         choice = page.get_by_role("combobox", name="Host")
@@ -87,38 +87,38 @@ def test_a_person_plans_by_keyboard_another_goes_on_and_gives_it_up(browser: Bro
         type_choice(page, "charlie")
         page.get_by_role("textbox", name="Reason").fill("A larger machine")
         assert in_every_look(page) == []
-        press(page, "Next: Plan it", role="button")
+        press(page, "Next: Plan migration", role="button")
         at(page, "plan")
-        heading(page, "What stands in the way")
+        heading(page, "Blockers")
         expect(page.get_by_text("charlie, revision 1")).to_be_visible()
         page.reload()
         settle(page, "Host: orders")
         press(page, "Next: Approve", role="button")
         at(page, "approve")
-        press(page, "Approve this plan", role="button")
+        press(page, "Approve plan", role="button")
         expect(page.get_by_role("row", name=re.compile("admin.*for this plan"))).to_be_visible()
-        press(page, "Begin", role="button")
+        press(page, "Start migration", role="button")
         at(page, "preflight")
         address = page.url
 
     with logged_in(browser, place.stack, address.removeprefix(place.stack.url)) as other:
         settle(other, "Host: orders")
         expect(other.get_by_text("The old agent keeps running.").first).to_be_visible()
-        other.get_by_role("button", name="Give it up").click()
-        dialog = other.get_by_role("dialog", name="Give this migration up?")
+        other.get_by_role("button", name="Cancel migration").click()
+        dialog = other.get_by_role("dialog", name="Cancel this migration?")
         dialog.get_by_label("Reason").fill("Not tonight")
         assert in_every_look(other) == []
-        dialog.get_by_role("button", name="Give it up", exact=True).click()
+        dialog.get_by_role("button", name="Cancel migration", exact=True).click()
         expect(dialog).to_have_count(0)
         expect(other.get_by_text("Rolling back", exact=True).first).to_be_visible()
         other.goto("/pipelines/orders")
         expect(other.get_by_role("region", name="Open migration")).to_contain_text("(host)")
         other.get_by_role("navigation", name="Parts of orders").get_by_role("link", name="Events").click()
-        expect(other.get_by_role("link", name=re.compile("^Show the migration")).first).to_be_visible()
+        expect(other.get_by_role("link", name=re.compile("^Show migration")).first).to_be_visible()
 
 
 def press(page: Page, name: str, *, role: Any) -> None:
-    """As somebody without a mouse does."""
+    """As a user without a mouse does."""
     part = page.get_by_role(role, name=name, exact=True)
     expect(part).to_be_enabled()
     part.focus()
@@ -172,20 +172,20 @@ def test_each_stage_shows_its_evidence_and_its_price(browser: Browser, migrated:
         page.goto(f"{newest(stack, 'elsewhere')}/plan")
         expect(page.get_by_role("row", name=re.compile("^elsewhere-in.0"))).to_contain_text("1,048,000")
         page.goto(f"{newest(stack, 'preflight')}/preflight")
-        expect(page.get_by_role("row", name=re.compile("^out sink kafka alpha fail"))).to_be_visible()
+        expect(page.get_by_role("row", name=re.compile("^out sink kafka alpha Failed"))).to_be_visible()
         page.goto(newest(stack, "gated"))
         at(page, "cut-over")
-        page.get_by_role("button", name="Let it go on").click()
-        expect(page.get_by_text("It waits for a person")).to_have_count(0)
+        page.get_by_role("button", name="Continue migration").click()
+        expect(page.get_by_text("Awaiting approval")).to_have_count(0)
         page.goto(newest(stack, "verifying"))
         at(page, "verify")
-        page.get_by_role("button", name="Commit now").click()
+        page.get_by_role("button", name="Commit migration").click()
         expect(page.get_by_text("continued the migration (COMMITTED)").first).to_be_visible()
         page.goto(newest(stack, "reverted"))
         at(page, "report")
         page.goto(newest(stack, "stuck"))
         at(page, "back")
-        expect(page.get_by_role("button", name="Try the failed step again")).to_be_enabled()
+        expect(page.get_by_role("button", name="Retry failed step")).to_be_enabled()
 
 
 def test_the_report_is_downloaded_and_the_way_back_planned(browser: Browser, migrated: Place) -> None:
@@ -196,17 +196,17 @@ def test_the_report_is_downloaded_and_the_way_back_planned(browser: Browser, mig
         heading(page, "Report")
         expect(page.get_by_text(re.compile("^SHA-256 [0-9a-f]{64}$"))).to_be_visible()
         with page.expect_download() as started:
-            page.get_by_role("link", name="Download as JSON").click()
+            page.get_by_role("link", name="Download JSON").click()
         document = json.loads(Path(started.value.path()).read_text())
         assert (document["format"], document["content"]["gap"]) == ("headgate/migration-evidence/v1", 0)
         with page.context.expect_page() as opened:
-            page.get_by_role("link", name=re.compile("prints well")).click()
+            page.get_by_role("link", name=re.compile("printable report")).click()
         expect(opened.value.get_by_role("heading", level=1)).to_have_text(re.compile("Migration of committed"))
-        page.get_by_role("button", name="Plan the way back").click()
-        dialog = page.get_by_role("dialog", name="Plan a migration back?")
+        page.get_by_role("button", name="Plan revert").click()
+        dialog = page.get_by_role("dialog", name="Plan a migration that reverts this one?")
         dialog.get_by_label("Reason").fill("Too slow")
         assert in_every_look(page) == []
-        dialog.get_by_role("button", name="Plan the way back").click()
+        dialog.get_by_role("button", name="Plan revert").click()
         expect(page).not_to_have_url(re.compile(f"{committed}/"))
         heading(page, "New revision: committed", level=1)
         back = get(stack, newest(stack, "committed"))
@@ -220,49 +220,49 @@ def test_a_long_list_has_more_and_is_filtered(browser: Browser, migrated: Place)
         expect(rows).to_have_count(50)
         page.get_by_role("button", name="Show older").click()
         expect(page.get_by_role("button", name="Show older")).to_have_count(0)
-        page.get_by_role("textbox", name="Of the pipeline").fill("pausing")
+        page.get_by_role("textbox", name="Pipeline").fill("pausing")
         expect(rows).to_have_count(1)
         expect(page).to_have_url(re.compile("pipeline=pausing"))
-        page.get_by_text("Over", exact=True).click()
-        expect(page.get_by_text("No migration is like that")).to_be_visible()
+        page.get_by_text("Completed", exact=True).click()
+        expect(page.get_by_text("No migration matches the filter")).to_be_visible()
 
 
 def test_a_host_is_evacuated_and_a_freeze_holds_migrations_up(browser: Browser, migrated: Place) -> None:
     with logged_in(browser, migrated.stack, "/hosts") as page:
-        page.get_by_role("button", name="Evacuate alpha").click()
+        page.get_by_role("button", name="Evacuate host alpha").click()
         dialog = page.get_by_role("dialog", name="Evacuate alpha?")
         dialog.get_by_label("Reason").fill("A new kernel")
         assert in_every_look(page) == []
-        dialog.get_by_role("button", name="Evacuate", exact=True).click()
+        dialog.get_by_role("button", name="Evacuate host", exact=True).click()
         settle(page, "Evacuation of alpha")
         expect(page.get_by_text(re.compile("^0 of [0-9]+ pipelines moved"))).to_be_visible()
-        page.get_by_role("button", name="Begin no more").click()
-        expect(page.get_by_text("It was cancelled; what was under way went on.")).to_be_visible()
+        page.get_by_role("button", name="Cancel evacuation").click()
+        expect(page.get_by_text("Cancelled. Running migrations were completed.")).to_be_visible()
 
         page.goto("/migrations/rules")
-        expect(page.get_by_text("Frozen now")).to_be_visible()
-        page.get_by_role("button", name="Add a freeze").click()
-        dialog = page.get_by_role("dialog", name="Add a freeze")
+        expect(page.get_by_text("Active", exact=True)).to_be_visible()
+        page.get_by_role("button", name="Add freeze").click()
+        dialog = page.get_by_role("dialog", name="Add freeze")
         dialog.get_by_label("From").fill("2020-01-01T00:00")
         dialog.get_by_label("Until").fill("2120-01-01T00:00")
         dialog.get_by_label("Reason").fill("The audit")
         assert in_every_look(page) == []
-        dialog.get_by_role("button", name="Freeze", exact=True).click()
+        dialog.get_by_role("button", name="Add freeze", exact=True).click()
         expect(page.get_by_role("row", name=re.compile("every pipeline.*The audit"))).to_be_visible()
         page.goto(f"{newest(migrated.stack, 'planned')}/plan")
         page.get_by_role("button", name="Plan again").click()
         expect(page.get_by_text(re.compile("Frozen until 2120"))).to_be_visible()
         page.goto("/migrations/rules")
-        page.get_by_role("button", name="End it: the freeze of every pipeline, The audit").click()
+        page.get_by_role("button", name="End freeze: every pipeline, The audit").click()
         dialog = page.get_by_role("dialog", name="End the freeze of every pipeline?")
         assert in_every_look(page) == []
-        dialog.get_by_role("button", name="End it").click()
+        dialog.get_by_role("button", name="End freeze").click()
         expect(page.get_by_role("row", name=re.compile("The audit"))).to_have_count(0)
-        page.get_by_role("button", name="Set a policy").click()
-        dialog = page.get_by_role("dialog", name="Set an approval policy")
+        page.get_by_role("button", name="Set policy").click()
+        dialog = page.get_by_role("dialog", name="Set approval policy")
         assert in_every_look(page) == []
-        dialog.get_by_role("button", name="Set it").click()
+        dialog.get_by_role("button", name="Set policy").click()
         expect(page.get_by_role("row", name=re.compile("^every pipeline 1 1 d"))).to_be_visible()
-        page.get_by_role("button", name="Remove the policy of every pipeline").click()
-        page.get_by_role("dialog").get_by_role("button", name="Remove", exact=True).click()
-        expect(page.get_by_text("Nobody else has to approve")).to_be_visible()
+        page.get_by_role("button", name="Remove policy: every pipeline").click()
+        page.get_by_role("dialog").get_by_role("button", name="Remove policy", exact=True).click()
+        expect(page.get_by_text("No approval policies")).to_be_visible()

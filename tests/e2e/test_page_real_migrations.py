@@ -43,8 +43,8 @@ def ask(page: Page, stream: Stream, release: str, *, sink: str = "", rules: dict
     page.keyboard.press("ControlOrMeta+a")
     page.keyboard.insert_text(yaml.safe_dump(definition, sort_keys=False))
     page.get_by_role("textbox", name="Reason").fill(f"Release {release}")
-    press(page, "Rules of the observation, and where a person is asked", role="button")
-    for label, value in {"Observed for, seconds": "3", **(rules or {})}.items():
+    press(page, "Verification rules and approval gates", role="button")
+    for label, value in {"Observation window, seconds": "3", **(rules or {})}.items():
         field = page.get_by_role("textbox", name=label)
         field.fill(value)
         field.press("Tab")
@@ -53,12 +53,12 @@ def ask(page: Page, stream: Stream, release: str, *, sink: str = "", rules: dict
         gate.focus()
         page.keyboard.press("Space")
     assert violations(page) == []
-    press(page, "Next: Plan it", role="button")
+    press(page, "Next: Plan migration", role="button")
     at(page, "plan")
     expect(page.get_by_role("row", name=re.compile("interceptors")).first).to_be_visible()
     press(page, "Next: Approve", role="button")
-    press(page, "Approve this plan", role="button")
-    press(page, "Begin", role="button")
+    press(page, "Approve plan", role="button")
+    press(page, "Start migration", role="button")
     at(page, "preflight")
 
 
@@ -72,7 +72,7 @@ def ends(page: Page, word: str) -> None:
 def test_one_is_committed_across_a_restart_of_the_web_process(browser: Browser, people: Stack, flowing: Stream) -> None:
     with logged_in(browser, people) as page:
         ask(page, flowing, "2")
-        go_on = page.get_by_role("button", name="Let it go on")
+        go_on = page.get_by_role("button", name="Continue migration")
         expect(go_on).to_be_visible(timeout=LONG_MS)
         at(page, "cut-over")
         assert violations(page) == []
@@ -80,20 +80,20 @@ def test_one_is_committed_across_a_restart_of_the_web_process(browser: Browser, 
         flowing.installation.api.get("/migrations")
         page.reload()
         settle(page, f"New revision: {NAME}")
-        press(page, "Let it go on", role="button")
+        press(page, "Continue migration", role="button")
         ends(page, "Committed")
         assert flowing.pipeline["revision"] == 2
         page.goto(f"/pipelines/{NAME}/events")
-        expect(page.get_by_role("link", name=re.compile("^Show the migration")).first).to_be_visible()
+        expect(page.get_by_role("link", name=re.compile("^Show migration")).first).to_be_visible()
 
 
 def test_one_is_taken_back_and_one_ends_at_its_preflight(browser: Browser, people: Stack, flowing: Stream) -> None:
     with logged_in(browser, people) as page:
-        ask(page, flowing, "3", rules={"Observed for, seconds": "600"})
+        ask(page, flowing, "3", rules={"Observation window, seconds": "600"})
         expect(page).to_have_url(re.compile("/verify$"), timeout=LONG_MS)
         flowing.goes_on(flowing.read)
-        press(page, "Roll back", role="button")
-        dialog = page.get_by_role("dialog", name="Roll this migration back?")
+        press(page, "Roll back migration", role="button")
+        dialog = page.get_by_role("dialog", name="Roll back this migration?")
         dialog.get_by_label("Reason").fill("It was only a trial")
         dialog.get_by_label("Reason").press("Enter")
         ends(page, "Rolled back")
@@ -112,7 +112,7 @@ def test_a_host_is_emptied_and_every_record_was_delivered_once(
     browser: Browser, people: Stack, flowing: Stream, tmp_path: Path
 ) -> None:
     with another_host(flowing.installation, tmp_path, "beta"), logged_in(browser, people, "/hosts") as page:
-        press(page, "Evacuate chaos", role="button")
+        press(page, "Evacuate host chaos", role="button")
         dialog = page.get_by_role("dialog", name="Evacuate chaos?")
         dialog.get_by_label("Reason").fill("A new kernel")
         dialog.get_by_label("Reason").press("Enter")

@@ -99,40 +99,40 @@ def test_nothing_is_wrong_with_any_page_on_which_people_decide(browser: Browser,
 
 def test_a_position_is_decided_by_the_plan_that_was_shown(browser: Browser, asking: Place) -> None:
     with logged_in(browser, asking.stack, ORDERS) as page:
-        page.get_by_role("link", name="Decide where to go on").click()
-        page.get_by_role("button", name="Plan: The beginning of the log").click()
-        dialog = page.get_by_role("dialog", name="Go on at: The beginning of the log?")
+        page.get_by_role("link", name="Choose start position").click()
+        page.get_by_role("button", name="Plan: Log start").click()
+        dialog = page.get_by_role("dialog", name="Resume at: Log start?")
         row = dialog.get_by_role("row", name="orders-in/0")
         expect(row).to_contain_text("1,204")
-        confirm(page, dialog, "orders", "Apply")
+        confirm(page, dialog, "orders", "Apply position")
         ledger = page.get_by_role("table", name="Positions by partition").get_by_role("row", name="orders-in/0")
         expect(ledger.get_by_role("cell").first).to_have_text("49,414")
 
 
 def test_what_cannot_be_taken_back_is_asked_for_by_name(browser: Browser, asking: Place) -> None:
     with logged_in(browser, asking.stack, "/pipelines/stopping") as page:
-        page.get_by_role("button", name="Stop by force", exact=True).click()
-        confirm(page, page.get_by_role("dialog", name="Stop stopping by force?"), "stopping", "Stop by force")
-        expect(page.get_by_role("heading", name="Stopping by force")).to_be_visible()
+        page.get_by_role("button", name="Force stop", exact=True).click()
+        confirm(page, page.get_by_role("dialog", name="Force stop stopping?"), "stopping", "Force stop")
+        expect(page.get_by_role("heading", name="Force-stopping")).to_be_visible()
 
         page.goto("/pipelines/crashing")
-        page.get_by_role("button", name="Set records aside").click()
-        dialog = page.get_by_role("dialog", name="Set records of crashing aside?")
+        page.get_by_role("button", name="Quarantine records").click()
+        dialog = page.get_by_role("dialog", name="Quarantine records of crashing?")
         expect(dialog.get_by_role("row", name=re.compile("48,217"))).to_be_visible()
         dialog.get_by_role("switch", name="Start the pipeline afterwards").uncheck()
-        confirm(page, dialog, "crashing", "Set 1 record aside")
+        confirm(page, dialog, "crashing", "Quarantine 1 record")
         page.get_by_role("link", name="Dead letters", exact=True).click()
         expect(page.get_by_role("table", name="Quarantine").get_by_text("48,217")).to_be_visible()
 
         page.goto("/pipelines/behind")
-        page.get_by_role("button", name="Say whom to believe").click()
-        dialog = page.get_by_role("dialog", name="Whom to believe about behind?")
-        confirm(page, dialog, "behind", "Believe the host")
+        page.get_by_role("button", name="Choose source of truth").click()
+        dialog = page.get_by_role("dialog", name="Source of truth for behind?")
+        confirm(page, dialog, "behind", "Use the host")
 
         page.goto("/pipelines/silent")
-        page.get_by_role("button", name="Declare it lost").click()
+        page.get_by_role("button", name="Declare run lost").click()
         dialog = page.get_by_role("dialog", name="Declare run 4 of silent lost?")
-        confirm(page, dialog, "silent", "Declare it lost")
+        confirm(page, dialog, "silent", "Declare run lost")
         page.get_by_role("link", name="Runs", exact=True).click()
         expect(page.get_by_role("row", name=re.compile("Lost"))).to_be_visible()
 
@@ -150,13 +150,13 @@ def test_a_range_is_planned_replayed_and_cancelled(browser: Browser, asking: Pla
     with logged_in(browser, asking.stack, "/pipelines/pushed/positions") as page:
         page.get_by_role("button", name=re.compile("^Cancel the replay")).click()
         expect(page.get_by_role("row", name=re.compile("Cancelled"))).to_be_visible()
-        page.get_by_role("button", name="Replay a range", exact=True).click()
+        page.get_by_role("button", name="Replay range", exact=True).click()
         dialog = page.get_by_role("dialog", name="Replay a range of pushed")
         dialog.get_by_label("From offset").fill("100")
-        dialog.get_by_label("Up to offset").fill("350")
-        dialog.get_by_role("button", name="Plan it").click()
-        expect(dialog.get_by_text("Up to 250 records")).to_be_visible()
-        confirm(page, dialog, "pushed", "Replay it")
+        dialog.get_by_label("To offset").fill("350")
+        dialog.get_by_role("button", name="Plan replay").click()
+        expect(dialog.get_by_text("At most 250 records")).to_be_visible()
+        confirm(page, dialog, "pushed", "Replay range")
         expect(page.get_by_role("row", name=re.compile("from 100 up to 350.*Waiting"))).to_be_visible()
 
 
@@ -174,6 +174,6 @@ def test_a_host_says_what_is_tied_to_it_and_is_drained_and_taken_back(browser: B
         wait_until(page, lambda: right_edge(drain) <= SMALL, "the table follows the window")
         drain.click()
         assert in_every_look(page) == []
-        page.get_by_role("dialog", name="Drain alpha?").get_by_role("button", name="Drain", exact=True).click()
+        page.get_by_role("dialog", name="Drain alpha?").get_by_role("button", name="Drain host", exact=True).click()
         page.get_by_role("button", name="Undrain alpha", exact=True).click()
         expect(page.get_by_role("button", name="Drain alpha", exact=True)).to_be_visible()

@@ -28,7 +28,7 @@ PAGES = {
     "/events": "Events",
     "/hosts": "Hosts",
     SHOP: "shop",
-    f"{SHOP}/books": "shop",
+    f"{SHOP}/ledger": "shop",
     f"{SHOP}/dead-letters": "shop",
     f"{SHOP}/runs": "shop",
     f"{SHOP}/events": "shop",
@@ -79,9 +79,9 @@ def on_every_page(page: Page, pages: dict[str, str]) -> dict[str, list[str]]:
 
 
 DIALOGS: dict[str, list[str]] = {
-    "/secrets": ["Set a secret", "Replace shop-kafka", "Delete shop-kafka"],
-    "/webhooks": ["Add a webhook", "Change webhook 1", "Remove webhook 1"],
-    f"{SHOP}/dead-letters": ["Replay all new", "Open the dead letter from orders-in/0@57"],
+    "/secrets": ["Set secret", "Replace shop-kafka", "Delete shop-kafka"],
+    "/webhooks": ["Add webhook", "Edit webhook 1", "Remove webhook 1"],
+    f"{SHOP}/dead-letters": ["Retry all new", "Open the dead letter from orders-in/0@57"],
 }
 
 
@@ -97,8 +97,8 @@ def test_nothing_is_wrong_with_dialogs_about_secrets_webhooks_and_dead_letters(b
                 expect(page.get_by_role("dialog")).to_have_count(0)
         page.get_by_role("button", name=DIALOGS[f"{SHOP}/dead-letters"][-1], exact=True).click()
         for button, title, keep in (
-            ("Replay", "Replay this letter?", "Cancel"),
-            ("Discard", "Discard this letter?", "Keep it"),
+            ("Retry", "Retry this dead letter?", "Cancel"),
+            ("Discard", "Discard this dead letter?", "Keep dead letter"),
         ):
             page.get_by_role("dialog", name="Dead letter").get_by_role("button", name=button, exact=True).click()
             asked = page.get_by_role("dialog", name=title)

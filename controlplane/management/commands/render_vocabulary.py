@@ -15,6 +15,7 @@ from pipelines.domain.lifecycle.vocabulary import (
     MIGRATION_KINDS,
     PHASES,
     STAGES,
+    WIZARD_STEPS,
     Term,
 )
 
@@ -33,6 +34,7 @@ class Command(RenderCommand):
             "conditions": CONDITION_LABELS,
             "stages": _terms(STAGES),
             "kinds": _terms(MIGRATION_KINDS),
+            "wizardSteps": _terms(WIZARD_STEPS),
             "gates": GATES,
             "consequences": _terms(CONSEQUENCES),
         }

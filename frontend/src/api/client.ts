@@ -7,7 +7,7 @@ const TIMEOUT_MS = 15_000
 /** The worker of a host is asked, and may take half a minute. */
 const PATIENT_MS = 40_000
 
-/** What the client needs to know of the page, set once at start: the CSRF token, and whom to tell about two facts. */
+/** What the client needs to know of the page, set once at start: the CSRF token, and the callbacks for two facts. */
 export const hooks = {
   csrfToken: '',
   onAnswer: (): void => {},

@@ -4,7 +4,7 @@ import { api, take } from './client'
 import { keys } from './keys'
 import type { EvacuationRequest } from './types'
 
-/** So many of the newest are looked at; one host has at most one that is open. */
+/** So many of the newest are read; one host has at most one that is open. */
 const NEWEST = 20
 
 export const evacuationsQuery = queryOptions({
@@ -32,6 +32,6 @@ export const evacuate = (body: EvacuationRequest) =>
     }),
   )
 
-/** Begins no more of its migrations; those under way go on. */
+/** Starts no more of its migrations; running ones continue. */
 export const cancelEvacuation = (id: string) =>
   take(api.DELETE('/api/v1/evacuations/{evacuation_id}', { params: { path: { evacuation_id: id } } }))

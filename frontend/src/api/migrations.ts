@@ -90,7 +90,7 @@ export interface EvidencePlace {
   started_at: number | null
   gap: number | null
   overlap: number | null
-  /** Of a source that moved to another cluster: its topic before, and where it was to go on. */
+  /** Of a source that moved to another cluster: its topic before, and where it was to resume. */
   old_topic?: string
   translated?: number | null
 }
@@ -106,7 +106,7 @@ export interface Evidence {
     pause: { expected: number | null; seen: number | null }
     steps: { step: string; stage: string; state: string; seconds: number | null; message: string }[]
     announced: { skip: number; replay: number }
-    /** The second cut, of one that was taken back after its new side had delivered. */
+    /** The second cut, of one that was rolled back after its new agent had delivered. */
     way_back: {
       positions: EvidencePlace[]
       gap: number

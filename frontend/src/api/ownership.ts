@@ -4,7 +4,7 @@ import type { Believe } from './types'
 
 const once = (name: string) => ({ path: { name }, header: { 'Idempotency-Key': randomKey() } })
 
-/** Says whom to believe where a host knows more of a pipeline than the database. */
+/** Sets the source of truth where a host knows more of a pipeline than the database. */
 export const reconcile = (name: string, believe: Believe, reason: string) =>
   take(api.POST('/api/v1/pipelines/{name}/reconcile', { params: once(name), body: { believe, reason } }))
 

@@ -26,7 +26,7 @@ export class Problem extends Error {
 }
 
 function fallbackText(status: number): string {
-  return status >= 500 ? `The server failed (${status}).` : `The request was refused (${status}).`
+  return status >= 500 ? `The server failed (${status}).` : `The server rejected the request (${status}).`
 }
 
 /** One sentence and what to do next, for any error that reaches the page. */
@@ -36,6 +36,6 @@ export function explain(error: unknown): { text: string; hint: string; requestId
   }
   return {
     text: 'The server cannot be reached.',
-    hint: 'Check that Headgate is up; the page tries again by itself.',
+    hint: 'Check that Headgate is running. The page retries automatically.',
   }
 }

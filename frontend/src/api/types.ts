@@ -49,7 +49,7 @@ export type MigrationSpec = Record<string, unknown>
 export type OffsetRange = Schemas['Range']
 export type Operation = Schemas['Operation']
 export type OperationKind = Schemas['OperationKind']
-/** Operations that a button of the pipeline asks for; a replay is asked for with its letters, or its range. */
+/** Operations that a button of the pipeline asks for; a retry or a replay is requested with its dead letters, or its range. */
 export type ActionKind = Exclude<OperationKind, 'replay' | 'replay_range'>
 export type PartitionTranslation = Schemas['PartitionTranslation']
 export type Phase = Schemas['Phase']

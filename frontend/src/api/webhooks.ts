@@ -29,7 +29,7 @@ export const deliveriesQuery = (id: number, state?: WebhookDelivery['state']) =>
 export const createWebhook = (body: WebhookRequest) =>
   take(api.POST('/api/v1/webhooks', { params: { header: once() }, body }))
 
-/** Changes what is given, unless somebody has changed the webhook meanwhile; what is left out stays. */
+/** Changes what is given, unless another user has changed the webhook meanwhile; what is left out stays. */
 export function updateWebhook({ id, etag }: Webhook, body: Partial<WebhookRequest>): Promise<Webhook> {
   const params = { ...at(id), header: { 'If-Match': etag } }
   return take(api.PATCH('/api/v1/webhooks/{webhook_id}', { params, body: body as WebhookRequest }))

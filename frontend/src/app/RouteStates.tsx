@@ -5,9 +5,9 @@ import { PageHeader } from '@/components/ui/PageHeader'
 export function NotFound() {
   return (
     <>
-      <PageHeader title="There is no such page" />
+      <PageHeader title="Page not found" />
       <p>
-        Nothing lives at this address. <Link to="/">See all pipelines</Link>.
+        There is no page at this address. <Link to="/">Show all pipelines</Link>.
       </p>
     </>
   )
@@ -16,7 +16,7 @@ export function NotFound() {
 export function RouteError({ error, reset }: ErrorComponentProps) {
   return (
     <>
-      <PageHeader title="This page could not be shown" />
+      <PageHeader title="This page failed to load" />
       <ErrorNote error={error} onRetry={reset} />
     </>
   )

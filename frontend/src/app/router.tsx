@@ -56,7 +56,7 @@ const live = createRoute({
 
 const books = createRoute({
   getParentRoute: () => pipeline,
-  path: 'books',
+  path: 'ledger',
   component: lazyRouteComponent(() => import('@/features/pipeline/books/BooksTab'), 'BooksTab'),
   validateSearch: (search): { channel?: string; run?: number } => ({
     channel: text(search.channel),

@@ -28,7 +28,7 @@ export function actionCall(name: string, kind: ActionKind, body: Record<string, 
   }
 }
 
-/** Which letters, as the API wants them; the command line names the same ones. */
+/** Which dead letters, as the API wants them; the command line names the same ones. */
 export function replayCall(name: string, body: ReplayCallBody): Call {
   const narrow = Object.entries(body.filter ?? {}).filter(([, value]) => value)
   const which = body.filter

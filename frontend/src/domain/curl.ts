@@ -65,5 +65,5 @@ export function shellQuote(text: string): string {
 
 const PLAIN = /^[\w@+:,./-]+$/
 
-/** What somebody wrote as one word of a command; quoted only where a shell would read more in it. */
+/** What a user wrote as one word of a command; quoted only where a shell would read more in it. */
 export const shellWord = (text: string) => (PLAIN.test(text) ? text : shellQuote(text))

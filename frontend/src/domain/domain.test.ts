@@ -32,7 +32,7 @@ describe('the movement behind a headline', () => {
   it('names the rate, and says so when nothing moves', () => {
     expect(movement(pipeline(), null)).toBe('1,000 records/s.')
     const idle = pipeline({ live: { ...pipeline().live, records_per_second: 0 } })
-    expect(movement(idle, null)).toBe('No records at the moment.')
+    expect(movement(idle, null)).toBe('No records arriving.')
   })
 
   it('does not repeat old figures as if they were current', () => {
@@ -63,7 +63,7 @@ describe('attention', () => {
   it('says what is wanted only where it differs from what is', () => {
     expect(wanted(pipeline())).toBeNull()
     expect(wanted(pipeline({ phase: 'DEGRADED' }))).toBeNull()
-    expect(wanted(pipeline({ phase: 'PAUSING', desired_state: 'PAUSED' }))).toBe('should be paused')
+    expect(wanted(pipeline({ phase: 'PAUSING', desired_state: 'PAUSED' }))).toBe('desired: paused')
   })
 })
 

@@ -7,9 +7,7 @@ export function movement({ phase, live }: Pipeline, lastReport: string | null): 
   if (lastReport !== null) return `Last report at ${lastReport}.`
   switch (phase) {
     case 'RUNNING':
-      return live.records_per_second
-        ? `${rate(live.records_per_second)} records/s.`
-        : 'No records at the moment.'
+      return live.records_per_second ? `${rate(live.records_per_second)} records/s.` : 'No records arriving.'
     case 'PAUSED':
       return `${count(live.in_flight)} in flight.`
     case 'PAUSING':

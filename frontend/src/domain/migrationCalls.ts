@@ -38,7 +38,7 @@ function clusterText(spec: MigrationRequest['spec']): string {
   return JSON.stringify(Object.fromEntries(own))
 }
 
-const HIDDEN_NOTE = `A value is hidden here: before this is sent, write it in place of ${HIDDEN}, as \${secret:NAME}.`
+const HIDDEN_NOTE = `A value is hidden. Replace ${HIDDEN} with \${secret:NAME} before you send this.`
 
 /** Rules and gates as flags; null where the command line has none for one of them. */
 function ruleFlags({ rules = {}, gates = [] }: MigrationRequest['spec']): string[] | null {
@@ -90,7 +90,7 @@ export function evidenceCall({ id }: Pick<MigrationDetail, 'id'>): Call {
 /** The verbs of the command line that differ from the last part of the path. */
 const VERBS: Record<string, string> = { plan: 'replan', abort: 'cancel' }
 
-/** What is asked of a migration. Closing one that needs a person is the same request as giving it up. */
+/** What is requested of a migration. Closing one that requires action is the same request as cancelling it. */
 export function deedCall({ id, plan_hash }: Named, deed: Deed, reason = ''): Call {
   const name = deed === 'close' ? 'abort' : deed
   const body =

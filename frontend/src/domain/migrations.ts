@@ -38,7 +38,7 @@ export const GATE_LABELS: Record<Gate, string> = vocabulary.gates
 
 export const GATES = Object.keys(GATE_LABELS) as Gate[]
 
-/** Whether a person is asked at the end when all is well: by the rules of the observation, or at a gate. */
+/** Whether a decision is requested at the end when all checks pass: by the verification rules, or at a gate. */
 export function asksToCommit({ rules, gates }: Pick<MigrationPlan, 'rules' | 'gates'>): boolean {
   return rules.then === 'ask' || gates.includes('COMMITTED')
 }
@@ -65,12 +65,12 @@ export function durationOf(
   { begun_at, ended_at }: Pick<Migration, 'begun_at' | 'ended_at'>,
   now: number,
 ): string {
-  if (begun_at === null) return 'not begun'
+  if (begun_at === null) return 'Not started'
   if (ended_at !== null) return duration(Date.parse(ended_at) - Date.parse(begun_at))
   return duration(Math.floor((now - Date.parse(begun_at)) / 1_000) * 1_000)
 }
 
-/** From where to where, in short; empty before it has begun. */
+/** From where to where, in short; empty before it has started. */
 export function movement({ old_host, new_host, old_revision, new_revision }: Migration): string {
   return [
     old_host !== null && new_host !== null && old_host !== new_host && `${old_host} to ${new_host}`,

@@ -42,7 +42,7 @@ export const PHASE_ORDER = Object.keys(PHASES) as Phase[]
 
 const ATTENTION: Phase[] = ['BLOCKED', 'FAILED', 'STALLED', 'UNKNOWN', 'DEGRADED']
 
-/** How urgent a phase is: 0 is the most urgent, and phases that need nobody share the last place. */
+/** How urgent a phase is: 0 is the most urgent, and phases that require no action share the last place. */
 export function urgency(phase: Phase): number {
   const place = ATTENTION.indexOf(phase)
   return place < 0 ? ATTENTION.length : place
@@ -56,7 +56,7 @@ export function needsAttention(pipeline: {
   return ATTENTION.includes(pipeline.phase) || isUnsupervised(pipeline)
 }
 
-/** A pipeline at rest needs no supervisor; any other without one is flying blind. */
+/** A pipeline at rest needs no supervisor; any other without one is unsupervised. */
 export function isUnsupervised(pipeline: {
   phase: Phase
   supervised: boolean
@@ -83,5 +83,5 @@ const SATISFIES: Record<DesiredState, Phase[]> = {
 export function wanted(pipeline: { phase: Phase; desired_state: DesiredState }): string | null {
   return SATISFIES[pipeline.desired_state].includes(pipeline.phase)
     ? null
-    : `should be ${vocabulary.desiredStates[pipeline.desired_state]}`
+    : `desired: ${vocabulary.desiredStates[pipeline.desired_state]}`
 }

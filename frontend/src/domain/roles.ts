@@ -4,22 +4,24 @@ export const ROLE_WORDS = { viewer: 'Viewer', operator: 'Operator', admin: 'Admi
 
 /** Why this session may not see the names of secrets; null when it may. */
 export function cannotSeeSecrets(session: Session | undefined): string | null {
-  return session?.role === 'viewer' ? 'Operators see their names; administrators set them.' : null
+  return session?.role === 'viewer'
+    ? 'Operators see the names of secrets. Administrators set their values.'
+    : null
 }
 
 /** Why this session may not write secrets; null when it may. */
 export function cannotWriteSecrets(session: Session | undefined): string | null {
-  return session?.role === 'admin' ? null : 'Only an administrator sets, replaces and deletes secrets.'
+  return session?.role === 'admin' ? null : 'Only administrators can set, replace and delete secrets.'
 }
 
 /** Why this session may not write; null when it may. */
 export function cannotWrite(session: Session | undefined): string | null {
   return session?.role === 'viewer'
-    ? 'Your role is viewer: it can look at everything and change nothing.'
+    ? 'Your role is Viewer: you can read everything and change nothing.'
     : null
 }
 
 /** Why this session may not do what only administrators do; null when it may. */
 export function cannotAdminister(session: Session | undefined): string | null {
-  return session?.role === 'admin' ? null : 'Only an administrator may do this.'
+  return session?.role === 'admin' ? null : 'Only administrators can do this.'
 }

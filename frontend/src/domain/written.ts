@@ -5,7 +5,7 @@ export function definitionText(definition: unknown): string {
   return typeof definition === 'string' ? definition : `${JSON.stringify(definition ?? {}, null, 2)}\n`
 }
 
-/** Where to go on. What was sent without words (the way back of an earlier decision) is written as a program would. */
+/** Where to resume. What was sent without words (the revert of an earlier decision) is written as a program would. */
 export function writtenPosition(spec: MigrationSpec): { to: string; source: string | null } {
   const target = (spec.target ?? {}) as {
     goal?: string
@@ -21,7 +21,7 @@ export function writtenPosition(spec: MigrationSpec): { to: string; source: stri
   }
 }
 
-/** A position that was sent as an object with one key, as people write it. */
+/** A position that was sent as an object with one key, as users write it. */
 function positionText(to: unknown): string {
   if (typeof to === 'string') return to
   return Object.entries((to ?? {}) as object)

@@ -1,4 +1,4 @@
-/** Numbers, durations and times as a person reads them. A missing value is "–", never zero. */
+/** Numbers, durations and times as a user reads them. A missing value is "–", never zero. */
 
 export const NONE = '–'
 

@@ -274,7 +274,7 @@ export function delivery(fields: Partial<WebhookDelivery> = {}): WebhookDelivery
   }
 }
 
-/** A planned migration to a new revision; nobody has approved it. */
+/** A planned migration to a new revision, without approvals. */
 export function migration(fields: Partial<MigrationDetail> = {}): MigrationDetail {
   return {
     id: '0b7f3c52-0000-4000-8000-000000000001',

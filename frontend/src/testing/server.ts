@@ -1,7 +1,7 @@
 import { http, HttpResponse } from 'msw'
 import { setupServer } from 'msw/node'
 
-/** The API as a test sees it: a test says what each address answers, and an address nobody named is an error. */
+/** The API as a test sees it: a test says what each address answers, and an address that it did not name is an error. */
 export const server = setupServer()
 
 type Answer = (request: Request) => unknown

@@ -23,7 +23,7 @@ PHASES: dict[Phase, Term] = {
     Phase.STOPPED: Term("Stopped", "No process exists."),
     Phase.PREFLIGHT: Term("Preflight", "Every component is initialized and probed. Nothing has been read."),
     Phase.STARTING: Term("Starting", "Preflight passed. The first batch has not been delivered yet."),
-    Phase.RUNNING: Term("Running", "Records are moving, or the source is idle and reachable."),
+    Phase.RUNNING: Term("Running", "Records are being delivered, or the source is idle and reachable."),
     Phase.DEGRADED: Term(
         "Degraded",
         "A source or a sink is unavailable. Batches go to another sink of the group, or are held and retried. "
@@ -40,7 +40,7 @@ PHASES: dict[Phase, Term] = {
     Phase.FAILED: Term("Failed", "The restart budget is spent. Start the pipeline to try again."),
     Phase.UNKNOWN: Term(
         "Unknown",
-        "The agent's heartbeat or its host is lost. It is not restarted elsewhere until the old run is proven over.",
+        "The heartbeat of the agent or its host is lost. No run starts elsewhere until the old run has verifiably ended.",
     ),
 }
 
@@ -78,10 +78,10 @@ STAGES: dict[MigrationStage, Term] = {
     ),
     MigrationStage.PAUSING: Term("Pausing", "Consumption is stopping. The in-flight batch is finishing."),
     MigrationStage.PAUSE_PROVEN: Term(
-        "Pause verified", "Checks that nothing is being read, in flight or unaccounted for."
+        "Pause verified", "Nothing is being read, in flight or unaccounted for."
     ),
     MigrationStage.SNAPSHOT: Term("Snapshot", "Positions, revision, checkpoint and ledger totals are recorded."),
-    MigrationStage.APPLYING: Term("Applying", "The old run ends and is proven over. Positions are handed over."),
+    MigrationStage.APPLYING: Term("Applying", "The old run ends, which is verified. Positions are handed over."),
     MigrationStage.READY_TO_CUT_OVER: Term(
         "Ready to cut over", "No agent runs the pipeline. The new agent is ready to take over."
     ),
@@ -97,6 +97,22 @@ STAGES: dict[MigrationStage, Term] = {
     ),
     MigrationStage.ABORTED: Term("Aborted", "The migration ended before anything was changed."),
 }
+
+WIZARD_STEPS: dict[str, Term] = {
+    "change": Term("Change", "The requested change and its verification rules."),
+    "plan": Term("Plan", "Blockers, expected impact, definition changes and steps. Planning changes nothing."),
+    "approve": Term("Approve", "Users approve the plan. Then you start the migration."),
+    "preflight": Term("Preflight", STAGES[MigrationStage.PREFLIGHT].meaning),
+    "pause": Term("Pause and drain", STAGES[MigrationStage.PAUSING].meaning),
+    "proof": Term("Verify pause", STAGES[MigrationStage.PAUSE_PROVEN].meaning),
+    "snapshot": Term("Snapshot", STAGES[MigrationStage.SNAPSHOT].meaning),
+    "cut-over": Term("Cut over", "The old run ends, and the new agent delivers its first records."),
+    "verify": Term("Verify", STAGES[MigrationStage.VERIFYING].meaning),
+    "commit": Term("Commit", "The change becomes permanent. Until then you can roll back."),
+    "back": Term("Roll back", "The pipeline returns to its old configuration."),
+    "report": Term("Report", "Positions, ledger totals and durations, as evidence of the migration."),
+}
+"""The pages of the migration wizard, in order, by the last part of their addresses."""
 
 GATES: dict[MigrationStage, str] = {
     MigrationStage.PAUSING: "Before the pause",

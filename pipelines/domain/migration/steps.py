@@ -52,23 +52,23 @@ class StepName(StrEnum):
 
 
 SENTENCES: dict[StepName, str] = {
-    StepName.PREPARE_STANDBY: "Start the new agent in standby; initialise and probe every component on its host.",
-    StepName.PAUSE: "Stop consumption and finish the batch in hand.",
-    StepName.PROVE_PAUSE: "Prove that nothing is read, in flight or unaccounted for.",
-    StepName.TAKE_SNAPSHOT: "Write down positions, revision, checkpoint and books.",
-    StepName.TRANSLATE_POSITIONS: "Find where the new cluster goes on behind the last record that was read.",
-    StepName.NOTE_SINK_ENDS: "Write down where the sink's topics end on the new cluster.",
-    StepName.END_OLD_RUN: "End the old run and prove that none of its processes lives.",
-    StepName.SET_POSITIONS: "Set the positions that were decided.",
-    StepName.CHECK_STANDBY: "See that the new agent is still ready.",
-    StepName.PROMOTE: "Give the new agent the pipeline: role, epoch and positions at once; wait for its first records.",
-    StepName.OBSERVE: "Compare books, lag, rate and errors with those of before.",
+    StepName.PREPARE_STANDBY: "Start the new agent as a standby; initialize and probe every component on its host.",
+    StepName.PAUSE: "Stop consumption and finish the in-flight batch.",
+    StepName.PROVE_PAUSE: "Verify that nothing is being read, in flight or unaccounted for.",
+    StepName.TAKE_SNAPSHOT: "Record positions, revision, checkpoint and ledger totals.",
+    StepName.TRANSLATE_POSITIONS: "Translate the positions: find the offset after the last record read on the new cluster.",
+    StepName.NOTE_SINK_ENDS: "Record the end offsets of the sink's topics on the new cluster.",
+    StepName.END_OLD_RUN: "End the old run and verify that none of its processes is alive.",
+    StepName.SET_POSITIONS: "Set the chosen positions.",
+    StepName.CHECK_STANDBY: "Check that the new agent is still ready.",
+    StepName.PROMOTE: "Promote the new agent: role, epoch and positions at once; wait for its first records.",
+    StepName.OBSERVE: "Compare ledger totals, lag, rate and errors with those before the change.",
     StepName.DISCARD_STANDBY: "End the new agent, which has consumed nothing.",
-    StepName.RESUME_OLD: "Let the old agent go on where it stands.",
-    StepName.PAUSE_NEW: "Stop the consumption of the new agent and finish its batch in hand.",
-    StepName.END_NEW_RUN: "End the new run and prove that none of its processes lives.",
-    StepName.TRANSLATE_BACK: "Find where the old cluster goes on behind the last record that was read.",
-    StepName.RESTORE: "Give the pipeline its old revision, host and positions again.",
+    StepName.RESUME_OLD: "Resume the old agent at its position.",
+    StepName.PAUSE_NEW: "Stop consumption of the new agent and finish its in-flight batch.",
+    StepName.END_NEW_RUN: "End the new run and verify that none of its processes is alive.",
+    StepName.TRANSLATE_BACK: "Translate the positions back: find the offset after the last record read on the old cluster.",
+    StepName.RESTORE: "Restore the old revision, host and positions of the pipeline.",
     StepName.START_OLD: "Start the old configuration and wait for its first records.",
 }
 
@@ -92,7 +92,7 @@ _STAGE_OF: dict[StepName, MigrationStage] = {
 _LATER_IN_STAGE = frozenset({StepName.SET_POSITIONS, StepName.TRANSLATE_POSITIONS, StepName.NOTE_SINK_ENDS})
 
 GATES = (MigrationStage.PAUSING, MigrationStage.APPLYING, MigrationStage.READY_TO_CUT_OVER, MigrationStage.COMMITTED)
-"""Stages before which a person may want to be asked."""
+"""Stages before which an approval can be required."""
 
 
 class PlannedStep(Frozen):

@@ -95,23 +95,23 @@ class Effect:
 _EFFECTS = {
     "kafka": "They are appended again, as new records with the same origin headers.",
     "file": "They are written again, into new files.",
-    "http": "They are sent again, in requests with other keys; the server has to know them.",
+    "http": "They are sent again, in requests with other keys; the server has to detect them.",
     "opensearch": "They replace themselves: a document's id is its event's origin, or its header.",
     "logger": "They are logged again.",
-    "null": "Nothing: it keeps nothing.",
+    "null": "None: the sink stores nothing.",
 }
 _APPENDED = "They are inserted again: the keys of finished batches are of another lineage."
 _UPSERTED = "They replace the rows with the same conflict columns."
 
 
 def effects(definition: Definition, source: str) -> Iterator[Effect]:
-    """What records of a source that come again do to every sink that may get them."""
+    """What reread records of a source do to every sink that may get them."""
     for channel in definition.targets(source):
         for name, sink in definition.sinks_of(channel).items():
             if isinstance(sink, PostgresSink):
                 words = _UPSERTED if sink.mode == "upsert" else _APPENDED
             else:
-                words = _EFFECTS.get(sink.type, "They come again.")
+                words = _EFFECTS.get(sink.type, "They are delivered again.")
             yield Effect(channel, name, sink.type, words)
 
 

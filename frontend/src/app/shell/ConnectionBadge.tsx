@@ -7,24 +7,25 @@ import { useBadge } from '@/lib/live/LiveProvider'
 import badge from '@/components/ui/badge.module.css'
 
 const LOOKS: Record<BadgeState, { tone: Tone; icon: Icon; word: string; meaning: string }> = {
-  live: { tone: 'ok', icon: IconBroadcast, word: 'Live', meaning: 'Changes arrive as they happen.' },
+  live: { tone: 'ok', icon: IconBroadcast, word: 'Live', meaning: 'Changes appear as they happen.' },
   connecting: {
     tone: 'busy',
     icon: IconRefresh,
     word: 'Connecting',
-    meaning: 'The event stream is being opened.',
+    meaning: 'Opening the event stream.',
   },
   reconnecting: {
     tone: 'warn',
     icon: IconRefresh,
     word: 'Reconnecting',
-    meaning: 'The event stream broke; it is being opened again. Until then the page asks every 3 seconds.',
+    meaning:
+      'The event stream was interrupted and is reconnecting. Until then the page polls every 3 seconds.',
   },
   stale: {
     tone: 'bad',
     icon: IconAlertTriangle,
     word: 'Stale since',
-    meaning: 'The server does not answer. What you see is from then; the page goes on trying.',
+    meaning: 'The server does not respond. The data is from the time shown. The page keeps retrying.',
   },
 }
 

@@ -25,7 +25,7 @@ const PLACES = [
   { to: '/migrations', label: 'Migrations', icon: IconTransfer, under: ['/migrations/'] },
   { to: '/alerts', label: 'Alerts', icon: IconBell, under: [] },
   { to: '/events', label: 'Events', icon: IconHistory, under: [] },
-  { to: '/groups', label: 'Watched groups', icon: IconUsersGroup, under: [] },
+  { to: '/groups', label: 'Consumer groups', icon: IconUsersGroup, under: [] },
   { to: '/hosts', label: 'Hosts', icon: IconServer2, under: [] },
   { to: '/secrets', label: 'Secrets', icon: IconKey, under: [] },
   { to: '/webhooks', label: 'Webhooks', icon: IconWebhook, under: [] },
@@ -46,7 +46,7 @@ export function Sidebar() {
   const places = PLACES.filter(({ to }) => !hidden[to])
   return (
     <nav className={classes.sidebar} aria-label="Main">
-      <Link to="/" className={classes.brand} aria-label="Headgate, to the pipelines">
+      <Link to="/" className={classes.brand} aria-label="Headgate, pipelines">
         <img src={icon} width={24} height={24} alt="" />
         <span>Headgate</span>
       </Link>

@@ -42,7 +42,7 @@ export function UserMenu() {
           {session?.role && <span className={classes.role}>{ROLE_WORDS[session.role]}</span>}
         </Button>
       </Popover.Target>
-      <Popover.Dropdown p={6} role="group" aria-label="You and how things are shown">
+      <Popover.Dropdown p={6} role="group" aria-label="Account and display settings">
         <Choice
           label="Colours"
           value={colorScheme}

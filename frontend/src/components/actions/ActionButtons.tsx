@@ -34,8 +34,8 @@ export function ActionButtons({ pipeline }: { pipeline: Pipeline }) {
           </ReasonButton>
         )
       })}
-      <Tooltip label="Show the call: curl, headgate, Python">
-        <ActionIcon variant="default" size={30} aria-label="Show the call" onClick={() => setDialog('calls')}>
+      <Tooltip label="Show API call: curl and CLI command">
+        <ActionIcon variant="default" size={30} aria-label="Show API call" onClick={() => setDialog('calls')}>
           <IconCode size={15} aria-hidden />
         </ActionIcon>
       </Tooltip>
@@ -57,7 +57,7 @@ export function ActionButtons({ pipeline }: { pipeline: Pipeline }) {
   )
 }
 
-/** The action a person most likely came for. */
+/** The action a user most likely came for. */
 export function mainAction(pipeline: Pipeline): ActionKind | undefined {
   return (['resume', 'start', 'pause'] as const).find((kind) => refusal(pipeline, kind) === null)
 }

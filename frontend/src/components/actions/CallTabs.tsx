@@ -7,8 +7,8 @@ export function CallTabs({ call, subject }: { call: Call; subject: string }) {
   return (
     <Tabs defaultValue="curl" keepMounted={false}>
       <Tabs.List mb={8}>
-        <Tabs.Tab value="curl">curl</Tabs.Tab>
-        {call.cli && <Tabs.Tab value="cli">headgate</Tabs.Tab>}
+        <Tabs.Tab value="curl">API call</Tabs.Tab>
+        {call.cli && <Tabs.Tab value="cli">CLI command</Tabs.Tab>}
       </Tabs.List>
       {call.note && (
         <Text size="sm" mb={8}>
@@ -16,11 +16,11 @@ export function CallTabs({ call, subject }: { call: Call; subject: string }) {
         </Text>
       )}
       <Tabs.Panel value="curl">
-        <CodeBlock code={call.curl} label={`${subject} with curl`} />
+        <CodeBlock code={call.curl} label={`${subject}: API call with curl`} />
       </Tabs.Panel>
       {call.cli && (
         <Tabs.Panel value="cli">
-          <CodeBlock code={call.cli} label={`${subject} with the headgate command`} />
+          <CodeBlock code={call.cli} label={`${subject}: CLI command`} />
         </Tabs.Panel>
       )}
     </Tabs>

@@ -15,10 +15,10 @@ interface CallsDialogProps {
 export function CallsDialog({ name, first, onClose }: CallsDialogProps) {
   const [kind, setKind] = useState<ActionKind>(first)
   return (
-    <Modal opened onClose={onClose} title="Show the call" size="lg">
+    <Modal opened onClose={onClose} title="API call" size="lg">
       <Stack gap="sm">
         <Text size="sm" c="dimmed">
-          What a button does, for a terminal or a script. Put a token into <code>HEADGATE_TOKEN</code>.
+          The equivalent of a button, for a terminal or a script. Set a token in <code>HEADGATE_TOKEN</code>.
         </Text>
         <SegmentedControl
           aria-label="Action"

@@ -16,7 +16,7 @@ interface ConfirmByNameProps {
   children?: ReactNode
 }
 
-/** What cannot be taken back asks for the typed name. */
+/** What cannot be undone asks for the typed name. */
 export function ConfirmByName({
   name,
   keep,

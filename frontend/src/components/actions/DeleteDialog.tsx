@@ -22,7 +22,7 @@ export function DeleteDialog({ pipeline: { name, etag }, onDeleted, onClose }: D
     mutationFn: () => deletePipeline(name, etag),
     onSuccess: () => {
       client.setQueryData<Pipeline[]>(keys.pipelines, (list) => list?.filter((row) => row.name !== name))
-      announce(`${name} was deleted.`)
+      announce(`${name} is deleted.`)
       onDeleted()
     },
   })
@@ -30,19 +30,19 @@ export function DeleteDialog({ pipeline: { name, etag }, onDeleted, onClose }: D
     <Modal opened onClose={onClose} title={`Delete ${name}?`}>
       <Stack gap="md">
         <Text size="sm">
-          The pipeline leaves the list and its name becomes free. Its ledger, positions and events are kept in
-          the archive until an administrator purges them.
+          The pipeline is removed from the list and its name becomes available. Its ledger, positions and
+          events stay in the archive until an administrator purges them.
         </Text>
         <ConfirmByName
           name={name}
-          keep="Keep it"
-          act="Delete"
+          keep="Keep pipeline"
+          act="Delete pipeline"
           pending={removal.isPending}
           onAct={() => removal.mutate()}
           onClose={onClose}
         >
           {removal.error && <ErrorNote error={removal.error} />}
-          <ShowCall call={deleteCall(name)} subject="Delete" />
+          <ShowCall call={deleteCall(name)} subject="Delete pipeline" />
         </ConfirmByName>
       </Stack>
     </Modal>

@@ -13,11 +13,11 @@ interface EndDialogProps {
   onClose: () => void
 }
 
-const CLIMB = 'The batch in hand is delivered first. The clock of the stop runs only after the drain timeout.'
+const CLIMB = 'The in-flight batch is delivered first. The stop escalates only after the drain timeout.'
 
 const GIVE_UP = (what: string) => ({
-  label: 'Drain, or go on as it was',
-  description: `If the batch in hand has not ended at the drain timeout, the ${what} is given up.`,
+  label: 'Drain, or continue running',
+  description: `If the in-flight batch is not finished at the drain timeout, the ${what} is cancelled.`,
 })
 
 interface Ending {
@@ -28,21 +28,20 @@ interface Ending {
 const ENDINGS: Record<EndDialogProps['kind'], Ending> = {
   stop: {
     words:
-      'The process ends. Positions and books stay, and the next start goes on exactly where this run stopped.',
+      'The process ends. Positions and ledger stay, and the next start resumes at the exact offset where this run stopped.',
     ways: [
       { label: 'Drain, then stop', description: CLIMB, body: { drain: true }, button: 'Drain and stop' },
       { ...GIVE_UP('stop'), body: { drain: true, on_timeout: 'abort' }, button: 'Drain and stop' },
       {
         label: 'Stop now',
-        description:
-          'No waiting for the batch in hand: what was not acknowledged is read again by the next run.',
+        description: 'The in-flight batch is cancelled. The next run rereads what was not acknowledged.',
         body: { drain: false },
         button: 'Stop now',
       },
     ],
   },
   restart: {
-    words: 'The process ends, and a new one goes on exactly where it stopped.',
+    words: 'The process ends, and a new one resumes at the exact offset where it stopped.',
     ways: [
       { ...GIVE_UP('restart'), body: { on_timeout: 'abort' }, button: 'Restart' },
       { label: 'Drain, then stop', description: CLIMB, body: { on_timeout: 'stop' }, button: 'Restart' },
@@ -64,7 +63,7 @@ export function EndDialog({ name, kind, onConfirm, onClose }: EndDialogProps) {
         <ShowCall call={actionCall(name, kind, { ...body })} subject={verb} />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
-            Keep it going
+            Keep running
           </Button>
           <Button color="red.8" onClick={() => onConfirm(body)} data-autofocus>
             {button}

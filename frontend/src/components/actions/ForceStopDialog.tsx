@@ -17,22 +17,22 @@ export function ForceStopDialog({ pipeline, onClose }: ForceStopProps) {
   const { name } = pipeline
   const stop = useAction(name)
   return (
-    <Modal opened onClose={onClose} title={`Stop ${name} by force?`}>
+    <Modal opened onClose={onClose} title={`Force stop ${name}?`}>
       <Stack gap="md">
         <Text size="sm">
-          {consequenceOf(pipeline)} What every thread was doing is written down first and stays with the run.
+          {consequenceOf(pipeline)} The stacks of all threads are recorded first and stay with the run.
         </Text>
         <ConfirmByName
           name={name}
-          keep="Leave it"
-          act="Stop by force"
+          keep="Keep running"
+          act="Force stop"
           blocked={refusal(pipeline, 'force-stop')}
           pending={stop.isPending}
           onAct={() => stop.mutate({ kind: 'force-stop' }, { onSuccess: onClose })}
           onClose={onClose}
         >
           {stop.error && <ErrorNote error={stop.error} />}
-          <ShowCall call={actionCall(name, 'force-stop')} subject="Stop by force" />
+          <ShowCall call={actionCall(name, 'force-stop')} subject="Force stop" />
         </ConfirmByName>
       </Stack>
     </Modal>

@@ -1,6 +1,6 @@
 import { Radio, Stack } from '@mantine/core'
 
-/** One way of doing what was asked, as a person and as the API say it. */
+/** One way of doing what was requested, in words and as the API has it. */
 export interface Way<Body> {
   label: string
   description: string
@@ -20,7 +20,7 @@ interface WaysProps<W> {
 export function Ways<W extends Way<unknown>>({ ways, chosen, onChoose }: WaysProps<W>) {
   const choose = (label: string) => onChoose(ways.find((way) => way.label === label) ?? chosen)
   return (
-    <Radio.Group value={chosen.label} onChange={choose} label="How">
+    <Radio.Group value={chosen.label} onChange={choose} label="Method">
       <Stack gap={10} mt={6}>
         {ways.map(({ label, description }) => (
           <Radio key={label} value={label} label={label} description={description} />

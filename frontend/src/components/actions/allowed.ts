@@ -1,6 +1,6 @@
 import type { Action, Pipeline } from '@/api/types'
 
-const NOT_OFFERED = 'Headgate does not offer this at the moment.'
+const NOT_OFFERED = 'This action is not available now.'
 
 /** Why an action may not be taken on a pipeline now; null when it may. The server decides, the page only repeats. */
 export function refusal(pipeline: Pick<Pipeline, 'allowed_actions'>, action: Action): string | null {

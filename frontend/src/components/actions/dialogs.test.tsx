@@ -51,7 +51,7 @@ describe('the action buttons', () => {
     })
     show(<ActionButtons pipeline={pipeline()} />)
     await userEvent.click(screen.getByRole('button', { name: 'Stop' }))
-    await userEvent.click(await screen.findByRole('radio', { name: /or go on as it was/ }))
+    await userEvent.click(await screen.findByRole('radio', { name: /or continue running/ }))
     await userEvent.click(screen.getByRole('button', { name: 'Drain and stop' }))
     await waitFor(() => expect(asked).toHaveBeenCalledWith({ drain: true, on_timeout: 'abort' }))
   })
@@ -63,7 +63,7 @@ describe('the action buttons', () => {
       return operation({ kind: 'restart' })
     })
     show(<ActionButtons pipeline={pipeline()} />)
-    for (const how of [/or go on as it was/, /then stop/]) {
+    for (const how of [/or continue running/, /then stop/]) {
       await userEvent.click(screen.getByRole('button', { name: 'Restart' }))
       await userEvent.click(await screen.findByRole('radio', { name: how }))
       await userEvent.click(within(screen.getByRole('dialog')).getByRole('button', { name: 'Restart' }))
@@ -90,10 +90,10 @@ describe('a stop by force', () => {
     })
     show(<ForceStopDialog pipeline={pipeline({}, ['force-stop'])} onClose={closed} />)
     expect(await screen.findByText(/A batch in hand is given up\./)).toBeInTheDocument()
-    await userEvent.click(screen.getByRole('button', { name: 'Stop by force' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Force stop' }))
     expect(asked).not.toHaveBeenCalled()
     await userEvent.type(screen.getByLabelText('Type orders to confirm'), 'orders')
-    await userEvent.click(screen.getByRole('button', { name: 'Stop by force' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Force stop' }))
     await waitFor(() => expect(closed).toHaveBeenCalled())
     expect(asked).toHaveBeenCalledOnce()
   })
@@ -101,7 +101,7 @@ describe('a stop by force', () => {
   it('that makes no sense any more says why', async () => {
     show(<ForceStopDialog pipeline={pipeline({}, [])} onClose={() => {}} />)
     await userEvent.type(await screen.findByLabelText('Type orders to confirm'), 'orders')
-    expect(screen.getByRole('button', { name: 'Stop by force' })).toHaveAccessibleDescription(
+    expect(screen.getByRole('button', { name: 'Force stop' })).toHaveAccessibleDescription(
       'No force-stop now.',
     )
   })
@@ -116,11 +116,11 @@ describe('deleting', () => {
       return new Response(null, { status: 204 })
     })
     show(<DeleteDialog pipeline={pipeline()} onDeleted={done} onClose={() => {}} />)
-    const button = await screen.findByRole('button', { name: 'Delete' })
+    const button = await screen.findByRole('button', { name: 'Delete pipeline' })
     await userEvent.click(button)
     expect(deleted).not.toHaveBeenCalled()
     await userEvent.type(screen.getByLabelText('Type orders to confirm'), 'orders')
-    await userEvent.click(screen.getByRole('button', { name: 'Delete' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Delete pipeline' }))
     await waitFor(() => expect(done).toHaveBeenCalled())
     expect(deleted).toHaveBeenCalledWith('"3"')
   })

@@ -22,7 +22,7 @@ export function useAction(name: string) {
       noteOperation(client, operation)
       announce(`${ACTION_WORDS[operation.kind].doing} ${name}.`)
     },
-    onError: (error, { kind }) => showRefusal(`${ACTION_WORDS[kind].noun} of ${name} was refused`, error),
+    onError: (error, { kind }) => showRefusal(`${ACTION_WORDS[kind].noun} of ${name} was rejected`, error),
     onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
   })
 }

@@ -3,7 +3,7 @@ import type { ActionKind, OperationKind } from '@/api/types'
 interface ActionWords {
   /** On the button. */
   verb: string
-  /** While it goes on. */
+  /** While it runs. */
   doing: string
   /** In "… was refused", "… has failed". */
   noun: string
@@ -14,10 +14,10 @@ export const ACTION_WORDS: Record<OperationKind, ActionWords> = {
   pause: { verb: 'Pause', doing: 'Pausing', noun: 'Pause' },
   resume: { verb: 'Resume', doing: 'Resuming', noun: 'Resume' },
   stop: { verb: 'Stop', doing: 'Stopping', noun: 'Stop' },
-  'force-stop': { verb: 'Stop by force', doing: 'Stopping by force', noun: 'Stop by force' },
+  'force-stop': { verb: 'Force stop', doing: 'Force-stopping', noun: 'Force stop' },
   restart: { verb: 'Restart', doing: 'Restarting', noun: 'Restart' },
-  replay: { verb: 'Replay', doing: 'Replaying dead letters', noun: 'Replay of dead letters' },
-  replay_range: { verb: 'Replay a range', doing: 'Replaying a range', noun: 'Replay of a range' },
+  replay: { verb: 'Retry', doing: 'Retrying dead letters', noun: 'Retry of dead letters' },
+  replay_range: { verb: 'Replay range', doing: 'Replaying a range', noun: 'Replay of a range' },
 }
 
 export const ACTION_KINDS: readonly ActionKind[] = ['start', 'pause', 'resume', 'stop', 'restart']

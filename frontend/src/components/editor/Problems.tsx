@@ -29,10 +29,8 @@ export function Problems({ state, text, onShow }: ProblemsProps) {
 }
 
 function quiet({ validation }: ValidationState, text: string): string {
-  if (text.trim() === '') return 'There is no text yet.'
-  return validation
-    ? 'No findings. Every key is known and every reference leads somewhere.'
-    : 'The text is being checked.'
+  if (text.trim() === '') return 'The definition is empty.'
+  return validation ? 'No findings. Every key and every reference is valid.' : 'Checking the definition.'
 }
 
 function Verdict({ state: { validation, pending, error } }: { state: ValidationState }) {

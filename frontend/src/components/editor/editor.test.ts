@@ -42,14 +42,14 @@ describe('why a definition cannot be sent yet', () => {
 
   it('counts the errors', () => {
     const findings = [finding('error'), finding('error'), finding('warning')]
-    expect(notReady('x', state({ valid: false, findings }))).toBe('2 findings have to be repaired first.')
+    expect(notReady('x', state({ valid: false, findings }))).toBe('Fix 2 findings first.')
   })
 
   it('waits for the check of the text as it stands', () => {
-    expect(notReady('x', state({}, { pending: true }))).toBe('The text is being checked.')
-    expect(notReady('  ', state({}))).toBe('There is no text yet.')
+    expect(notReady('x', state({}, { pending: true }))).toBe('Checking the definition.')
+    expect(notReady('  ', state({}))).toBe('The definition is empty.')
     expect(notReady('x', state({}, { error: new Error('away') }))).toBe(
-      'The server has not checked the text.',
+      'The server has not checked the definition.',
     )
   })
 })

@@ -23,11 +23,9 @@ export type ValidationState = ReturnType<typeof useValidation>
 
 /** Why the text cannot be sent yet; null when it can. */
 export function notReady(text: string, { validation, pending, error }: ValidationState): string | null {
-  if (text.trim() === '') return 'There is no text yet.'
-  if (error) return 'The server has not checked the text.'
-  if (pending || !validation) return 'The text is being checked.'
+  if (text.trim() === '') return 'The definition is empty.'
+  if (error) return 'The server has not checked the definition.'
+  if (pending || !validation) return 'Checking the definition.'
   const errors = validation.findings.filter(({ severity }) => severity === 'error').length
-  return validation.valid
-    ? null
-    : `${errors} ${errors === 1 ? 'finding has' : 'findings have'} to be repaired first.`
+  return validation.valid ? null : `Fix ${errors} ${errors === 1 ? 'finding' : 'findings'} first.`
 }

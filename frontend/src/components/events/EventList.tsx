@@ -17,7 +17,7 @@ export function EventList({ pipeline }: { pipeline?: string }) {
     <>
       {query.error && !query.data && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
       {query.isPending && <Loading rows={8} />}
-      {query.data && events.length === 0 && <Empty title="Nothing has happened yet" />}
+      {query.data && events.length === 0 && <Empty title="No events yet" />}
       <ol className={classes.list}>
         {events.map((event) => (
           <EventRow key={event.id} event={event} withName={!pipeline} />
@@ -59,10 +59,10 @@ function EventRow({ event, withName }: { event: HeadgateEvent; withName: boolean
             to="/migrations/$id"
             params={{ id: event.data.migration }}
             className={classes.more}
-            aria-label={`Show the migration: ${event.message}`}
+            aria-label={`Show migration: ${event.message}`}
             preload={false}
           >
-            Show the migration
+            Show migration
           </Link>
         )}
       </span>

@@ -19,7 +19,7 @@ export function MigrationTable({ migrations, label }: { migrations: Migration[];
           <th>Pipeline</th>
           <th>State</th>
           <th>Owner</th>
-          <th className={classes.wide}>Asked for</th>
+          <th className={classes.wide}>Requested</th>
           <th className="num">Duration</th>
           <th className={classes.wide}>Reason</th>
         </>
@@ -31,7 +31,7 @@ export function MigrationTable({ migrations, label }: { migrations: Migration[];
             <Link
               to="/migrations/$id"
               params={{ id: migration.id }}
-              aria-label={`${KINDS[migration.kind].label} of ${migration.pipeline}, asked for by ${migration.created_by}`}
+              aria-label={`${KINDS[migration.kind].label} of ${migration.pipeline}, requested by ${migration.created_by}`}
               preload={false}
             >
               {KINDS[migration.kind].label}
@@ -45,7 +45,7 @@ export function MigrationTable({ migrations, label }: { migrations: Migration[];
           </td>
           <td>
             <StageBadge stage={migration.stage} />
-            {migration.waits_for && <div className="dim">waits for a person</div>}
+            {migration.waits_for && <div className="dim">Awaiting approval</div>}
           </td>
           <td>{migration.created_by}</td>
           <td className={classes.wide}>

@@ -10,21 +10,25 @@ const NUMBERS: {
   max?: number
   step?: number
 }[] = [
-  { name: 'window', label: 'Observed for, seconds', max: 86_400 },
-  { name: 'band', label: 'Least share of the rate before', max: 1, step: 0.1 },
-  { name: 'dead_letters', label: 'More dead letters allowed' },
-  { name: 'lag_slack', label: 'More lag allowed, records' },
+  { name: 'window', label: 'Observation window, seconds', max: 86_400 },
+  { name: 'band', label: 'Minimum share of the previous rate', max: 1, step: 0.1 },
+  { name: 'dead_letters', label: 'Additional dead letters allowed' },
+  { name: 'lag_slack', label: 'Additional lag allowed, records' },
   { name: 'crashes', label: 'Restarts allowed' },
 ]
 
-const ASK = { value: 'ask', label: 'Ask a person' }
+const ASK = { value: 'ask', label: 'Request a decision' }
 
 const CHOICES: { name: 'then' | 'otherwise'; label: string; data: { value: string; label: string }[] }[] = [
-  { name: 'then', label: 'When all is well', data: [{ value: 'commit', label: 'Commit by itself' }, ASK] },
+  {
+    name: 'then',
+    label: 'If all checks pass',
+    data: [{ value: 'commit', label: 'Commit automatically' }, ASK],
+  },
   {
     name: 'otherwise',
-    label: 'When something is not',
-    data: [{ value: 'roll_back', label: 'Roll back by itself' }, ASK],
+    label: 'If a check fails',
+    data: [{ value: 'roll_back', label: 'Roll back automatically' }, ASK],
   },
 ]
 
@@ -35,7 +39,7 @@ interface ObservationFieldsProps {
   children?: ReactNode
 }
 
-/** How a new side is judged; folded away, since the rules that stand are sensible. */
+/** How a new agent is verified; folded away, since the default rules are sensible. */
 export function ObservationFields({ title, rules, onChange, children }: ObservationFieldsProps) {
   const set = (change: Partial<ObservationRules>) => onChange({ ...rules, ...change })
   return (

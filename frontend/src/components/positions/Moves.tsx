@@ -7,16 +7,16 @@ import { count } from '@/lib/format'
 export function Moves({ moves }: { moves: PositionMove[] }) {
   return (
     <Table
-      label="What it does to each partition"
+      label="Effect on each partition"
       maxHeight={320}
       head={
         <>
           <th>Partition</th>
-          <th className="num">Now</th>
-          <th className="num">Then</th>
+          <th className="num">Current</th>
+          <th className="num">New</th>
           <th className="num">Skips</th>
-          <th className="num">Of these gone</th>
-          <th className="num">Reads again</th>
+          <th className="num">Of these deleted</th>
+          <th className="num">Rereads</th>
         </>
       }
     >

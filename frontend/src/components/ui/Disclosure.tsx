@@ -9,7 +9,7 @@ interface DisclosureProps {
   children: ReactNode
 }
 
-/** A quiet button that shows what few people need; its content exists only while it is open. */
+/** A quiet button that shows what few users need; its content exists only while it is open. */
 export function Disclosure({ label, openLabel = label, icon, children }: DisclosureProps) {
   const [open, setOpen] = useState(false)
   const id = useId()

@@ -13,7 +13,7 @@ interface FilterInputProps {
   className?: string
 }
 
-/** A filter that shows what is typed at once and tells its owner, who keeps it in the address, when the typing pauses. */
+/** A filter that shows what is typed at once and reports it to its owner, who keeps it in the address, when the typing pauses. */
 export function FilterInput({ label, placeholder, value, onChange, className }: FilterInputProps) {
   const [text, setText] = useState(value)
   const [known, setKnown] = useState(value)

@@ -6,7 +6,7 @@ import classes from './findings.module.css'
 interface FindingsProps {
   findings: Finding[]
   title?: string
-  /** Called with the path of a finding that a person wants to see. */
+  /** Called with the path of a finding that a user wants to see. */
   onShow?: (finding: Finding) => void
 }
 

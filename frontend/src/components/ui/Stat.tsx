@@ -34,7 +34,7 @@ export function StaleMark({ fresh, compact = false }: { fresh: Freshness; compac
   if (!fresh.stale) return null
   const text = `${duration(Math.round((fresh.ageMs ?? 0) / 1_000) * 1_000)} old`
   return (
-    <Tooltip label={`Nothing newer has been reported: this figure is ${text}.`}>
+    <Tooltip label={`No newer report: this figure is ${text}.`}>
       <span className={classes.stale}>
         <IconClockExclamation size={13} aria-hidden />
         <span className={compact ? 'visually-hidden' : undefined}>{text}</span>

@@ -69,7 +69,7 @@ export function TimeChart(props: TimeChartProps) {
   }, [times, values])
 
   const shown = index ?? times.length - 1
-  const readout = times.length === 0 ? 'no figures yet' : `${format(values[shown] ?? null)} ${unit}`
+  const readout = times.length === 0 ? 'no data yet' : `${format(values[shown] ?? null)} ${unit}`
   return (
     <figure className={classes.figure}>
       <figcaption className={classes.caption}>

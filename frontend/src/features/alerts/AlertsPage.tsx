@@ -20,11 +20,11 @@ import classes from './alerts.module.css'
 
 const STATES = [
   { value: 'OPEN', label: 'Open' },
-  { value: 'ACKNOWLEDGED', label: 'Seen' },
-  { value: 'RESOLVED', label: 'Over' },
+  { value: 'ACKNOWLEDGED', label: 'Acknowledged' },
+  { value: 'RESOLVED', label: 'Resolved' },
 ]
 
-/** What the rules have found: open until somebody has seen it, over when its cause is gone. */
+/** What the rules have found: open until a user has acknowledged it, resolved when its cause is gone. */
 export function AlertsPage() {
   const { state = 'OPEN' } = useSearch({ from: '/alerts' })
   const navigate = useNavigate({ from: '/alerts' })
@@ -32,7 +32,10 @@ export function AlertsPage() {
   const alerts = query.data?.pages.flatMap(({ results }) => results) ?? []
   return (
     <div className={classes.page}>
-      <PageHeader title="Alerts" beside={<span className="dim">what needs a person, by rule</span>} />
+      <PageHeader
+        title="Alerts"
+        beside={<span className="dim">conditions that require action, by rule</span>}
+      />
       <Panel
         title="Alerts"
         note="newest first"
@@ -57,9 +60,9 @@ export function AlertsPage() {
 }
 
 const NOTHING: Record<Alert['state'], string> = {
-  OPEN: 'Nothing needs a person',
-  ACKNOWLEDGED: 'Nothing that somebody has seen still stands',
-  RESOLVED: 'No alert is over yet',
+  OPEN: 'No open alerts',
+  ACKNOWLEDGED: 'No acknowledged alerts',
+  RESOLVED: 'No resolved alerts',
 }
 
 function AlertTable({ alerts }: { alerts: Alert[] }) {
@@ -67,7 +70,7 @@ function AlertTable({ alerts }: { alerts: Alert[] }) {
   const readOnly = cannotWrite(useQuery(sessionQuery).data)
   const seen = useMutation({
     mutationFn: acknowledgeAlert,
-    onSuccess: () => announce('The alert is marked as seen.'),
+    onSuccess: () => announce('The alert is acknowledged.'),
     onSettled: () => client.invalidateQueries({ queryKey: ['alerts'] }),
   })
   return (
@@ -78,8 +81,8 @@ function AlertTable({ alerts }: { alerts: Alert[] }) {
         head={
           <>
             <th>Rule</th>
-            <th>About</th>
-            <th>What</th>
+            <th>Subject</th>
+            <th>Message</th>
             <th>Since</th>
             <th>State</th>
             <th>
@@ -107,11 +110,11 @@ function AlertTable({ alerts }: { alerts: Alert[] }) {
                   size="compact-xs"
                   variant="default"
                   reason={readOnly}
-                  aria-label={`Seen: ${alert.message}`}
+                  aria-label={`Acknowledge: ${alert.message}`}
                   loading={seen.isPending && seen.variables === alert.id}
                   onClick={() => seen.mutate(alert.id)}
                 >
-                  Seen
+                  Acknowledge
                 </ReasonButton>
               )}
             </td>
@@ -153,14 +156,14 @@ function AlertState({ alert }: { alert: Alert }) {
   if (alert.state === 'RESOLVED') {
     return (
       <ToneBadge tone="ok" icon={IconCheck}>
-        Over
+        Resolved
       </ToneBadge>
     )
   }
   if (alert.state === 'ACKNOWLEDGED') {
     return (
       <ToneBadge tone="held" icon={IconEye} title={`By ${alert.acknowledged_by}`}>
-        Seen
+        Acknowledged
       </ToneBadge>
     )
   }

@@ -47,7 +47,7 @@ export function CreatePage() {
         title="New pipeline"
         actions={
           <RestoreButton
-            label="Back to the template"
+            label="Restore template"
             changed={text !== TEMPLATE}
             onRestore={() => change(TEMPLATE)}
           />
@@ -62,7 +62,7 @@ export function CreatePage() {
               loading={create.isPending && create.variables.start}
               onClick={() => create.mutate({ start: true })}
             >
-              Create and start
+              Create and start pipeline
             </ReasonButton>
             <ReasonButton
               variant="default"
@@ -70,7 +70,7 @@ export function CreatePage() {
               loading={create.isPending && !create.variables.start}
               onClick={() => create.mutate({ start: false })}
             >
-              Create
+              Create pipeline
             </ReasonButton>
           </div>
           <ShowCall call={applyCall(name, false)} subject="Create" />

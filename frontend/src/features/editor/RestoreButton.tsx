@@ -20,7 +20,7 @@ export function RestoreButton({ label, changed, onRestore }: RestoreButtonProps)
       </Popover.Target>
       <Popover.Dropdown>
         <Text size="sm" mb={8}>
-          What you have written is thrown away.
+          Your changes are discarded.
         </Text>
         <Button
           color="red.8"
@@ -29,7 +29,7 @@ export function RestoreButton({ label, changed, onRestore }: RestoreButtonProps)
             onRestore()
           }}
         >
-          Throw it away
+          Discard changes
         </Button>
       </Popover.Dropdown>
     </Popover>

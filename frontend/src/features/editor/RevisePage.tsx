@@ -54,7 +54,7 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
     setText(pipeline.definition_yaml)
     dropDraft(name)
   }
-  const unchanged = text === base.definition_yaml ? 'Nothing has been changed yet.' : null
+  const unchanged = text === base.definition_yaml ? 'Nothing has changed yet.' : null
   return (
     <div className={classes.page}>
       <PageHeader
@@ -63,7 +63,7 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
         beside={<PhaseBadge phase={pipeline.phase} />}
         actions={
           <RestoreButton
-            label={`Back to revision ${pipeline.revision}`}
+            label={`Restore revision ${pipeline.revision}`}
             changed={text !== pipeline.definition_yaml}
             onRestore={restore}
           />
@@ -71,7 +71,7 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
       />
       {pipeline.revision !== base.revision && (
         <p className={classes.warning} role="alert">
-          Revision {pipeline.revision} was published while you were writing; your text still begins from
+          Revision {pipeline.revision} was published while you were editing. Your text is still based on
           revision {base.revision}.
         </p>
       )}
@@ -80,7 +80,7 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
           {publish.error && <ErrorNote error={publish.error} />}
           <TextInput
             label="Note"
-            description="What changes, and why; it stands beside the revision for ever"
+            description="What changes, and why. The note stays with the revision."
             value={note}
             onChange={(event) => setNote(event.currentTarget.value)}
           />
@@ -90,14 +90,14 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
               loading={publish.isPending}
               onClick={() => publish.mutate()}
             >
-              Publish the revision
+              Publish revision
             </ReasonButton>
           </div>
           {refusal(pipeline, 'edit') && (
             <p className={classes.hint}>
               {refusal(pipeline, 'edit')}{' '}
               <Link to="/migrations/new" search={{ pipeline: name, kind: 'revision' }}>
-                Plan a migration with this text
+                Plan a migration with this definition
               </Link>
             </p>
           )}
@@ -115,7 +115,7 @@ function placed(text: string, host: string | undefined): string {
 
 function Crumbs({ name }: { name: string }) {
   return (
-    <nav aria-label="Where you are" className={classes.crumbs}>
+    <nav aria-label="Breadcrumb" className={classes.crumbs}>
       <Link to="/">Pipelines</Link> <span aria-hidden>/</span>{' '}
       <Link to="/pipelines/$name" params={{ name }}>
         {name}

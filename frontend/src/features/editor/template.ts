@@ -1,4 +1,4 @@
-/** Where a new definition begins: one source, one channel, one sink, with the keys that have no default. */
+/** The start of a new definition: one source, one channel, one sink, with the keys that have no default. */
 export const TEMPLATE = `api_version: headgate/v1
 name: orders
 description: Orders from the shop, cleaned

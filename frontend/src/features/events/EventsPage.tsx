@@ -10,10 +10,7 @@ export function EventsPage() {
   const navigate = useNavigate({ from: '/events' })
   return (
     <div className={classes.page}>
-      <PageHeader
-        title="Events"
-        beside={<span className="dim">everything that happened, newest first</span>}
-      />
+      <PageHeader title="Events" beside={<span className="dim">newest first</span>} />
       <FilterInput
         className={classes.filter}
         label="Only this pipeline"

@@ -19,7 +19,7 @@ import classes from './groups.module.css'
 
 const POLL_MS = 10_000
 
-/** Consumer groups of anybody, watched so that a lost or moved commit does not go unseen. */
+/** External consumer groups, monitored so that a lost or moved commit does not go unseen. */
 export function GroupsPage() {
   const { data, error, refetch } = useQuery({ ...groupsQuery, refetchInterval: POLL_MS })
   const readOnly = cannotWrite(useQuery(sessionQuery).data)
@@ -27,7 +27,7 @@ export function GroupsPage() {
   return (
     <div className={classes.page}>
       <PageHeader
-        title="Watched groups"
+        title="External consumer groups"
         beside={data && <span className="dim">{plural(data.length, 'group')}</span>}
         actions={
           <ReasonButton
@@ -35,7 +35,7 @@ export function GroupsPage() {
             reason={readOnly}
             onClick={() => setWatching(true)}
           >
-            Watch a group
+            Monitor group
           </ReasonButton>
         }
       />
@@ -44,9 +44,9 @@ export function GroupsPage() {
       {data && (
         <Panel title="Consumer groups" flush>
           {data.length === 0 ? (
-            <Empty title="No group is watched">
-              Of any other consumer group its commits, coordinator and members are looked at, and an event
-              tells when a commit vanishes or jumps.
+            <Empty title="No consumer group is monitored">
+              Headgate reads the commits, coordinator and members of an external consumer group, and emits an
+              event when a commit disappears or jumps. Add the first group with Monitor group.
             </Empty>
           ) : (
             <GroupTable groups={data} readOnly={readOnly} />
@@ -62,14 +62,14 @@ function GroupTable({ groups, readOnly }: { groups: WatchedGroup[]; readOnly: st
   const client = useQueryClient()
   const removal = useMutation({
     mutationFn: ({ id }: WatchedGroup) => unwatchGroup(id),
-    onSuccess: (_, { group }) => announce(`${group} is not watched any more.`),
+    onSuccess: (_, { group }) => announce(`${group} is no longer monitored.`),
     onSettled: () => client.invalidateQueries({ queryKey: keys.groups }),
   })
   return (
     <>
       {removal.error && <ErrorNote error={removal.error} />}
       <Table
-        label="Watched groups"
+        label="Consumer groups"
         head={
           <>
             <th>Group</th>
@@ -77,7 +77,7 @@ function GroupTable({ groups, readOnly }: { groups: WatchedGroup[]; readOnly: st
             <th>State</th>
             <th className="num">Members</th>
             <th className="num">Lag</th>
-            <th>Looked at</th>
+            <th>Inspected</th>
             <th>
               <span className="visually-hidden">Actions</span>
             </th>
@@ -88,7 +88,7 @@ function GroupTable({ groups, readOnly }: { groups: WatchedGroup[]; readOnly: st
           <tr key={group.id}>
             <th scope="row">{group.group}</th>
             <td className="mono">{group.bootstrap_servers}</td>
-            <td>{group.error || group.state || 'not looked at yet'}</td>
+            <td>{group.error || group.state || 'not inspected yet'}</td>
             <td className="num">{count(group.members.length)}</td>
             <td className="num">{count(group.records)}</td>
             <td>
@@ -99,11 +99,11 @@ function GroupTable({ groups, readOnly }: { groups: WatchedGroup[]; readOnly: st
                 size="compact-xs"
                 variant="default"
                 reason={readOnly}
-                aria-label={`Stop watching ${group.group}`}
+                aria-label={`Stop monitoring ${group.group}`}
                 loading={removal.isPending && removal.variables.id === group.id}
                 onClick={() => removal.mutate(group)}
               >
-                Stop watching
+                Stop monitoring
               </ReasonButton>
             </td>
           </tr>

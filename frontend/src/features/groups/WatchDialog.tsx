@@ -15,14 +15,14 @@ export function WatchDialog({ onClose }: { onClose: () => void }) {
   const watch = useMutation({
     mutationFn: () => watchGroup(group.trim(), servers.trim()),
     onSuccess: () => {
-      announce(`${group} is watched.`)
+      announce(`${group} is monitored.`)
       onClose()
     },
     onSettled: () => client.invalidateQueries({ queryKey: keys.groups }),
   })
-  const reason = group.trim() && servers.trim() ? null : 'Write the group and its brokers first.'
+  const reason = group.trim() && servers.trim() ? null : 'Enter the group and its brokers first.'
   return (
-    <Modal opened onClose={onClose} title="Watch a group">
+    <Modal opened onClose={onClose} title="Monitor group">
       <Stack
         gap="md"
         component="form"
@@ -48,7 +48,7 @@ export function WatchDialog({ onClose }: { onClose: () => void }) {
           spellCheck={false}
         />
         <Text size="sm" c="dimmed">
-          A cluster that wants a log-in: <code>headgate consumer-groups --help</code>.
+          For a cluster that requires authentication: <code>headgate consumer-groups --help</code>.
         </Text>
         {watch.error && <ErrorNote error={watch.error} />}
         <Group justify="flex-end" gap="xs">
@@ -56,7 +56,7 @@ export function WatchDialog({ onClose }: { onClose: () => void }) {
             Cancel
           </Button>
           <ReasonButton type="submit" loading={watch.isPending} reason={reason}>
-            Watch
+            Monitor group
           </ReasonButton>
         </Group>
       </Stack>

@@ -27,14 +27,14 @@ export function Drained({ host }: { host: Host }) {
 
 const WAYS: WayList<Way<DrainBody>> = [
   {
-    label: 'Drain each, or let it go on',
+    label: 'Drain, or continue running',
     description:
-      'An agent whose batch in hand has not ended at its drain timeout goes on, and is asked again in ten minutes.',
+      'An agent whose in-flight batch is not finished at its drain timeout continues, and is asked again after ten minutes.',
     body: { on_timeout: 'abort' },
   },
   {
-    label: 'Drain each, then stop it',
-    description: 'After the drain timeout the clock of a stop runs: what hangs is interrupted, then killed.',
+    label: 'Drain, then stop',
+    description: 'After the drain timeout the stop escalates: interrupt, then kill.',
     body: { on_timeout: 'stop' },
   },
 ]
@@ -49,7 +49,7 @@ export function DrainButton({ host }: { host: Host }) {
   const change = useMutation({
     mutationFn: (how: DrainBody | null) => drainHost(host.name, how),
     onSuccess: (_, how) => {
-      announce(how ? `${host.name} takes no new agents.` : `${host.name} takes agents again.`)
+      announce(how ? `${host.name} accepts no new pipelines.` : `${host.name} accepts pipelines again.`)
       setAsking(false)
     },
     onSettled: () => client.invalidateQueries({ queryKey: keys.hosts }),
@@ -72,19 +72,19 @@ export function DrainButton({ host }: { host: Host }) {
         <Modal opened onClose={() => setAsking(false)} title={`Drain ${host.name}?`}>
           <Stack gap="md">
             <Text size="sm">
-              It takes no new agents. Pipelines that nothing ties to it are moved to other hosts one after
-              another, each stopped at a batch boundary first; those that are tied to it stay, and the list of
-              its pipelines says by what. Nothing moves back by itself.
+              The host accepts no new pipelines. Pipelines that are not bound to it move to other hosts one at
+              a time, each stopped at a batch boundary first. Bound pipelines stay, and the list of pipelines
+              shows the reason. Nothing moves back automatically.
             </Text>
             {change.error && <ErrorNote error={change.error} />}
             <Ways ways={WAYS} chosen={chosen} onChoose={setChosen} />
-            <ShowCall call={drainCall(host.name, body)} subject="Drain" />
+            <ShowCall call={drainCall(host.name, body)} subject="Drain host" />
             <Group justify="flex-end" gap="xs">
               <Button variant="default" onClick={() => setAsking(false)}>
-                Leave it
+                Cancel
               </Button>
               <Button loading={change.isPending} onClick={() => change.mutate(body)}>
-                Drain
+                Drain host
               </Button>
             </Group>
           </Stack>

@@ -23,12 +23,12 @@ export function HostDialog({ name, onClose }: { name: string; onClose: () => voi
     <Modal opened onClose={onClose} title={`Pipelines on ${name}`} size="xl">
       <Stack gap="md">
         <Text size="sm" c="dimmed">
-          Draining moves those that nothing ties to the host. A pin is part of the definition: it takes a new
-          revision, while the pipeline is stopped.
+          Draining moves pipelines that are not bound to the host. A pin is part of the definition: it needs a
+          new revision, while the pipeline is stopped.
         </Text>
         {error && !data && <ErrorNote error={error} onRetry={() => void refetch()} />}
         {!data && !error && <Loading />}
-        {data?.pipelines.length === 0 && <Empty title="No pipeline has a place there" />}
+        {data?.pipelines.length === 0 && <Empty title="No pipeline is placed here" />}
         {data && data.pipelines.length > 0 && <Guests host={name} guests={data.pipelines} />}
       </Stack>
     </Modal>
@@ -48,7 +48,7 @@ function Guests({ host, guests }: { host: string; guests: Guest[] }) {
             <th>Pipeline</th>
             <th>Phase</th>
             <th className="num">Run</th>
-            <th>Tied to the host by</th>
+            <th>Bound by</th>
             <th>
               <span className="visually-hidden">Actions</span>
             </th>
@@ -66,7 +66,7 @@ function Guests({ host, guests }: { host: string; guests: Guest[] }) {
               <PhaseBadge phase={guest.phase} />
             </td>
             <td className="num">{guest.live_run ?? 'none'}</td>
-            <td>{guest.tied.join('; ') || <span className="dim">nothing, it can be moved</span>}</td>
+            <td>{guest.tied.join('; ') || <span className="dim">nothing, it can move</span>}</td>
             <td>
               <Pin host={host} guest={guest} />
             </td>

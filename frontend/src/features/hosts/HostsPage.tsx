@@ -39,7 +39,7 @@ export function HostsPage() {
       {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {!hosts && !error && <Loading />}
       {hosts && (
-        <Panel title="Machines with a worker" flush>
+        <Panel title="Hosts with a worker" flush>
           {hosts.length === 0 ? <NoHosts /> : <HostTable hosts={hosts} />}
         </Panel>
       )}
@@ -69,9 +69,9 @@ function HostTable({ hosts }: { hosts: Host[] }) {
             <th>Name</th>
             <th>State</th>
             <th>Supervision</th>
-            <th>Last heard</th>
+            <th>Last seen</th>
             <th className="num">Agents</th>
-            <th className="num">Promised</th>
+            <th className="num">Reserved</th>
             <th className={`num ${classes.wide}`}>Cores</th>
             <th className={classes.wide}>Version</th>
             <th className={classes.wide}>State directory</th>
@@ -141,16 +141,16 @@ function HostRow({ host, onShow }: { host: Host; onShow: (name: string) => void 
 type MessageState = NonNullable<Host['messages']>['state']
 
 const MESSAGES: Record<MessageState, { tone: Tone; icon: Icon; word: string }> = {
-  HEARS: { tone: 'ok', icon: IconMail, word: 'messages heard' },
+  HEARS: { tone: 'ok', icon: IconMail, word: 'broker connection healthy' },
   BUSY: { tone: 'busy', icon: IconMail, word: 'all task slots busy' },
-  AWAY: { tone: 'warn', icon: IconMailOff, word: 'broker away' },
+  AWAY: { tone: 'warn', icon: IconMailOff, word: 'broker unreachable' },
   FULL: { tone: 'warn', icon: IconMailOff, word: 'broker full' },
-  DEAF: { tone: 'bad', icon: IconMailOff, word: 'messages not heard' },
+  DEAF: { tone: 'bad', icon: IconMailOff, word: 'broker connection unresponsive' },
 }
 
 /** Whether messages reach the worker; without them it acts a second later. */
 function Messages({ messages }: Pick<Host, 'messages'>) {
-  if (messages === null) return <span className="dim">messages not tried yet</span>
+  if (messages === null) return <span className="dim">broker connection not checked yet</span>
   const { tone, icon, word } = MESSAGES[messages.state]
   return (
     <ToneBadge tone={tone} icon={icon} plain title={messages.detail || undefined}>
@@ -181,7 +181,7 @@ function Supervision({ supervised }: Pick<Host, 'supervised'>) {
       tone="bad"
       icon={IconAlertTriangle}
       plain
-      title="Its agents go on by themselves; nothing is restarted."
+      title="Its agents continue without it. Nothing is restarted."
     >
       not supervised
     </ToneBadge>

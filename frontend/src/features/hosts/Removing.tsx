@@ -13,11 +13,11 @@ import { removeHostCall } from '@/domain/calls'
 import { cannotAdminister } from '@/domain/roles'
 import { plural } from '@/lib/format'
 
-/** Why a host is expected still; null where it may be expected no longer. The server looks once more. */
+/** Why a host cannot be removed; null where it can. The server checks again. */
 export function whyKept({ name, state, promised }: Pick<Host, 'name' | 'state' | 'promised'>): string | null {
-  if (state === 'UP') return `${name} is heard: its next beat would bring it back. Stop its worker first.`
+  if (state === 'UP') return `${name} is still reporting and would reappear. Stop its worker first.`
   if (promised > 0)
-    return `${plural(promised, 'pipeline has', 'pipelines have')} a place there: drain it, and declare lost what ran there.`
+    return `${plural(promised, 'pipeline is', 'pipelines are')} placed on this host. Drain it, and declare lost what ran there.`
   return null
 }
 
@@ -31,7 +31,7 @@ export function RemoveButton({ host }: { host: Host }) {
         size="compact-xs"
         variant="default"
         reason={refused ?? whyKept(host)}
-        aria-label={`Remove ${host.name}`}
+        aria-label={`Remove host ${host.name}`}
         onClick={() => setAsking(true)}
       >
         Remove
@@ -47,7 +47,7 @@ function RemoveDialog({ host, onClose }: { host: Host; onClose: () => void }) {
   const removal = useMutation({
     mutationFn: () => removeHost(name),
     onSuccess: () => {
-      announce(`${name} is expected no longer.`)
+      announce(`${name} is removed.`)
       onClose()
     },
     onSettled: () => client.invalidateQueries({ queryKey: keys.hosts }),
@@ -56,15 +56,15 @@ function RemoveDialog({ host, onClose }: { host: Host; onClose: () => void }) {
     <Modal opened onClose={onClose} title={`Remove ${name}?`}>
       <Stack gap="md">
         <Text size="sm">
-          It is expected no longer: no list shows it, and the alert about its silence is over. Its runs stay
-          in the books; stopped pipelines that nothing ties to it are placed anew by their next start. Nothing
-          on the machine itself is touched, and a worker that speaks up from there brings it back.
+          The host leaves every list, and the alert about its silence is resolved. Its runs stay in the
+          ledger. Stopped pipelines that are not bound to it are placed again by their next start. The machine
+          itself is not touched. A worker that reports from there adds the host again.
         </Text>
         {removal.error && <ErrorNote error={removal.error} />}
-        <ShowCall call={removeHostCall(name)} subject="Remove" />
+        <ShowCall call={removeHostCall(name)} subject="Remove host" />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
-            Keep it
+            Keep host
           </Button>
           <ReasonButton
             color="red.8"
@@ -72,7 +72,7 @@ function RemoveDialog({ host, onClose }: { host: Host; onClose: () => void }) {
             loading={removal.isPending}
             onClick={() => removal.mutate()}
           >
-            Remove
+            Remove host
           </ReasonButton>
         </Group>
       </Stack>

@@ -48,8 +48,8 @@ it('empties a host after a question, and takes it back without one', async () =>
   await press('Drain alpha')
   expect(await screen.findByRole('dialog', { name: 'Drain alpha?' })).toBeInTheDocument()
   expect(asked).not.toHaveBeenCalled()
-  await userEvent.click(screen.getByRole('radio', { name: /then stop it/ }))
-  await userEvent.click(screen.getByRole('button', { name: 'Drain' }))
+  await userEvent.click(screen.getByRole('radio', { name: /then stop/ }))
+  await userEvent.click(screen.getByRole('button', { name: 'Drain host' }))
   await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull())
   unmount()
   show(<DrainButton host={host({ drained_at: T0, drained_by: 'ana' })} />)
@@ -71,7 +71,7 @@ it('is drained by administrators alone', async () => {
   given.get('/session', () => session('operator'))
   show(<DrainButton host={host()} />)
   const button = await screen.findByRole('button', { name: 'Drain alpha' })
-  expect(button).toHaveAccessibleDescription('Only an administrator may do this.')
+  expect(button).toHaveAccessibleDescription('Only administrators can do this.')
 })
 
 it('expects a silent host no longer, after a question', async () => {
@@ -83,21 +83,23 @@ it('expects a silent host no longer, after a question', async () => {
   })
   const silent = { state: 'LOST', promised: 0 } as const
   show(<RemoveButton host={host(silent)} />)
-  await press('Remove alpha')
-  expect(await screen.findByRole('dialog', { name: 'Remove alpha?' })).toHaveTextContent('brings it back')
+  await press('Remove host alpha')
+  expect(await screen.findByRole('dialog', { name: 'Remove alpha?' })).toHaveTextContent(
+    'adds the host again',
+  )
   expect(removed).not.toHaveBeenCalled()
-  await userEvent.click(screen.getByRole('button', { name: 'Remove' }))
+  await userEvent.click(screen.getByRole('button', { name: 'Remove host' }))
   expect(await screen.findByText('Assigned to alpha: orders.')).toBeInTheDocument()
 })
 
 it.each([
-  [{ state: 'UP' as const, promised: 0 }, /^alpha is heard.*Stop its worker first/],
-  [{ state: 'LOST' as const, promised: 1 }, /^1 pipeline has a place there: drain it/],
+  [{ state: 'UP' as const, promised: 0 }, /^alpha is still reporting.*Stop its worker first/],
+  [{ state: 'LOST' as const, promised: 1 }, /^1 pipeline is placed on this host. Drain it/],
 ])('says why a host is expected still: %j', async (fields, words) => {
   given.get('/session', () => session())
   show(<RemoveButton host={host(fields)} />)
   await waitFor(() =>
-    expect(screen.getByRole('button', { name: 'Remove alpha' })).toHaveAccessibleDescription(words),
+    expect(screen.getByRole('button', { name: 'Remove host alpha' })).toHaveAccessibleDescription(words),
   )
 })
 
@@ -112,7 +114,7 @@ it('says what ties each pipeline to a host, and leads to the revision that pins 
   }))
   showRouted(<HostDialog name="alpha" onClose={() => {}} />)
   expect(await screen.findByRole('row', { name: /orders/ })).toHaveTextContent('placement.host is alpha')
-  expect(screen.getByRole('row', { name: /clicks/ })).toHaveTextContent('it can be moved')
+  expect(screen.getByRole('row', { name: /clicks/ })).toHaveTextContent('it can move')
   expect(screen.getByRole('link', { name: 'Unpin orders' })).toHaveAttribute(
     'href',
     '/pipelines/orders/edit?host=any',

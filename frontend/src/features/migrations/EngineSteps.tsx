@@ -22,11 +22,11 @@ import type { StepProps } from './pages/props'
 import { currentStep, rowsOf, secondsLeft, type WizardStep } from './steps'
 
 const LOOKS: Record<MigrationStep['state'], { tone: Tone; icon: Icon; word: string }> = {
-  pending: { tone: 'idle', icon: IconCircle, word: 'to do' },
-  running: { tone: 'busy', icon: IconProgress, word: 'in hand' },
-  done: { tone: 'ok', icon: IconCheck, word: 'done' },
-  failed: { tone: 'bad', icon: IconCircleX, word: 'failed' },
-  skipped: { tone: 'idle', icon: IconCircleMinus, word: 'not done' },
+  pending: { tone: 'idle', icon: IconCircle, word: 'Pending' },
+  running: { tone: 'busy', icon: IconProgress, word: 'Running' },
+  done: { tone: 'ok', icon: IconCheck, word: 'Done' },
+  failed: { tone: 'bad', icon: IconCircleX, word: 'Failed' },
+  skipped: { tone: 'idle', icon: IconCircleMinus, word: 'Skipped' },
 }
 
 /** What the engine does on a page, step by step, with the time that is left. */
@@ -34,9 +34,9 @@ export function EngineSteps({ migration, page }: { migration: MigrationDetail; p
   const now = useNow()
   const rows = rowsOf(migration, page).map((row, place) => ({ ...row, place }))
   return (
-    <Panel title="What is done" flush={rows.length > 0}>
+    <Panel title="Steps" flush={rows.length > 0}>
       {rows.length === 0 ? (
-        <p className="dim">It has not begun; the plan says what will be done.</p>
+        <p className="dim">No step has started yet. The plan lists the steps.</p>
       ) : (
         <Table
           label="Steps"
@@ -44,8 +44,8 @@ export function EngineSteps({ migration, page }: { migration: MigrationDetail; p
             <>
               <th>Step</th>
               <th>State</th>
-              <th className="num">Took</th>
-              <th>What is known</th>
+              <th className="num">Duration</th>
+              <th>Details</th>
             </>
           }
         >
@@ -73,7 +73,7 @@ function State({ step }: { step: MigrationStep }) {
   return (
     <ToneBadge tone={tone} icon={icon} plain>
       {word}
-      {step.tried > 1 && `, ${step.tried} times`}
+      {step.tried > 1 && `, ${step.tried} attempts`}
     </ToneBadge>
   )
 }
@@ -83,9 +83,7 @@ function TimeLeft({ step, now }: { step: MigrationStep; now: number }) {
   if (left === null) return null
   return (
     <div className="dim">
-      {left > 0
-        ? `At most ${duration(left * 1_000)} more; then it is taken back.`
-        : 'It is over its time; it is taken back.'}
+      {left > 0 ? `Times out in ${duration(left * 1_000)}, then rolls back.` : 'Timed out. Rolling back.'}
     </div>
   )
 }
@@ -103,21 +101,21 @@ export function EnginePage({
       <Stuck migration={migration} readOnly={readOnly} page={page} />
       <EngineSteps migration={migration} page={page} />
       {children}
-      <ShowCall call={watchCall(migration)} subject="Watch" />
+      <ShowCall call={watchCall(migration)} subject="Get migration" />
     </>
   )
 }
 
-/** The button that lets it go on, on the page before which it waits. */
+/** The button that continues it, on the page before which it waits. */
 export function Gate({ migration, readOnly, page }: StepProps & { page: WizardStep }) {
   const { waits_for } = migration
   if (waits_for === null || currentStep(migration) !== page) return null
   const words = GATE_LABELS[waits_for as keyof typeof GATE_LABELS]
   return (
-    <Panel title="It waits for a person" note={words}>
+    <Panel title="Awaiting approval" note={words}>
       <HeldUntil migration={migration} />
       <DeedButton migration={migration} deed="advance" reason={readOnly ?? refusalOf(migration, 'advance')}>
-        {waits_for === 'COMMITTED' ? 'Commit' : 'Let it go on'}
+        {waits_for === 'COMMITTED' ? 'Commit migration' : 'Continue migration'}
       </DeedButton>
     </Panel>
   )
@@ -132,8 +130,8 @@ function HeldUntil({ migration }: { migration: MigrationDetail }) {
   const left = Math.max(0, Date.parse(held.held_until) - now)
   return (
     <p className="dim">
-      {DELIVERS_NOTHING.includes(held.stage) && 'Nothing is delivered meanwhile. '}
-      It is taken back in {duration(left)} unless somebody lets it go on.
+      {DELIVERS_NOTHING.includes(held.stage) && 'Nothing is delivered until then. '}
+      Rolls back in {duration(left)} unless you continue it.
     </p>
   )
 }
@@ -141,9 +139,9 @@ function HeldUntil({ migration }: { migration: MigrationDetail }) {
 function Stuck({ migration, readOnly, page }: StepProps & { page: WizardStep }) {
   if (migration.stage !== 'NEEDS_ATTENTION' || currentStep(migration) !== page) return null
   return (
-    <Panel title="A person has to choose" note="or take it back, or close it, below">
+    <Panel title="Action required" note="Retry, roll back or close the migration">
       <DeedButton migration={migration} deed="advance" reason={readOnly ?? refusalOf(migration, 'advance')}>
-        Try the failed step again
+        Retry failed step
       </DeedButton>
     </Panel>
   )

@@ -3,7 +3,7 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { IconArrowLeft, IconArrowRight } from '@tabler/icons-react'
 import type { MigrationDetail } from '@/api/types'
 import { ReasonButton } from '@/components/ui/ReasonButton'
-import { neighbours, STEP_TITLES, whyNotNext, type WizardStep } from './steps'
+import { neighbours, STEPS, whyNotNext, type WizardStep } from './steps'
 import classes from './migrations.module.css'
 
 /** The page before and the page after; a Next that cannot be gone to says why, in sight. */
@@ -21,7 +21,7 @@ export function Footer({ migration, step }: { migration: MigrationDetail; step: 
             <Link to="/migrations/$id/$step" params={{ id: migration.id, step: before }} {...props} />
           )}
         >
-          {STEP_TITLES[before]}
+          {STEPS[before].label}
         </Button>
       )}
       {after && reason && <span className={classes.why}>{reason}</span>}
@@ -34,7 +34,7 @@ export function Footer({ migration, step }: { migration: MigrationDetail; step: 
             void navigate({ to: '/migrations/$id/$step', params: { id: migration.id, step: after } })
           }
         >
-          Next: {STEP_TITLES[after]}
+          Next: {STEPS[after].label}
         </ReasonButton>
       )}
     </div>

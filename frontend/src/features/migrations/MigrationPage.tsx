@@ -15,7 +15,7 @@ import { useNow } from '@/lib/clock'
 import { Footer } from './Footer'
 import { StageBadge } from '@/components/migrations/StageBadge'
 import { StepNav } from './StepNav'
-import { currentStep, isWizardStep, STEP_TITLES, type WizardStep } from './steps'
+import { currentStep, isWizardStep, STEPS, type WizardStep } from './steps'
 import { STEP_PAGES } from './stepPages'
 import { useMigration } from './useMigration'
 import { WayBack } from './WayBack'
@@ -30,7 +30,7 @@ export function CurrentStep() {
   return <Navigate to="/migrations/$id/$step" params={{ id, step: currentStep(data) }} replace />
 }
 
-/** One page of the wizard. Whoever opens the address sees the same, and can go on with it. */
+/** One page of the wizard. Every user who opens the address sees the same, and can continue it. */
 export function MigrationPage() {
   const { id, step } = useParams({ from: '/migrations/$id/$step' })
   const { data, error, refetch } = useMigration(id)
@@ -49,7 +49,7 @@ function Wizard({ migration, step }: { migration: MigrationDetail; step: WizardS
     <div className={classes.page}>
       <PageHeader
         title={`${KINDS[migration.kind].label}: ${migration.pipeline}`}
-        documentTitle={`${STEP_TITLES[step]}, ${KINDS[migration.kind].label} of ${migration.pipeline}`}
+        documentTitle={`${STEPS[step].label}, ${KINDS[migration.kind].label} of ${migration.pipeline}`}
         before={<Crumbs name={migration.pipeline} />}
         beside={<StageBadge stage={migration.stage} />}
       >
@@ -57,10 +57,10 @@ function Wizard({ migration, step }: { migration: MigrationDetail; step: WizardS
       </PageHeader>
       {migration.stale && (
         <p className={classes.warning} role="alert">
-          The pipeline is not what this plan was made against; it has to be planned again.
+          The pipeline has changed since this plan was made. Plan the migration again.
         </p>
       )}
-      {begun && <Findings findings={migration.findings} title="Why" />}
+      {begun && <Findings findings={migration.findings} title="Reason" />}
       <div className={classes.layout}>
         <StepNav migration={migration} shown={step} />
         <div className={classes.content}>
@@ -85,10 +85,10 @@ function Headline({ migration }: { migration: MigrationDetail }) {
       </p>
       <p className={classes.note}>
         {[
-          `Asked for by ${created_by} at ${time(created_at)}: ${reason}`,
+          `Requested by ${created_by} at ${time(created_at)}: ${reason}`,
           moved,
-          begun_at && `${migration.open ? 'under way for' : 'took'} ${durationOf(migration, now)}`,
-          runner_host && migration.open && `carried out by the supervisor of ${runner_host}`,
+          begun_at && `${migration.open ? 'running for' : 'took'} ${durationOf(migration, now)}`,
+          runner_host && migration.open && `run by the supervisor on ${runner_host}`,
         ]
           .filter(Boolean)
           .join(' · ')}
@@ -97,7 +97,7 @@ function Headline({ migration }: { migration: MigrationDetail }) {
   )
 }
 
-/** Whoever looks at the page that the migration is at goes along with it; any other page is left alone. */
+/** The page of the current step follows the migration; any other page is left alone. */
 function useFollowing(migration: MigrationDetail, step: WizardStep) {
   const navigate = useNavigate()
   const now = currentStep(migration)
@@ -119,7 +119,7 @@ function useFollowing(migration: MigrationDetail, step: WizardStep) {
 
 function Crumbs({ name }: { name: string }) {
   return (
-    <nav aria-label="Where you are" className={classes.crumbs}>
+    <nav aria-label="Breadcrumb" className={classes.crumbs}>
       <Link to="/migrations">Migrations</Link> <span aria-hidden>/</span>{' '}
       <Link to="/pipelines/$name" params={{ name }}>
         {name}
@@ -132,10 +132,10 @@ function Missing({ error, onRetry }: { error: Error; onRetry: () => void }) {
   const gone = error instanceof Problem && [400, 404, 422].includes(error.status)
   return (
     <div className={classes.page}>
-      <PageHeader title={gone ? 'There is no such migration' : 'Migration'} />
+      <PageHeader title={gone ? 'Migration not found' : 'Migration'} />
       {gone ? (
         <p>
-          It may have gone with its pipeline. <Link to="/migrations">See all migrations</Link>.
+          It may have been deleted with its pipeline. <Link to="/migrations">Show all migrations</Link>.
         </p>
       ) : (
         <ErrorNote error={error} onRetry={onRetry} />

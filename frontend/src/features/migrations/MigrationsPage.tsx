@@ -19,7 +19,7 @@ import classes from './migrations.module.css'
 const STATES = [
   { value: 'all', label: 'All' },
   { value: 'open', label: 'Open' },
-  { value: 'final', label: 'Over' },
+  { value: 'final', label: 'Completed' },
 ]
 
 /** Every change of a running pipeline in stages, newest first. */
@@ -37,7 +37,7 @@ export function MigrationsPage() {
     <div className={classes.page}>
       <PageHeader
         title="Migrations"
-        beside={<span className="dim">changes of running pipelines, in stages</span>}
+        beside={<span className="dim">controlled changes of running pipelines</span>}
         actions={
           <>
             <Button variant="default" renderRoot={(props) => <Link to="/migrations/rules" {...props} />}>
@@ -60,7 +60,7 @@ export function MigrationsPage() {
         actions={
           <>
             <FilterInput
-              label="Of the pipeline"
+              label="Pipeline"
               placeholder="Pipeline"
               value={pipeline ?? ''}
               onChange={(name) =>
@@ -93,14 +93,15 @@ export function stateOf(value: unknown): 'open' | 'final' | undefined {
 }
 
 function NoneHere() {
-  return <Empty title="No migration is like that">Another filter shows more.</Empty>
+  return <Empty title="No migration matches the filter">Change the filter to see more.</Empty>
 }
 
 function NoneYet() {
   return (
-    <Empty title="No pipeline has been migrated yet">
-      A component, a host or the agent's software is changed under a running pipeline: it is paused, the pause
-      is proven, the change is made, and it goes on where it stopped, or back.
+    <Empty title="No migrations yet">
+      A migration changes a component, the host or the agent's software of a running pipeline. It pauses the
+      pipeline, verifies the pause, applies the change and resumes at the exact offset where the pipeline
+      stopped. It rolls back if the change fails.
       <div className={classes.command}>
         <CodeBlock
           code='headgate migrations plan orders -f orders.yaml --reason "a new topic"'

@@ -8,15 +8,15 @@ import {
 } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import type { MigrationDetail } from '@/api/types'
-import { pagesOf, pageState, STEP_TITLES, type PageState, type WizardStep } from './steps'
+import { pagesOf, pageState, STEPS, type PageState, type WizardStep } from './steps'
 import classes from './migrations.module.css'
 
 const LOOKS: Record<PageState, { icon: Icon; word: string }> = {
   done: { icon: IconCheck, word: 'done' },
-  current: { icon: IconProgress, word: 'it is here now' },
+  current: { icon: IconProgress, word: 'current' },
   failed: { icon: IconCircleX, word: 'failed' },
-  skipped: { icon: IconCircleMinus, word: 'not done' },
-  todo: { icon: IconCircle, word: 'to come' },
+  skipped: { icon: IconCircleMinus, word: 'skipped' },
+  todo: { icon: IconCircle, word: 'pending' },
 }
 
 /** The pages of the wizard, each with an address of its own; links, so that they behave as such. */
@@ -33,10 +33,11 @@ export function StepNav({ migration, shown }: { migration: MigrationDetail; show
                 to="/migrations/$id/$step"
                 params={{ id: migration.id, step: page }}
                 aria-current={page === shown ? 'step' : undefined}
+                title={STEPS[page].meaning}
                 resetScroll={false}
               >
                 <Shape size={15} stroke={2} aria-hidden />
-                <span>{STEP_TITLES[page]}</span>
+                <span>{STEPS[page].label}</span>
                 <span className="visually-hidden">({word})</span>
               </Link>
             </li>

@@ -16,21 +16,21 @@ import type { Tone } from '@/domain/phases'
 import { count, NONE, plural } from '@/lib/format'
 import { type Facts, factsOf } from './translations'
 
-/** Where each partition goes on in the other cluster, and what proves it. */
+/** Where each partition resumes on the new cluster, and the evidence. */
 export function Translation({ rows }: { rows: PartitionTranslation[] }) {
   return (
     <Table
-      label="Where each partition goes on in the other cluster"
+      label="Positions of each partition on the new cluster"
       maxHeight={420}
       head={
         <>
           <th>Partition</th>
-          <th className="num">Stands at</th>
-          <th className="num">Goes on at</th>
-          <th>How it was found</th>
+          <th className="num">Stopped at</th>
+          <th className="num">Resumes at</th>
+          <th>Method</th>
           <th className="num">Compared</th>
           <th className="num">Skipped</th>
-          <th className="num">Comes again</th>
+          <th className="num">Reread</th>
         </>
       }
     >
@@ -40,7 +40,7 @@ export function Translation({ rows }: { rows: PartitionTranslation[] }) {
           <tr key={`${row.source} ${row.channel} ${row.old_topic} ${row.partition}`}>
             <th scope="row">
               {row.old_topic}/{row.partition}
-              {row.topic !== row.old_topic && <div className="dim">there {row.topic}</div>}
+              {row.topic !== row.old_topic && <div className="dim">new topic {row.topic}</div>}
               <div className="dim">
                 <SourceToChannel source={row.source} channel={row.channel} />
               </div>
@@ -61,7 +61,7 @@ export function Translation({ rows }: { rows: PartitionTranslation[] }) {
   )
 }
 
-const counted = (records: number | null) => (records === null ? 'not known' : count(records))
+const counted = (records: number | null) => (records === null ? 'unknown' : count(records))
 
 interface Look {
   tone: Tone
@@ -73,9 +73,9 @@ interface Look {
 function verdictOn({ new: at, code, behind, exact, skip }: PartitionTranslation): Look {
   if (code) return { tone: 'bad', icon: IconHandStop, words: code }
   if (at === null)
-    return { tone: 'busy', icon: IconClock, words: `${plural(behind, 'record')} to be brought` }
+    return { tone: 'busy', icon: IconClock, words: `${plural(behind, 'record')} not mirrored yet` }
   if (exact) return { tone: 'ok', icon: IconEqual, words: 'exact' }
-  if (skip === null) return { tone: 'warn', icon: IconAlertTriangle, words: 'not proven' }
+  if (skip === null) return { tone: 'warn', icon: IconAlertTriangle, words: 'not verified' }
   return { tone: 'held', icon: IconTilde, words: 'counted' }
 }
 
@@ -90,10 +90,10 @@ function Verdict({ row }: { row: PartitionTranslation }) {
 
 const WAYS: Record<PartitionTranslation['by'], string> = {
   mapping: "the mirror's offset syncs",
-  timestamp: 'the time of the last record',
-  given: 'a person',
-  same_log: 'the same log, under another address',
-  cut: 'the places that the cut has shown to be the same',
+  timestamp: 'timestamp of the last record',
+  given: 'given',
+  same_log: 'same log, another address',
+  cut: 'positions proven equal by the cutover',
 }
 
 function How({ row, facts }: { row: PartitionTranslation; facts: Facts }) {
@@ -109,8 +109,8 @@ function How({ row, facts }: { row: PartitionTranslation; facts: Facts }) {
         )}
         {at && <TimeOf at={at} timesOf={timesOf} />}
         {lastRead !== null && <div>last record read {count(lastRead)}</div>}
-        {!pair && expected !== null && <div>the records say {count(expected)}</div>}
-        {proof === 'pairs' && <div>proven by its pairs alone</div>}
+        {!pair && expected !== null && <div>expected by content {count(expected)}</div>}
+        {proof === 'pairs' && <div>by pairs only</div>}
         {proof !== null && !KNOWN.has(proof) && <div>{proof}</div>}
         {row.reason}
       </div>
@@ -118,7 +118,7 @@ function How({ row, facts }: { row: PartitionTranslation; facts: Facts }) {
   )
 }
 
-/** Proofs that the other columns tell. */
+/** Proofs that the other columns show. */
 const KNOWN = new Set(['records', 'pairs', ''])
 
 function TimeOf({ at, timesOf }: { at: string; timesOf: string | null }) {
@@ -130,20 +130,20 @@ function TimeOf({ at, timesOf }: { at: string; timesOf: string | null }) {
   )
 }
 
-/** Where the topics of a sink end on the other cluster before its first record is written there. */
+/** The end offsets of the topics of a sink on the new cluster, before its first record is written. */
 export function SinkEnds({ ends }: { ends: SinkEnd[] }) {
-  if (ends.length === 0) return <Empty title="No topic of it is there yet" />
+  if (ends.length === 0) return <Empty title="No topics on the new cluster yet" />
   return (
     <Table
-      label="Ends of the sink's topics on the other cluster"
+      label="End offsets of the sink's topics on the new cluster"
       maxHeight={320}
       head={
         <>
           <th>Partition</th>
           <th>Sink</th>
-          <th className="num">Begins at</th>
-          <th className="num">Ends at</th>
-          <th className="num">Records there</th>
+          <th className="num">Start offset</th>
+          <th className="num">End offset</th>
+          <th className="num">Records</th>
         </>
       }
     >

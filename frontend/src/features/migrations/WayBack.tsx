@@ -16,23 +16,23 @@ const BACK = ['abort', 'rollback', 'close', 'revert'] as const
 type Back = (typeof BACK)[number]
 
 const WORDS: Record<Back, { button: string; title: string; keep: string }> = {
-  abort: { button: 'Give it up', title: 'Give this migration up?', keep: 'Go on with it' },
-  rollback: { button: 'Roll back', title: 'Roll this migration back?', keep: 'Leave it' },
-  close: { button: 'Close it', title: 'Close this migration as it is?', keep: 'Leave it open' },
-  revert: { button: 'Plan the way back', title: 'Plan a migration back?', keep: 'Leave it' },
+  abort: { button: 'Cancel migration', title: 'Cancel this migration?', keep: 'Keep migration' },
+  rollback: { button: 'Roll back migration', title: 'Roll back this migration?', keep: 'Keep migration' },
+  close: { button: 'Close migration', title: 'Close this migration as it is?', keep: 'Keep open' },
+  revert: { button: 'Plan revert', title: 'Plan a migration that reverts this one?', keep: 'Cancel' },
 }
 
 const isBack = (choice: MigrationChoice): choice is MigrationChoice & { choice: Back } =>
   BACK.some((each) => each === choice.choice)
 
-/** Every way back that there is, always in sight, with what it costs now. */
+/** Every way to cancel, roll back or revert, always in sight, with its expected impact. */
 export function WayBack({ migration, readOnly }: { migration: MigrationDetail; readOnly: string | null }) {
   const choices = migration.choices.filter(isBack)
   return (
-    <Panel title="The way back" note={migration.open ? 'and what it costs now' : undefined}>
+    <Panel title="Cancel and roll back" note={migration.open ? 'with the expected impact' : undefined}>
       {choices.length === 0 && (
         <p className={classes.note}>
-          {isTakenBack(migration) ? 'It is over; the pipeline is as it was before.' : 'It is over.'}
+          {isTakenBack(migration) ? 'Completed. The pipeline is as it was before.' : 'Completed.'}
         </p>
       )}
       <ul className={classes.choices}>
@@ -62,7 +62,7 @@ interface BackProps {
   refused: string | null
 }
 
-/** Asks once more, with the price and a reason for the audit. */
+/** Asks for confirmation, with the expected impact and a reason for the audit log. */
 function BackButton({ migration, choice, deed, refused }: BackProps) {
   const [asking, setAsking] = useState(false)
   const [reason, setReason] = useState('')
@@ -91,7 +91,7 @@ function BackButton({ migration, choice, deed, refused }: BackProps) {
             <Text size="sm">{choice.price ? priceInWords(choice.price) : choice.sentence}</Text>
             <TextInput
               label="Reason"
-              description="It is kept in the audit and in the report"
+              description="Stays in the audit log and in the report"
               value={reason}
               maxLength={1000}
               onChange={(event) => setReason(event.currentTarget.value)}

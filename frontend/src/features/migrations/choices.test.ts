@@ -4,7 +4,7 @@ import { priceInWords, refusalOf } from './choices'
 it('says why a choice cannot be made', () => {
   expect(refusalOf(migration(), 'approve')).toBeNull()
   expect(refusalOf(migration(), 'advance')).toBe('1 more must approve it.')
-  expect(refusalOf(migration(), 'rollback')).toBe('This is not possible at this stage.')
+  expect(refusalOf(migration(), 'rollback')).toBe('This action is not available at this stage.')
   const choices = [migrationChoice('abort', { allowed: false, reason: 'Too late.' })]
   expect(refusalOf(migration({ choices }), 'abort')).toBe('Too late.')
 })
@@ -18,7 +18,9 @@ describe('a price', () => {
 
   it('has its figures first', () => {
     const given = price({ exact: false, pause: 20, duplicates_max: 1_200, words: 'They stay.' })
-    expect(priceInWords(given)).toBe('It costs a pause of about 20 s, up to 1,200 records twice. They stay.')
+    expect(priceInWords(given)).toBe(
+      'Expected impact: pause of about 20 s, at most 1,200 possible duplicates. They stay.',
+    )
   })
 
   it('counts one record as one', () => {

@@ -16,19 +16,19 @@ export function refusalOf(
 ): string | null {
   const found = choiceOf(migration, action)
   if (found?.allowed) return null
-  return found?.reason || 'This is not possible at this stage.'
+  return found?.reason || 'This action is not available at this stage.'
 }
 
 type Price = NonNullable<MigrationChoice['price']>
 
-/** What a choice costs, in figures and words; only in words where the server promises no figures. */
+/** The expected impact of a choice, in figures and words; only in words where the server promises no figures. */
 export function priceInWords({ exact, skip, replay, duplicates_max, pause, words }: Price): string {
   const figures = [
-    pause > 0 && `a pause of about ${duration(pause * 1_000)}`,
+    pause > 0 && `pause of about ${duration(pause * 1_000)}`,
     skip > 0 && `${plural(skip, 'record')} skipped`,
-    replay > 0 && `${plural(replay, 'record')} read again`,
-    duplicates_max > 0 && `up to ${plural(duplicates_max, 'record')} twice`,
+    replay > 0 && `${plural(replay, 'record')} reread`,
+    duplicates_max > 0 && `at most ${plural(duplicates_max, 'possible duplicate')}`,
   ].filter(Boolean)
-  if (figures.length > 0) return `It costs ${figures.join(', ')}. ${words}`
-  return exact ? `It costs nothing. ${words}` : words
+  if (figures.length > 0) return `Expected impact: ${figures.join(', ')}. ${words}`
+  return exact ? `Expected impact: none. ${words}` : words
 }

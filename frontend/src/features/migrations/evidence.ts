@@ -6,7 +6,7 @@ import type {
   SinkEnd,
 } from '@/api/types'
 
-/** What the engine wrote down of each step; REST hands it over as it is, so its shape is told here. */
+/** What the engine recorded of each step; REST returns it as it is, so its shape is declared here. */
 
 export interface PreflightEvidence {
   run: number

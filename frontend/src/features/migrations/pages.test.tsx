@@ -46,7 +46,7 @@ describe('the plan', () => {
     expect(row).toHaveTextContent('Restart')
     expect(screen.getByText('4.2 s')).toBeInTheDocument()
     expect(screen.getByText('1,204')).toBeInTheDocument()
-    expect(screen.getByText(/It could be begun now/)).toBeInTheDocument()
+    expect(screen.getByText(/Ready to start/)).toBeInTheDocument()
   })
 
   it('lists everything that blocks it at once', async () => {
@@ -70,16 +70,16 @@ describe('the plan', () => {
 })
 
 describe('approval', () => {
-  it('is of this very plan, by its hash', async () => {
+  it('is of this plan, by its hash', async () => {
     const sent = vi.fn()
     given.post(`/migrations/${ID}/approve`, async (request) => {
       sent(await request.json())
       return migration({ stage: 'APPROVED' })
     })
     showRouted(<ApprovePage migration={migration()} readOnly={null} />)
-    await userEvent.click(await pressable('Approve this plan'))
+    await userEvent.click(await pressable('Approve plan'))
     await waitFor(() => expect(sent).toHaveBeenCalledWith({ hash: 'abc123' }))
-    expect(screen.getByRole('button', { name: 'Begin' })).toHaveAccessibleDescription(
+    expect(screen.getByRole('button', { name: 'Start migration' })).toHaveAccessibleDescription(
       '1 more must approve it.',
     )
   })
@@ -87,8 +87,8 @@ describe('approval', () => {
   it('by its author is refused where others have to', async () => {
     showRouted(<ApprovePage migration={migration({ approvers_needed: 2 })} readOnly={null} />)
     await waitFor(() =>
-      expect(screen.getByRole('button', { name: 'Approve this plan' })).toHaveAccessibleDescription(
-        /^You asked for it; 2 other people have to approve it/,
+      expect(screen.getByRole('button', { name: 'Approve plan' })).toHaveAccessibleDescription(
+        /^You requested this migration. 2 other users have to approve it/,
       ),
     )
   })
@@ -98,7 +98,7 @@ describe('approval', () => {
       problem(409, 'plan_stale', 'This plan is not one of the present state.', { hint: 'Plan again.' }),
     )
     showRouted(<ApprovePage migration={migration()} readOnly={null} />)
-    await userEvent.click(await pressable('Approve this plan'))
+    await userEvent.click(await pressable('Approve plan'))
     expect(await screen.findByText('This plan is not one of the present state.')).toBeInTheDocument()
   })
 })
@@ -117,9 +117,9 @@ it('shows the preflight by component and host', async () => {
   }
   const steps = [migrationStep('prepare_standby', 'PREFLIGHT', { state: 'failed', evidence })]
   showRouted(<PreflightPage migration={migration({ stage: 'ABORTED', steps })} readOnly={null} />)
-  expect(await screen.findByRole('row', { name: /^out/ })).toHaveTextContent('pass')
-  expect(screen.getByRole('row', { name: /^lake/ })).toHaveTextContent(/beta.*fail.*does not exist/)
-  expect(screen.getByRole('row', { name: /^slow/ })).toHaveTextContent('warn')
+  expect(await screen.findByRole('row', { name: /^out/ })).toHaveTextContent('Passed')
+  expect(screen.getByRole('row', { name: /^lake/ })).toHaveTextContent(/beta.*Failed.*does not exist/)
+  expect(screen.getByRole('row', { name: /^slow/ })).toHaveTextContent('Warning')
 })
 
 it('says what a pause waits for, how to cancel it, and what force would cost', async () => {
@@ -128,10 +128,8 @@ it('says what a pause waits for, how to cancel it, and what force would cost', a
   showRouted(<PausePage migration={migration({ stage: 'PAUSING', steps, draining })} readOnly={null} />)
   expect(await screen.findByText('up to 1,250')).toBeInTheDocument()
   expect(screen.getByText('sinks.out')).toBeInTheDocument()
-  expect(
-    screen.getByText(/up to 1,250 records of the batch in hand may be delivered twice/),
-  ).toBeInTheDocument()
-  expect(screen.getByText(/^At most .* more; then it is taken back/)).toBeInTheDocument()
+  expect(screen.getByText(/at most 1,250 possible duplicates/)).toBeInTheDocument()
+  expect(screen.getByText(/^Times out in .*, then rolls back/)).toBeInTheDocument()
 })
 
 it('shows what the agent was doing when its pause was given up', async () => {
@@ -153,8 +151,8 @@ it('shows the proof as a checklist with its evidence', async () => {
   const steps = [migrationStep('prove_pause', 'PAUSE_PROVEN', { state: 'running', evidence: { checks } })]
   showRouted(<ProofPage migration={migration({ stage: 'PAUSE_PROVEN', steps })} readOnly={null} />)
   const items = await screen.findAllByRole('listitem')
-  expect(items[0]).toHaveTextContent('Holds: The gate is closed.')
-  expect(items[1]).toHaveTextContent('Does not hold: All is in the ledger.{"open_batches":1}')
+  expect(items[0]).toHaveTextContent('Passed: The gate is closed.')
+  expect(items[1]).toHaveTextContent('Failed: All is in the ledger.{"open_batches":1}')
 })
 
 it('shows the snapshot', async () => {
@@ -169,7 +167,7 @@ it('shows the snapshot', async () => {
   expect(screen.getByText('d1')).toBeInTheDocument()
 })
 
-it('lets it go on at a gate, by the hash of the plan', async () => {
+it('continues at a gate, by the hash of the plan', async () => {
   const sent = vi.fn()
   given.post(`/migrations/${ID}/advance`, async (request) => {
     sent(await request.json())
@@ -184,8 +182,8 @@ it('lets it go on at a gate, by the hash of the plan', async () => {
   })
   showRouted(<CutOverPage migration={waiting} readOnly={null} />)
   expect(await screen.findByText('Before the new agent takes over')).toBeInTheDocument()
-  expect(screen.getByText(/^Nothing is delivered meanwhile. It is taken back in 59 min/)).toBeInTheDocument()
-  await userEvent.click(await pressable('Let it go on'))
+  expect(screen.getByText(/^Nothing is delivered until then. Rolls back in 59 min/)).toBeInTheDocument()
+  await userEvent.click(await pressable('Continue migration'))
   await waitFor(() => expect(sent).toHaveBeenCalledWith({ hash: 'abc123' }))
 })
 
@@ -199,31 +197,33 @@ it('compares before and after, and names the rule that would roll back', async (
   const found = migration({ stage: 'VERIFYING', steps, choices: [migrationChoice('advance')] })
   showRouted(<VerifyPage migration={found} readOnly={null} />)
   const row = await screen.findByRole('row', { name: /The lag is at most/ })
-  expect(row).toHaveTextContent(/does not hold.*120.*9,000/)
+  expect(row).toHaveTextContent(/Failed.*120.*9,000/)
   expect(screen.getByText(/observed for 29 s, 31 s left/)).toBeInTheDocument()
-  expect(screen.getByText(/otherwise it is rolled back by itself/)).toBeInTheDocument()
-  expect(await pressable('Commit now')).toBeInTheDocument()
+  expect(screen.getByText(/Otherwise it rolls back automatically/)).toBeInTheDocument()
+  expect(await pressable('Commit migration')).toBeInTheDocument()
 })
 
-it('says on every page that a person commits where a gate stands before that', async () => {
+it('says on every page that a decision is requested where a gate stands before that', async () => {
   const plan = migrationPlan({ gates: ['COMMITTED'] })
   const found = migration({ stage: 'VERIFYING', plan, choices: [migrationChoice('advance')] })
   const { unmount } = showRouted(<VerifyPage migration={found} readOnly={null} />)
-  expect(await screen.findByText(/a person is asked to commit; otherwise/)).toBeInTheDocument()
+  expect(await screen.findByText(/a decision is requested. Otherwise/)).toBeInTheDocument()
   unmount()
   const { unmount: leave } = showRouted(<CommitPage migration={found} readOnly={null} />)
-  expect(await screen.findByText(/a person is asked to commit; otherwise/)).toBeInTheDocument()
+  expect(await screen.findByText(/a decision is requested. Otherwise/)).toBeInTheDocument()
   leave()
   showRouted(<ChangePage migration={found} readOnly={null} />)
-  expect((await screen.findByText('When all is well')).nextSibling).toHaveTextContent('a person is asked')
+  expect((await screen.findByText('If all checks pass')).nextSibling).toHaveTextContent('request a decision')
 })
 
 it('shows the call with a word about what is hidden in it', async () => {
   const spec = { definition: { sinks: { out: { password: '[hidden]' } } } }
   showRouted(<ChangePage migration={migration({ spec })} readOnly={null} />)
-  await userEvent.click(await screen.findByRole('button', { name: 'Show the call' }))
-  expect(await screen.findByRole('group', { name: 'Plan with curl' })).toHaveTextContent('"[hidden]"')
-  expect(screen.getByText(/^A value is hidden here/)).toBeInTheDocument()
+  await userEvent.click(await screen.findByRole('button', { name: 'Show API call' }))
+  expect(await screen.findByRole('group', { name: 'Plan: API call with curl' })).toHaveTextContent(
+    '"[hidden]"',
+  )
+  expect(screen.getByText(/^A value is hidden/)).toBeInTheDocument()
 })
 
 it('offers another try where the way back is stuck', async () => {
@@ -233,7 +233,7 @@ it('offers another try where the way back is stuck', async () => {
   const stuck = migration({ stage: 'NEEDS_ATTENTION', steps, choices: [migrationChoice('advance')] })
   showRouted(<BackPage migration={stuck} readOnly={null} />)
   expect(await screen.findByText('Its host is silent.')).toBeInTheDocument()
-  expect(await pressable('Try the failed step again')).toBeInTheDocument()
+  expect(await pressable('Retry failed step')).toBeInTheDocument()
 })
 
 it('shows the report with its digest and both downloads', async () => {
@@ -252,11 +252,11 @@ it('shows the report with its digest and both downloads', async () => {
   showRouted(<ReportPage migration={migration({ stage: 'COMMITTED', open: false })} readOnly={null} />)
   expect(await screen.findByText('SHA-256 f00d')).toBeInTheDocument()
   expect(screen.getByText('2.1 s')).toBeInTheDocument()
-  expect(screen.getByRole('link', { name: 'Download as JSON' })).toHaveAttribute(
+  expect(screen.getByRole('link', { name: 'Download JSON' })).toHaveAttribute(
     'href',
     `/api/v1/migrations/${ID}/evidence?format=json`,
   )
-  expect(screen.getByRole('link', { name: /Open as a page/ })).toHaveAttribute(
+  expect(screen.getByRole('link', { name: /Open printable report/ })).toHaveAttribute(
     'href',
     `/api/v1/migrations/${ID}/evidence?format=html`,
   )
@@ -283,15 +283,15 @@ it('shows both cuts of one that was taken back after its new side had delivered'
   }))
   showRouted(<ReportPage migration={migration({ stage: 'ROLLED_BACK', open: false })} readOnly={null} />)
   expect(await screen.findByText('3.4 s')).toBeInTheDocument()
-  expect(screen.getByText('0 skipped, 0 read again, up to 40 of a batch in hand twice')).toBeInTheDocument()
-  const back = screen.getByRole('table', { name: 'Positions of the way back' })
+  expect(screen.getByText('0 skipped, 0 reread, at most 40 possible duplicates')).toBeInTheDocument()
+  const back = screen.getByRole('table', { name: 'Rollback positions' })
   expect(within(back).getAllByRole('cell', { name: '250' })).toHaveLength(2)
   expect(within(back).queryByText('Snapshot')).not.toBeInTheDocument()
 })
 
-describe('the way back', () => {
+describe('cancel and roll back', () => {
   const back = migrationChoice('rollback', {
-    sentence: 'Take it back.',
+    sentence: 'Roll back migration.',
     price: price({ pause: 20, words: 'The old agent starts anew.' }),
   })
 
@@ -302,18 +302,18 @@ describe('the way back', () => {
       return migration({ stage: 'ROLLING_BACK' })
     })
     showRouted(<WayBack migration={migration({ stage: 'RESUMING', choices: [back] })} readOnly={null} />)
-    expect(await screen.findByText(/a pause of about 20 s\. The old agent starts anew/)).toBeInTheDocument()
-    await userEvent.click(screen.getByRole('button', { name: 'Roll back' }))
-    const dialog = await screen.findByRole('dialog', { name: 'Roll this migration back?' })
+    expect(await screen.findByText(/pause of about 20 s\. The old agent starts anew/)).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Roll back migration' }))
+    const dialog = await screen.findByRole('dialog', { name: 'Roll back this migration?' })
     await userEvent.type(within(dialog).getByLabelText('Reason'), 'too slow')
-    await userEvent.click(within(dialog).getByRole('button', { name: 'Roll back' }))
+    await userEvent.click(within(dialog).getByRole('button', { name: 'Roll back migration' }))
     await waitFor(() => expect(sent).toHaveBeenCalledWith({ reason: 'too slow' }))
   })
 
   it('is refused to viewers and, too late, to everybody, with the reason', async () => {
     const late = migrationChoice('abort', { allowed: false, reason: 'Something has changed already.' })
     showRouted(<WayBack migration={migration({ choices: [late] })} readOnly={null} />)
-    expect(await screen.findByRole('button', { name: 'Give it up' })).toHaveAccessibleDescription(
+    expect(await screen.findByRole('button', { name: 'Cancel migration' })).toHaveAccessibleDescription(
       'Something has changed already.',
     )
   })
@@ -322,15 +322,15 @@ describe('the way back', () => {
     const closed = { stage: 'ROLLED_BACK', open: false, choices: [] } satisfies Partial<MigrationDetail>
     const steps = [migrationStep('start_old', 'ROLLING_BACK', { state: 'failed' })]
     const { unmount } = showRouted(<WayBack migration={migration({ ...closed, steps })} readOnly={null} />)
-    expect(await screen.findByText('It is over.')).toBeInTheDocument()
+    expect(await screen.findByText('Completed.')).toBeInTheDocument()
     unmount()
     const gone = [migrationStep('start_old', 'ROLLING_BACK', { state: 'done' })]
     showRouted(<WayBack migration={migration({ ...closed, steps: gone })} readOnly={null} />)
-    expect(await screen.findByText('It is over; the pipeline is as it was before.')).toBeInTheDocument()
+    expect(await screen.findByText('Completed. The pipeline is as it was before.')).toBeInTheDocument()
   })
 
   it('after the commit plans a migration of its own, and goes there', async () => {
-    const choices = [migrationChoice('revert', { sentence: 'Plan the way back.' })]
+    const choices = [migrationChoice('revert', { sentence: 'Revert migration.' })]
     const over = migration({ stage: 'COMMITTED', open: false, choices, old_revision: 3 })
     const sent = vi.fn()
     given.post(`/migrations/${over.id}/revert`, async (request) => {
@@ -338,10 +338,10 @@ describe('the way back', () => {
       return migration({ id: 'the-way-back', stage: 'PLANNED', reverts: over.id })
     })
     const { router } = showRouted(<WayBack migration={over} readOnly={null} />)
-    await userEvent.click(await screen.findByRole('button', { name: 'Plan the way back' }))
+    await userEvent.click(await screen.findByRole('button', { name: 'Plan revert' }))
     const dialog = await screen.findByRole('dialog')
     await userEvent.type(within(dialog).getByLabelText('Reason'), 'too slow')
-    await userEvent.click(within(dialog).getByRole('button', { name: 'Plan the way back' }))
+    await userEvent.click(within(dialog).getByRole('button', { name: 'Plan revert' }))
     await waitFor(() => expect(router.state.location.pathname).toBe('/migrations/the-way-back'))
     expect(sent).toHaveBeenCalledWith({ reason: 'too slow' })
   })
@@ -352,7 +352,7 @@ describe('the way back', () => {
       reason: 'Install the earlier software first.',
     })
     showRouted(<WayBack migration={migration({ choices: [choice] })} readOnly={null} />)
-    expect(await screen.findByRole('button', { name: 'Plan the way back' })).toHaveAccessibleDescription(
+    expect(await screen.findByRole('button', { name: 'Plan revert' })).toHaveAccessibleDescription(
       'Install the earlier software first.',
     )
   })
@@ -362,7 +362,7 @@ it('has a Next that says, in sight and to readers, why it cannot be pressed', as
   const plan = migrationPlan({ blockers: [finding()] })
   showRouted(<Footer migration={migration({ stage: 'DRAFT', plan })} step="plan" />)
   const next = await screen.findByRole('button', { name: 'Next: Approve' })
-  expect(next).toHaveAccessibleDescription(/1 finding blocks it/)
-  expect(screen.getAllByText(/1 finding blocks it/)[0]).toBeVisible()
-  expect(screen.getByRole('link', { name: 'What changes' })).toBeInTheDocument()
+  expect(next).toHaveAccessibleDescription(/1 blocker/)
+  expect(screen.getAllByText(/1 blocker/)[0]).toBeVisible()
+  expect(screen.getByRole('link', { name: 'Change' })).toBeInTheDocument()
 })

@@ -72,19 +72,19 @@ describe('the state of a page', () => {
 describe('a disabled Next', () => {
   it('says how many findings block the plan', () => {
     const blocked = migration({ stage: 'DRAFT', plan: migrationPlan({ blockers: [finding(), finding()] }) })
-    expect(whyNotNext(blocked, 'plan')).toMatch(/^2 findings block it/)
+    expect(whyNotNext(blocked, 'plan')).toMatch(/^2 blockers/)
     expect(whyNotNext(migration(), 'plan')).toBeNull()
   })
 
   it('says that a stale plan has to be made again', () => {
-    expect(whyNotNext(migration({ stale: true }), 'plan')).toMatch(/plan it again/)
+    expect(whyNotNext(migration({ stale: true }), 'plan')).toMatch(/Plan the migration again/)
   })
 
   it('says what it is at', () => {
-    expect(whyNotNext(migration(), 'approve')).toMatch(/approved and begun first/)
+    expect(whyNotNext(migration(), 'approve')).toMatch(/Approve and start the migration first/)
     const found = begun('PAUSING', { message: 'A batch is being finished.' })
-    expect(whyNotNext(found, 'pause')).toBe('It is at this still: A batch is being finished.')
-    expect(whyNotNext(found, 'proof')).toBe('It has not come to this yet.')
+    expect(whyNotNext(found, 'pause')).toBe('In progress: A batch is being finished.')
+    expect(whyNotNext(found, 'proof')).toBe('This step has not started yet.')
     expect(whyNotNext(found, 'preflight')).toBeNull()
   })
 

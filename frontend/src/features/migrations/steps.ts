@@ -1,38 +1,15 @@
 import type { MigrationDetail, MigrationStage, MigrationStep } from '@/api/types'
+import type { Term } from '@/domain/phases'
+import vocabulary from '@/domain/vocabulary.json'
 import { plural } from '@/lib/format'
 
+export type WizardStep = keyof typeof vocabulary.wizardSteps
+
+/** What each page is called, and what it is for. */
+export const STEPS: Record<WizardStep, Term> = vocabulary.wizardSteps
+
 /** The pages of the wizard, in order. */
-export const WIZARD = [
-  'change',
-  'plan',
-  'approve',
-  'preflight',
-  'pause',
-  'proof',
-  'snapshot',
-  'cut-over',
-  'verify',
-  'commit',
-  'back',
-  'report',
-] as const
-
-export type WizardStep = (typeof WIZARD)[number]
-
-export const STEP_TITLES: Record<WizardStep, string> = {
-  change: 'What changes',
-  plan: 'Plan',
-  approve: 'Approve',
-  preflight: 'Preflight',
-  pause: 'Pause and drain',
-  proof: 'Proof of the pause',
-  snapshot: 'Snapshot',
-  'cut-over': 'Cut over',
-  verify: 'Verify',
-  commit: 'Commit',
-  back: 'The way back',
-  report: 'Report',
-}
+export const WIZARD = Object.keys(STEPS) as WizardStep[]
 
 /** The page on which a stage of the engine is shown. */
 const PAGE_OF: Record<MigrationStage, WizardStep> = {
@@ -79,7 +56,7 @@ export function rowsOf({ steps }: Pick<MigrationDetail, 'steps'>, page: WizardSt
   return steps.filter(({ stage }) => PAGE_OF[stage] === page)
 }
 
-/** Whether a migration that is over has left nothing: it was taken back to the end, or had nothing to take back. One
+/** Whether a migration that ended has left nothing: it was rolled back to the end, or had nothing to roll back. One
  * that was closed leaves the pipeline wherever it stood. */
 export function isTakenBack({ stage, steps }: Pick<MigrationDetail, 'stage' | 'steps'>): boolean {
   const last = rowsOf({ steps }, 'back').at(-1)
@@ -87,7 +64,7 @@ export function isTakenBack({ stage, steps }: Pick<MigrationDetail, 'stage' | 's
   return stage !== 'COMMITTED' && !unfinished && (last === undefined || last.state === 'done')
 }
 
-/** The pages that mean something for a migration: the way back only where there is one. */
+/** The pages that mean something for a migration: the rollback only where there is one. */
 export function pagesOf(migration: MigrationDetail): WizardStep[] {
   const back = rowsOf(migration, 'back').length > 0
   return WIZARD.filter((page) => page !== 'back' || back)
@@ -134,19 +111,21 @@ export function whyNotNext(migration: MigrationDetail, page: WizardStep): string
   const { plan, stale, stage } = migration
   if (page === 'change' || !migration.open) return null
   if (page === 'plan') {
-    if (plan === null) return 'There is no plan yet; plan it again.'
+    if (plan === null) return 'There is no plan yet. Plan the migration again.'
     if (plan.blockers.length > 0)
-      return `${plural(plan.blockers.length, 'finding blocks', 'findings block')} it; each says what to do.`
-    return stale ? 'The pipeline is not what the plan was made against; plan it again.' : null
+      return `${plural(plan.blockers.length, 'blocker')}. Resolve ${plan.blockers.length === 1 ? 'it' : 'them'} first.`
+    return stale ? 'The pipeline has changed since this plan was made. Plan the migration again.' : null
   }
   if (page === 'approve' && migration.steps.length === 0)
-    return stage === 'APPROVED' ? 'It is approved; begin it first.' : 'It has to be approved and begun first.'
+    return stage === 'APPROVED'
+      ? 'Approved. Start the migration first.'
+      : 'Approve and start the migration first.'
   const state = pageState(migration, page)
-  if (state === 'todo') return 'It has not come to this yet.'
+  if (state === 'todo') return 'This step has not started yet.'
   if (state !== 'current') return null
   return migration.waits_for
-    ? 'It waits for a person to let it go on.'
-    : `It is at this still: ${migration.message}`
+    ? 'Awaiting approval. Continue the migration first.'
+    : `In progress: ${migration.message}`
 }
 
 /** Seconds until the deadline of a step that is under way; null of any other. */

@@ -41,16 +41,16 @@ it('shows where each partition goes on in the other cluster, and what proves it'
   const words = (place: string) => screen.getByText(`orders/${place}`).closest('tr')
   expect(await screen.findByText('orders/0')).toBeInTheDocument()
   expect(words('0')).toHaveTextContent(
-    /there old\.orders.*48,000.*1,048,000.*exact.*last pair 47,990 → 1,047,990/,
+    /new topic old\.orders.*48,000.*1,048,000.*exact.*last pair 47,990 → 1,047,990/,
   )
   expect(words('0')).toHaveTextContent(/last record read 47,9993200$/)
   expect(words('1')).toHaveTextContent(/counted.*a time of the producer.*707$/)
-  expect(words('2')).toHaveTextContent(/48,000–1,204 records to be brought/)
+  expect(words('2')).toHaveTextContent(/48,000–1,204 records not mirrored yet/)
   expect(words('3')).toHaveTextContent(/NO_SYNC.*There is no pair/)
-  expect(words('4')).toHaveTextContent(/not proven.*a person–not knownnot known/)
+  expect(words('4')).toHaveTextContent(/not verified.*given–unknownunknown/)
   expect(screen.getByText('MIRROR_BEHIND')).toBeInTheDocument()
   expect(screen.getByText(summary(rows))).toHaveTextContent(
-    '1 of 5 partitions exact, 1 the mirror has not brought yet, 1 cannot be translated',
+    '1 of 5 partitions exact, 1 not mirrored yet, 1 cannot be translated',
   )
 })
 
@@ -68,5 +68,5 @@ it("shows where a sink's topics end there, and says when nothing is known yet", 
   expect((await screen.findByText('there/0')).closest('tr')).toHaveTextContent('48,003up to 48,000')
   unmount()
   shown({ blockers: [finding({ code: 'COUNTING' })] }, { sink: 'out' })
-  expect(await screen.findByText('The host is looking at both clusters')).toBeInTheDocument()
+  expect(await screen.findByText('The host is inspecting both clusters')).toBeInTheDocument()
 })

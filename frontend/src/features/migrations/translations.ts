@@ -36,14 +36,14 @@ export function factsOf({ evidence }: Pick<PartitionTranslation, 'evidence'>): F
   }
 }
 
-/** How many partitions go on exactly, and how many not yet or not at all. */
+/** How many partitions are translated exactly, and how many not yet or not at all. */
 export function summary(rows: PartitionTranslation[]): string {
   const blocked = rows.filter(({ code }) => code !== '').length
   const behind = rows.filter(({ code, new: at }) => code === '' && at === null).length
   const exact = rows.filter((row) => row.exact).length
   return [
     `${exact} of ${plural(rows.length, 'partition')} exact`,
-    behind > 0 && `${behind} the mirror has not brought yet`,
+    behind > 0 && `${behind} not mirrored yet`,
     blocked > 0 && `${blocked} cannot be translated`,
   ]
     .filter(Boolean)

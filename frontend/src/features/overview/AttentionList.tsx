@@ -11,7 +11,7 @@ import classes from './attention.module.css'
 
 const FIRST = 5
 
-/** What needs a person, before anything else; nothing at all when nothing does. */
+/** What requires action, before anything else; nothing at all when nothing does. */
 export function AttentionList({ pipelines }: { pipelines: Pipeline[] }) {
   const [all, setAll] = useState(false)
   const urgent = needingAttention(pipelines)
@@ -19,7 +19,7 @@ export function AttentionList({ pipelines }: { pipelines: Pipeline[] }) {
   const shown = all ? urgent : urgent.slice(0, FIRST)
   const hidden = urgent.length - FIRST
   return (
-    <Panel title="Needs a person" note={plural(urgent.length, 'pipeline')} flush>
+    <Panel title="Action required" note={plural(urgent.length, 'pipeline')} flush>
       <ul className={classes.list}>
         {shown.map((pipeline) => (
           <li key={pipeline.name} className={classes.item}>
@@ -39,9 +39,9 @@ export function AttentionList({ pipelines }: { pipelines: Pipeline[] }) {
               to="/pipelines/$name"
               params={{ name: pipeline.name }}
               className={classes.open}
-              aria-label={`Look at ${pipeline.name}`}
+              aria-label={`Open ${pipeline.name}`}
             >
-              Look
+              Open
               <IconArrowRight size={14} aria-hidden />
             </Link>
           </li>

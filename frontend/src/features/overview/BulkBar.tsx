@@ -16,8 +16,8 @@ export function BulkBar({ chosen, onClear }: { chosen: Pipeline[]; onClear: () =
   return (
     <>
       {chosen.length > 0 && (
-        <div className={classes.bar} role="region" aria-label="Actions for the chosen pipelines">
-          <strong>{plural(chosen.length, 'pipeline')} chosen</strong>
+        <div className={classes.bar} role="region" aria-label="Actions for the selected pipelines">
+          <strong>{plural(chosen.length, 'pipeline')} selected</strong>
           {KINDS.map((kind) => {
             const Shape = ACTION_ICONS[kind]
             return (
@@ -31,7 +31,7 @@ export function BulkBar({ chosen, onClear }: { chosen: Pipeline[]; onClear: () =
               </Button>
             )
           })}
-          <CloseButton aria-label="Choose none" onClick={onClear} />
+          <CloseButton aria-label="Clear selection" onClick={onClear} />
         </div>
       )}
       {job && <BulkDialog {...job} onClose={() => setJob(null)} />}

@@ -19,7 +19,7 @@ const MANY = 10
 const LOOKS: Record<BulkResult['state'], { tone: Tone; icon: Icon; word: string }> = {
   waiting: { tone: 'idle', icon: IconHourglass, word: 'Waiting' },
   accepted: { tone: 'ok', icon: IconCheck, word: 'Accepted' },
-  refused: { tone: 'warn', icon: IconBan, word: 'Not possible' },
+  refused: { tone: 'warn', icon: IconBan, word: 'Rejected' },
   failed: { tone: 'bad', icon: IconCircleX, word: 'Failed' },
 }
 
@@ -39,7 +39,7 @@ export function BulkDialog({ kind, pipelines, onClose }: BulkDialogProps) {
     setBusy(true)
     await runBulk(kind, pipelines, (result) => setResults((old) => new Map(old).set(result.name, result)))
     setBusy(false)
-    announce(`${verb}: every request has been answered.`)
+    announce(`${verb}: every request is answered.`)
   }
   return (
     <Modal opened onClose={onClose} size="lg" title={`${verb} ${plural(pipelines.length, 'pipeline')}`}>
@@ -66,7 +66,9 @@ function Confirm({ kind, pipelines, onConfirm, onClose }: BulkDialogProps & { on
         {pipelines.length > 8 && ` and ${count(pipelines.length - 8)} more`}
       </Text>
       {kind === 'stop' && (
-        <Text size="sm">Each drains first: the batch in hand is delivered, then the process ends.</Text>
+        <Text size="sm">
+          Each pipeline drains first: the in-flight batch is delivered, then the process ends.
+        </Text>
       )}
       {many && (
         <TextInput

@@ -10,20 +10,20 @@ export function FirstPipeline() {
     <Panel title="No pipelines yet">
       <div className={classes.ways}>
         <div className={classes.way}>
-          <h3>Write one here</h3>
-          <p>The editor begins with a template and checks every line while you type.</p>
+          <h3>Write a definition</h3>
+          <p>The editor starts with a template and checks every line as you type.</p>
           <Button component={Link} to="/pipelines/new">
             New pipeline
           </Button>
         </div>
         <div className={classes.way}>
           <h3>Apply a file</h3>
-          <p>From a terminal, with a token in HEADGATE_TOKEN. The same command publishes later changes.</p>
+          <p>In a terminal, with a token in HEADGATE_TOKEN. The same command publishes later changes.</p>
           <CodeBlock code="headgate apply -f pipeline.yaml" label="Apply a definition" />
         </div>
         <div className={classes.way}>
-          <h3>See the demo</h3>
-          <p>A broker, a paced producer and a pipeline named demo, all on this machine.</p>
+          <h3>Run the demo</h3>
+          <p>A broker, a rate-limited producer and a pipeline named demo, all on this machine.</p>
           <CodeBlock code="make demo" label="Start the demo" />
         </div>
       </div>

@@ -13,13 +13,13 @@ import classes from './attention.module.css'
 
 const MOST = 5
 
-/** Migrations that wait for a person; nothing at all when none does. */
+/** Migrations that require action; nothing at all when none does. */
 export function MigrationsWaiting() {
   const { data = [] } = useQuery({ ...openMigrationsQuery, refetchInterval: usePollInterval() })
   const waiting = waitingForPeople(data)
   if (waiting.length === 0) return null
   return (
-    <Panel title="Migrations that wait" note={plural(waiting.length, 'migration')} flush>
+    <Panel title="Migrations that require action" note={plural(waiting.length, 'migration')} flush>
       <ul className={classes.list}>
         {waiting.slice(0, MOST).map((migration) => (
           <li key={migration.id} className={classes.item}>
@@ -36,7 +36,7 @@ export function MigrationsWaiting() {
                 {migration.pipeline}
               </Link>
               <span className={classes.reason}>
-                {KINDS[migration.kind].label}, asked for by {migration.created_by}. {whyWaiting(migration)}
+                {KINDS[migration.kind].label}, requested by {migration.created_by}. {whyWaiting(migration)}
               </span>
             </div>
             <span className={classes.since}>
@@ -46,10 +46,10 @@ export function MigrationsWaiting() {
               to="/migrations/$id"
               params={{ id: migration.id }}
               className={classes.open}
-              aria-label={`Go to the migration of ${migration.pipeline}`}
+              aria-label={`Open the migration of ${migration.pipeline}`}
               preload={false}
             >
-              Look
+              Open
               <IconArrowRight size={14} aria-hidden />
             </Link>
           </li>

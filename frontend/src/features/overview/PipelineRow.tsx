@@ -33,7 +33,7 @@ export const PipelineRow = memo(function PipelineRow({
   return (
     <tr className={classes.row} aria-rowindex={index + 2} data-selected={selected || undefined}>
       <td className={classes.check}>
-        <Check label={`Choose ${name}`} checked={selected} onChange={() => onToggle(name)} />
+        <Check label={`Select ${name}`} checked={selected} onChange={() => onToggle(name)} />
       </td>
       <td className={classes.name}>
         <Link to="/pipelines/$name" params={{ name }} title={description || name} preload={false}>
@@ -82,7 +82,7 @@ function Figures({ pipeline }: { pipeline: Pipeline }) {
   )
 }
 
-/** Rows that only fly past while somebody scrolls do not ask for their past. */
+/** Rows that only fly past while you scroll do not request their history. */
 const SETTLE_MS = 300
 
 function Trend({ name, phase }: { name: string; phase: Phase }) {

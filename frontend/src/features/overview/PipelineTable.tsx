@@ -73,7 +73,7 @@ export function PipelineTable(props: PipelineTableProps) {
       {pipelines.length === 0 && (
         <Empty title="No pipeline matches the filter">
           <Button variant="default" mt={6} onClick={props.onClearFilter}>
-            Clear the filter
+            Clear filter
           </Button>
         </Empty>
       )}
@@ -90,7 +90,7 @@ function Head({ pipelines, selected, onSelect, search, onSort }: PipelineTablePr
       <tr aria-rowindex={1}>
         <th className={classes.check}>
           <Check
-            label="Choose every pipeline that is listed"
+            label="Select every listed pipeline"
             checked={all}
             mixed={chosen > 0 && !all}
             onChange={() => onSelect(all ? new Set() : new Set(pipelines.map(({ name }) => name)))}

@@ -1,7 +1,7 @@
 import type { Pipeline } from '@/api/types'
 import { isUnsupervised, needsAttention, PHASES, urgency } from '@/domain/phases'
 
-/** The pipelines that need a person, the most urgent and then the longest-waiting first. */
+/** The pipelines that require action, the most urgent and then the longest-waiting first. */
 export function needingAttention(pipelines: Pipeline[]): Pipeline[] {
   return pipelines
     .filter(needsAttention)
@@ -10,12 +10,12 @@ export function needingAttention(pipelines: Pipeline[]): Pipeline[] {
     )
 }
 
-/** Why, in words: what the server says, and that nobody supervises where nobody does. */
+/** Why, in words: what the server says, and that supervision is missing where it is. */
 export function whyAttention(pipeline: Pipeline): string {
   const said = pipeline.phase_message || PHASES[pipeline.phase].meaning
   if (!isUnsupervised(pipeline)) return said
-  const alone = `Not supervised: the worker on ${pipeline.host ?? 'its host'} is not heard of.`
+  const alone = `Not supervised: the worker on ${pipeline.host ?? 'its host'} is silent.`
   return urgency(pipeline.phase) < urgency('RUNNING')
     ? `${said} ${alone}`
-    : `${alone} The agent itself goes on.`
+    : `${alone} The agent continues without it.`
 }

@@ -11,5 +11,5 @@ it('names the migrations that a person holds up, the most urgent first', () => {
   ]
   expect(waitingForPeople(rows).map(({ pipeline }) => pipeline)).toEqual(['stuck', 'gated', 'planned'])
   expect(whyWaiting(rows[4]!)).toBe('Its host is silent.')
-  expect(whyWaiting(migration({ stage: 'APPROVED' }))).toBe('It waits to be begun.')
+  expect(whyWaiting(migration({ stage: 'APPROVED' }))).toBe('Ready to start.')
 })

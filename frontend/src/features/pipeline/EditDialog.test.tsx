@@ -23,7 +23,7 @@ describe('two people who edit one pipeline', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Save' }))
 
     expect(await screen.findByRole('alert')).toHaveTextContent('Nothing was saved')
-    await userEvent.click(screen.getByRole('button', { name: 'Show what it says now' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Show current values' }))
     expect(await screen.findByText(/Theirs/)).toBeInTheDocument()
     expect(field).toHaveValue('Mine')
 

@@ -10,7 +10,7 @@ import { ErrorNote } from '@/components/ui/Feedback'
 import { editCall } from '@/domain/calls'
 import { parseLabels, printLabels } from './labels'
 
-/** Description and labels. Two people at once: the second is shown what the first wrote, and decides. */
+/** Description and labels. Two users at once: the second is shown what the first wrote, and chooses. */
 export function EditDialog({ pipeline, onClose }: { pipeline: PipelineDetail; onClose: () => void }) {
   const client = useQueryClient()
   const { name } = pipeline
@@ -70,7 +70,7 @@ export function EditDialog({ pipeline, onClose }: { pipeline: PipelineDetail; on
         {base !== pipeline && (
           <Text size="sm" c="dimmed">
             On the server now: “{base.description || 'no description'}”, labels{' '}
-            {printLabels(base.labels) || 'none'}. Saving replaces that with what stands here.
+            {printLabels(base.labels) || 'none'}. Saving replaces these values with yours.
           </Text>
         )}
         <ShowCall call={editCall(name, base.etag, fields)} subject="Edit" />
@@ -90,9 +90,9 @@ export function EditDialog({ pipeline, onClose }: { pipeline: PipelineDetail; on
 function Conflict({ onTake }: { onTake: () => void }) {
   return (
     <Group role="alert" justify="space-between" wrap="nowrap">
-      <Text size="sm">Somebody else has changed this pipeline since you opened it. Nothing was saved.</Text>
+      <Text size="sm">Another user changed this pipeline after you opened it. Nothing was saved.</Text>
       <Button variant="default" onClick={onTake} style={{ flex: 'none' }}>
-        Show what it says now
+        Show current values
       </Button>
     </Group>
   )

@@ -25,7 +25,7 @@ export function Headline({ pipeline, status }: HeadlineProps) {
       <p className={classes.sentence} data-testid="headline">
         {pipeline.headline} {moves}
         <span className="dim"> Since {time(pipeline.phase_since)}.</span>
-        {unlike && <span className="dim"> It {unlike}.</span>}
+        {unlike && <span className="dim"> ({unlike})</span>}
       </p>
       <div className={classes.headline}>
         <Conditions conditions={conditions} />

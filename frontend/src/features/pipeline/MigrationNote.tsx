@@ -20,10 +20,10 @@ export function MigrationNote({ name }: { name: string }) {
       <StageBadge stage={stage} />
       <span>
         {created_by}&apos;s migration ({KINDS[kind].label.toLowerCase()}):{' '}
-        {waits_for ? 'it waits for a person.' : message || STAGES[stage].meaning}
+        {waits_for ? 'Awaiting approval.' : message || STAGES[stage].meaning}
       </span>
       <Link to="/migrations/$id" params={{ id }} preload={false}>
-        Go to the migration
+        Open migration
       </Link>
     </section>
   )

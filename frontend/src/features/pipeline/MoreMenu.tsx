@@ -44,7 +44,7 @@ export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
           />
           <ReasonItem
             icon={IconFileUpload}
-            label="Publish a new revision"
+            label="Publish new revision"
             reason={refusal(pipeline, 'edit')}
             onClick={() => void navigate({ to: '/pipelines/$name/edit', params: { name } })}
           />
@@ -58,13 +58,13 @@ export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
           <Menu.Divider />
           <ReasonItem
             icon={IconSkull}
-            label="Stop by force"
+            label="Force stop"
             reason={refusal(pipeline, 'force-stop')}
             onClick={() => setDialog('force')}
           />
           <ReasonItem
             icon={IconTrash}
-            label="Delete"
+            label="Delete pipeline"
             reason={refusal(pipeline, 'delete')}
             onClick={() => setDialog('delete')}
           />
@@ -83,7 +83,7 @@ export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
   )
 }
 
-/** Leads to a revision that ties the pipeline to its host, or lets it run on any; the person publishes it. */
+/** Leads to a revision that ties the pipeline to its host, or lets it run on any; the user publishes it. */
 function PinItem({ pipeline }: { pipeline: PipelineDetail }) {
   const navigate = useNavigate()
   const { name, host } = pipeline
@@ -92,8 +92,10 @@ function PinItem({ pipeline }: { pipeline: PipelineDetail }) {
   return (
     <ReasonItem
       icon={pinned ? IconPinnedOff : IconPinned}
-      label={pinned ? 'Let it run on any host' : `Pin it to ${host ?? 'its host'}`}
-      reason={to === null ? 'It has no host yet; its first start chooses one.' : refusal(pipeline, 'edit')}
+      label={pinned ? 'Allow any host' : `Pin it to ${host ?? 'its host'}`}
+      reason={
+        to === null ? 'The pipeline has no host yet. Its first start chooses one.' : refusal(pipeline, 'edit')
+      }
       onClick={() =>
         void navigate({ to: '/pipelines/$name/edit', params: { name }, search: { host: to ?? undefined } })
       }

@@ -26,7 +26,7 @@ interface OperationProps {
   run?: Run | null
 }
 
-/** The operation in hand, step by step; a failed one stays until it is put away. */
+/** The running operation, step by step; a failed one stays until it is dismissed. */
 export function OperationPanel({ operation, pipeline, run = null }: OperationProps) {
   const now = useNow()
   const [dismissed, setDismissed] = useState(false)
@@ -36,7 +36,7 @@ export function OperationPanel({ operation, pipeline, run = null }: OperationPro
   return (
     <Panel
       title={titleOf(operation)}
-      note={`${duration(floorToSecond(elapsed, open))} · asked for by ${operation.created_by}${timeLeft(operation, now)}`}
+      note={`${duration(floorToSecond(elapsed, open))} · requested by ${operation.created_by}${timeLeft(operation, now)}`}
       actions={
         open ? (
           <>
@@ -67,7 +67,7 @@ function floorToSecond(ms: number, open: boolean): number {
   return open ? Math.floor(ms / 1_000) * 1_000 : ms
 }
 
-/** Succeeded ones fade soon; failed ones a minute later than anybody could have missed. */
+/** Succeeded ones fade soon; failed ones stay long enough to be noticed. */
 function isHistory(operation: Operation, now: number): boolean {
   if (operation.ended_at === null) return false
   const age = now - Date.parse(operation.ended_at)
@@ -93,12 +93,12 @@ function titleOf({ kind, state }: Operation): string {
 function timeLeft({ deadline, ended_at }: Operation, now: number): string {
   if (!deadline || ended_at) return ''
   const left = Date.parse(deadline) - now
-  return left > 0 ? ` · gives up in ${duration(Math.ceil(left / 1_000) * 1_000)}` : ' · past its deadline'
+  return left > 0 ? ` · times out in ${duration(Math.ceil(left / 1_000) * 1_000)}` : ' · past its deadline'
 }
 
 const STEP_LOOKS: Record<Step['state'], { icon: Icon; word: string }> = {
-  pending: { icon: IconCircleDashed, word: 'to do' },
-  running: { icon: IconLoader2, word: 'in hand' },
+  pending: { icon: IconCircleDashed, word: 'pending' },
+  running: { icon: IconLoader2, word: 'running' },
   done: { icon: IconCheck, word: 'done' },
   failed: { icon: IconCircleX, word: 'failed' },
 }
@@ -130,7 +130,7 @@ function WhileItStops({ operation, pipeline, run }: Required<OperationProps>) {
     <>
       {run && (
         <Button variant="default" size="compact-xs" onClick={() => setShown('stacks')}>
-          Stacks
+          Show stacks
         </Button>
       )}
       {operation.kind !== 'force-stop' && (
@@ -140,7 +140,7 @@ function WhileItStops({ operation, pipeline, run }: Required<OperationProps>) {
           reason={refusal(pipeline, 'force-stop')}
           onClick={() => setShown('force')}
         >
-          Stop by force
+          Force stop
         </ReasonButton>
       )}
       {shown === 'stacks' && run && <StacksDialog run={run} onClose={close} />}
@@ -149,12 +149,12 @@ function WhileItStops({ operation, pipeline, run }: Required<OperationProps>) {
   )
 }
 
-/** A start, a pause and a replay can be taken back; a stop goes through. */
+/** A start, a pause, a retry and a replay can be cancelled; a stop goes through. */
 function Cancel({ operation }: { operation: Operation }) {
   const client = useQueryClient()
   const cancel = useMutation({
     mutationFn: () => cancelOperation(operation.id),
-    onError: (error) => showRefusal('It cannot be cancelled', error),
+    onError: (error) => showRefusal('The operation cannot be cancelled', error),
     onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(operation.pipeline) }),
   })
   if (!['start', 'pause', 'replay', 'replay_range'].includes(operation.kind)) return null

@@ -59,7 +59,7 @@ export function PipelinePage() {
           run={status.data?.run}
         />
       )}
-      {status.data && <Findings findings={status.data.findings} title="What Headgate found" />}
+      {status.data && <Findings findings={status.data.findings} title="Findings" />}
       {status.data && <Decisions pipeline={pipeline.data} status={status.data} />}
       <Stats pipeline={pipeline.data} status={status.data} />
       <TabBar name={name} />
@@ -74,7 +74,7 @@ function isOpen(operation: Operation | null | undefined): boolean {
 
 function Crumbs() {
   return (
-    <nav aria-label="Where you are" className={classes.crumbs}>
+    <nav aria-label="Breadcrumb" className={classes.crumbs}>
       <Link to="/">Pipelines</Link>
     </nav>
   )
@@ -87,7 +87,7 @@ function Missing({ name, error, onRetry }: { name: string; error: Error; onRetry
       <PageHeader title={gone ? `There is no pipeline named ${name}` : name} before={<Crumbs />} />
       {gone ? (
         <p>
-          It may have been deleted, or the name is written differently. <Link to="/">See all pipelines</Link>.
+          It may have been deleted, or its name is misspelled. <Link to="/">Show all pipelines</Link>.
         </p>
       ) : (
         <ErrorNote error={error} onRetry={onRetry} />

@@ -16,7 +16,7 @@ interface StatsProps {
   status: PipelineStatus | undefined
 }
 
-/** The figures that answer "is it well": rate, lag, what is in hand, the books, the run. */
+/** The figures that answer "is it well": rate, lag, what is in flight, the ledger totals, the run. */
 export function Stats({ pipeline, status }: StatsProps) {
   const now = useNow()
   const { data: books } = useQuery({ ...booksQuery(pipeline.name), refetchInterval: usePollInterval() / 3 })
@@ -54,7 +54,7 @@ function BooksWord({ books }: { books: LedgerSummary | undefined }) {
     </ToneBadge>
   ) : (
     <ToneBadge tone="bad" icon={IconAlertTriangle} plain>
-      not balanced
+      unbalanced
     </ToneBadge>
   )
 }
@@ -78,5 +78,5 @@ function RestartStat({ pipeline, now }: { pipeline: Pipeline; now: number }) {
   const { restart_count, next_restart_at } = pipeline
   const waits = next_restart_at && Date.parse(next_restart_at) > now
   const detail = waits ? `next in ${between(new Date(now).toISOString(), next_restart_at)}` : undefined
-  return <Stat label="Restarts in a row" value={count(restart_count)} detail={detail} />
+  return <Stat label="Consecutive restarts" value={count(restart_count)} detail={detail} />
 }

@@ -3,7 +3,7 @@ import classes from './pipeline.module.css'
 
 const TABS = [
   { to: '/pipelines/$name', label: 'Live', exact: true },
-  { to: '/pipelines/$name/books', label: 'Books', exact: false },
+  { to: '/pipelines/$name/ledger', label: 'Ledger', exact: false },
   { to: '/pipelines/$name/positions', label: 'Positions', exact: false },
   { to: '/pipelines/$name/dead-letters', label: 'Dead letters', exact: false },
   { to: '/pipelines/$name/runs', label: 'Runs', exact: false },

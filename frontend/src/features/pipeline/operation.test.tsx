@@ -12,17 +12,17 @@ describe('an operation under way', () => {
     given.get('/runs/7/stacks', () => ({ run: 7, dumps: [], elsewhere: '' }))
     const stop = operation({ kind: 'stop' })
     show(<OperationPanel operation={stop} pipeline={pipeline({}, ['force-stop'])} run={run()} />)
-    await userEvent.click(screen.getByRole('button', { name: 'Stacks' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Show stacks' }))
     expect(await screen.findByRole('dialog', { name: 'Stacks of run 3' })).toBeInTheDocument()
     await userEvent.keyboard('{Escape}')
     await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull())
-    await userEvent.click(screen.getByRole('button', { name: 'Stop by force' }))
-    expect(await screen.findByRole('dialog', { name: 'Stop orders by force?' })).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Force stop' }))
+    expect(await screen.findByRole('dialog', { name: 'Force stop orders?' })).toBeInTheDocument()
   })
 
   it('that starts or pauses offers no stop by force', () => {
     show(<OperationPanel operation={operation()} pipeline={pipeline({}, ['force-stop'])} run={run()} />)
-    expect(screen.queryByRole('button', { name: 'Stop by force' })).toBeNull()
+    expect(screen.queryByRole('button', { name: 'Force stop' })).toBeNull()
   })
 
   it('that replays a range can be cancelled', async () => {

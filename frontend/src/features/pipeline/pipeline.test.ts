@@ -16,7 +16,7 @@ describe('the books in words', () => {
   it('name the fault', () => {
     expect(inWords(books({ balanced: false, gaps: 2 }))).toContain('the offset ranges show 2 gaps.')
     expect(inWords(books({ balanced: false, gaps: 1, overlaps: 1 }))).toContain('1 gap and 1 overlap.')
-    expect(inWords(books({ balanced: false }))).toContain('the two sides do not agree.')
+    expect(inWords(books({ balanced: false }))).toContain('the ledger is unbalanced.')
   })
 
   it('do not praise books in which nothing stands', () => {
@@ -75,7 +75,11 @@ it('marks where a migration paused the line, handed it over and ended', () => {
   const event = { id: 1, at: '2026-11-21T12:00:00Z', pipeline: 'orders', actor: 'migration', message: '' }
   const kinds = ['migration.pausing', 'migration.snapshot', 'migration.resuming', 'migration.committed']
   const marks = marksOf(kinds.map((kind) => ({ ...event, kind, run: null, data: {} })))
-  expect(marks.map(({ label }) => label)).toEqual(['Migration pauses', 'New side', 'Migrated'])
+  expect(marks.map(({ label }) => label)).toEqual([
+    'Migration: pausing',
+    'Migration: resuming',
+    'Migration: committed',
+  ])
   expect(wordsAt(marks, '2026-11-21T12:00:01Z', '2026-11-21T11:59:59Z')).toBe(
     'Migration pauses, New side, Migrated',
   )

@@ -19,18 +19,18 @@ export function DeleteSecretDialog({ secret, onClose }: { secret: Secret; onClos
     mutationFn: () => deleteSecret(name, force),
     onSuccess: () => {
       void client.invalidateQueries({ queryKey: keys.secrets })
-      announce(`${name} was deleted.`)
+      announce(`${name} is deleted.`)
       onClose()
     },
   })
-  const reason = users.length > 0 && !force ? 'It is referred to: confirm the consequence first.' : null
+  const reason = users.length > 0 && !force ? 'The secret is in use. Confirm the consequence first.' : null
   return (
     <Modal opened onClose={onClose} title={`Delete ${name}?`}>
       <Stack gap="md">
-        <Text size="sm">The value is removed for ever; nobody can read it again.</Text>
+        <Text size="sm">The value is deleted permanently.</Text>
         {users.length > 0 && (
           <Checkbox
-            label={`Delete it although ${users.join(', ')} refer to it`}
+            label={`Delete although used by ${users.join(', ')}`}
             description={consequence(secret)}
             checked={force}
             onChange={(event) => setForce(event.currentTarget.checked)}
@@ -39,7 +39,7 @@ export function DeleteSecretDialog({ secret, onClose }: { secret: Secret; onClos
         {removal.error && <ErrorNote error={removal.error} />}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
-            Keep it
+            Keep secret
           </Button>
           <ReasonButton
             color="red.8"
@@ -47,7 +47,7 @@ export function DeleteSecretDialog({ secret, onClose }: { secret: Secret; onClos
             reason={reason}
             onClick={() => removal.mutate()}
           >
-            Delete
+            Delete secret
           </ReasonButton>
         </Group>
       </Stack>
@@ -57,8 +57,8 @@ export function DeleteSecretDialog({ secret, onClose }: { secret: Secret; onClos
 
 function consequence({ used_by, webhooks }: Secret): string {
   return [
-    used_by.length > 0 && 'What runs goes on with the value that it has. Every later start is refused.',
-    webhooks.length > 0 && 'Nothing more is sent to a webhook that it signs.',
+    used_by.length > 0 && 'Running pipelines keep the current value. Every later start is refused.',
+    webhooks.length > 0 && 'Webhooks signed with it send nothing more.',
   ]
     .filter(Boolean)
     .join(' ')

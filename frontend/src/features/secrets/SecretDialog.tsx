@@ -25,7 +25,7 @@ export function SecretDialog({ secret, onClose }: { secret?: Secret; onClose: ()
   })
   const reason = missing(name, value)
   return (
-    <Modal opened onClose={onClose} title={secret ? `Replace ${secret.name}` : 'Set a secret'}>
+    <Modal opened onClose={onClose} title={secret ? `Replace ${secret.name}` : 'Set secret'}>
       <Stack
         gap="md"
         component="form"
@@ -37,7 +37,7 @@ export function SecretDialog({ secret, onClose }: { secret?: Secret; onClose: ()
         {!secret && (
           <TextInput
             label="Name"
-            description="A name that is there already gets the new value"
+            description="An existing name gets the new value"
             value={name}
             error={name !== '' && !NAME.test(name) ? NAME_RULE : null}
             onChange={(event) => setName(event.currentTarget.value)}
@@ -55,11 +55,11 @@ export function SecretDialog({ secret, onClose }: { secret?: Secret; onClose: ()
           data-autofocus={secret ? true : undefined}
         />
         <Text size="sm" c="dimmed">
-          It is stored encrypted and never shown again. A text of several lines is set by{' '}
+          The value is stored encrypted and never shown again. For a value of several lines, use{' '}
           <code>headgate secrets set {name || 'NAME'} --from-file FILE</code>.
         </Text>
         {secret && secret.used_by.length > 0 && (
-          <Text size="sm">{secret.used_by.join(', ')} will use the new value from the next start on.</Text>
+          <Text size="sm">{secret.used_by.join(', ')} use the new value from their next start on.</Text>
         )}
         {save.error && <ErrorNote error={save.error} />}
         <Group justify="flex-end" gap="xs">
@@ -67,7 +67,7 @@ export function SecretDialog({ secret, onClose }: { secret?: Secret; onClose: ()
             Cancel
           </Button>
           <ReasonButton type="submit" loading={save.isPending} reason={reason}>
-            {secret ? 'Replace' : 'Set'}
+            {secret ? 'Replace secret' : 'Set secret'}
           </ReasonButton>
         </Group>
       </Stack>
@@ -78,6 +78,6 @@ export function SecretDialog({ secret, onClose }: { secret?: Secret; onClose: ()
 const NAME_RULE = 'Letters, digits and . _ - /, at most 128, a letter or digit first.'
 
 function missing(name: string, value: string): string | null {
-  if (!NAME.test(name)) return name === '' ? 'Write a name first.' : NAME_RULE
-  return value === '' ? 'Write the value first.' : null
+  if (!NAME.test(name)) return name === '' ? 'Enter a name first.' : NAME_RULE
+  return value === '' ? 'Enter the value first.' : null
 }

@@ -79,11 +79,11 @@ function Unreadable({ readable }: Pick<Secret, 'readable'>) {
   if (readable === true) return null
   const title =
     readable === null
-      ? 'The server has no key of the secret store, so it cannot say whether the value can be read.'
-      : 'No key of the server decrypts the value: add the key again that it was stored under, or replace it.'
+      ? 'The server has no key of the secret store, so it cannot check the value. Set the key on the server.'
+      : 'No key of the server decrypts the value. Add the key it was stored under, or replace the value.'
   return (
     <ToneBadge tone={readable === null ? 'warn' : 'bad'} icon={IconAlertTriangle} plain title={title}>
-      {readable === null ? 'store closed' : 'not readable'}
+      {readable === null ? 'Store locked' : 'Not readable'}
     </ToneBadge>
   )
 }
@@ -101,7 +101,7 @@ function Users({ secret: { used_by, webhooks } }: { secret: Secret }) {
       </Link>
     )),
   ]
-  if (links.length === 0) return <span className="dim">nobody</span>
+  if (links.length === 0) return <span className="dim">none</span>
   return links.map((link, index) => (
     <span key={link.key}>
       {index > 0 && ', '}

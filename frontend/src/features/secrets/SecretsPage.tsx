@@ -38,16 +38,16 @@ export function SecretsPage() {
               reason={readOnly}
               onClick={() => setOpen({ kind: 'set' })}
             >
-              Set a secret
+              Set secret
             </ReasonButton>
           )
         }
       />
-      {hidden && <Empty title="Secrets are not for your role">{hidden}</Empty>}
+      {hidden && <Empty title="Your role cannot see secrets">{hidden}</Empty>}
       {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {!hidden && !secrets && !error && <Loading />}
       {secrets && (
-        <Panel title="What definitions may refer to" flush>
+        <Panel title="Stored secrets" flush>
           {secrets.length === 0 ? (
             <NoSecrets />
           ) : (
@@ -69,8 +69,8 @@ export function SecretsPage() {
 
 function NoSecrets() {
   return (
-    <Empty title="No secret has been stored yet">
-      Passwords are not written into definitions: they are stored here and referred to.
+    <Empty title="No secrets yet">
+      Definitions never contain passwords. Store a password here and refer to it by name.
       <div className={classes.example}>
         <CodeBlock code={'sasl.password: ${secret:kafka}'} label="In a definition" />
       </div>

@@ -37,8 +37,8 @@ export function LoginScreen({ lastUser }: { lastUser: string | null }) {
         </div>
         <p className={classes.text}>
           {lastUser === null
-            ? 'Log in to see and control the pipelines.'
-            : 'Your session has ended. Log in to go on where you were.'}
+            ? 'Log in to view and control pipelines.'
+            : 'Your session has ended. Log in to continue where you were.'}
         </p>
         {login.error && <ErrorNote error={login.error} />}
         <TextInput

@@ -11,7 +11,7 @@ import { useSession } from '@/lib/session'
 import classes from './login.module.css'
 
 /**
- * Shows the application to whoever is logged in, and the login to everyone else, at the same address.
+ * Shows the application to users who are logged in, and the login to everyone else, at the same address.
  * A session that expires covers the page instead of replacing it, so that text being typed is not lost.
  */
 export function SessionGate({ children }: { children: ReactNode }) {

@@ -49,7 +49,7 @@ export function Deliveries({ webhook, state, onState }: DeliveriesProps) {
       {query.error && !query.data && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
       {query.isPending && <Loading />}
       {query.data && deliveries.length === 0 && (
-        <Empty title="No deliveries">Messages are kept for some weeks after they have arrived.</Empty>
+        <Empty title="No deliveries">Deliveries are kept for some weeks after they succeed.</Empty>
       )}
       {deliveries.length > 0 && <DeliveryTable webhook={webhook} deliveries={deliveries} />}
       <LoadMore query={query} />
@@ -73,11 +73,11 @@ function DeliveryTable({ webhook, deliveries }: { webhook: Webhook; deliveries: 
           <>
             <th>Event</th>
             <th>Pipeline</th>
-            <th>Happened</th>
+            <th>Occurred</th>
             <th>State</th>
             <th className="num">Attempts</th>
-            <th className="num">Answer</th>
-            <th>Why</th>
+            <th className="num">Response</th>
+            <th>Reason</th>
             <th>
               <span className="visually-hidden">Actions</span>
             </th>
@@ -123,8 +123,8 @@ function DeliveryTable({ webhook, deliveries }: { webhook: Webhook; deliveries: 
 const retryWord = ({ state }: WebhookDelivery) => (state === 'DELIVERED' ? 'Send again' : 'Retry')
 
 function cannotRetry(webhook: Webhook, delivery: WebhookDelivery): string | null {
-  if (!webhook.enabled) return 'The webhook is switched off.'
-  return delivery.state === 'SENDING' ? 'It is being sent at this moment.' : null
+  if (!webhook.enabled) return 'The webhook is disabled.'
+  return delivery.state === 'SENDING' ? 'A delivery is in progress.' : null
 }
 
 function About({ pipeline }: Pick<WebhookDelivery, 'pipeline'>) {

@@ -12,7 +12,7 @@ export function RemoveDialog({ webhook, onClose }: { webhook: Webhook; onClose: 
   const removal = useMutation({
     mutationFn: () => deleteWebhook(webhook.id),
     onSuccess: () => {
-      announce(`Webhook ${webhook.id} was removed.`)
+      announce(`Webhook ${webhook.id} is removed.`)
       onClose()
     },
     onSettled: () => client.invalidateQueries({ queryKey: keys.webhooks }),
@@ -21,16 +21,16 @@ export function RemoveDialog({ webhook, onClose }: { webhook: Webhook; onClose: 
     <Modal opened onClose={onClose} title={`Remove webhook ${webhook.id}?`}>
       <Stack gap="md">
         <Text size="sm">
-          Nothing more is sent to {webhook.url}, and the list of its deliveries is deleted. Switched off
-          instead, it can be switched on again.
+          No further events are sent to {webhook.url}, and its deliveries are deleted. You can disable the
+          webhook instead and enable it again later.
         </Text>
         {removal.error && <ErrorNote error={removal.error} />}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
-            Keep it
+            Keep webhook
           </Button>
           <Button color="red.8" loading={removal.isPending} onClick={() => removal.mutate()}>
-            Remove
+            Remove webhook
           </Button>
         </Group>
       </Stack>

@@ -29,7 +29,7 @@ export function WebhookDialog({ webhook, onClose }: { webhook?: Webhook; onClose
   const findings = findingsOf(save.error)
   const reason = missing(draft)
   return (
-    <Modal opened onClose={onClose} title={webhook ? `Webhook ${webhook.id}` : 'Add a webhook'} size="lg">
+    <Modal opened onClose={onClose} title={webhook ? `Webhook ${webhook.id}` : 'Add webhook'} size="lg">
       <Stack
         gap="md"
         component="form"
@@ -39,7 +39,7 @@ export function WebhookDialog({ webhook, onClose }: { webhook?: Webhook; onClose
         }}
       >
         <TextInput
-          label="Address"
+          label="URL"
           description="https://, reachable from the workers"
           value={draft.url}
           error={wordsAt(findings, 'url')}
@@ -50,7 +50,7 @@ export function WebhookDialog({ webhook, onClose }: { webhook?: Webhook; onClose
         />
         <TextInput
           label="Events"
-          description="Types, or beginnings of types such as migration.* and alert.*, separated by commas; * for all"
+          description="Types or prefixes such as migration.* and alert.*, separated by commas; * for all"
           value={draft.events}
           error={wordsAt(findings, 'events')}
           onChange={(event) => change({ events: event.currentTarget.value })}
@@ -74,7 +74,7 @@ export function WebhookDialog({ webhook, onClose }: { webhook?: Webhook; onClose
             Cancel
           </Button>
           <ReasonButton type="submit" loading={save.isPending} reason={reason}>
-            {webhook ? 'Save' : 'Add'}
+            {webhook ? 'Save webhook' : 'Add webhook'}
           </ReasonButton>
         </Group>
       </Stack>
@@ -103,7 +103,7 @@ function SecretFields({ draft, error, onChange }: SecretFieldsProps) {
     <>
       <Select
         label="Secret"
-        description="It signs every message: whsec_ and the base64 of 24 to 64 random bytes"
+        description="Signs every message: whsec_ and the base64 of 24 to 64 random bytes"
         data={[...names]}
         value={draft.secret}
         error={error}
@@ -113,18 +113,18 @@ function SecretFields({ draft, error, onChange }: SecretFieldsProps) {
       />
       {secrets.length === 0 && (
         <Text size="sm" c="dimmed">
-          There is no secret yet: <code>headgate secrets set NAME</code>, or the page Secrets.
+          There are no secrets yet: <code>headgate secrets set NAME</code>, or the Secrets page.
         </Text>
       )}
       <Select
-        label="Former secret"
-        description="While it is exchanged, messages carry the signatures of both"
+        label="Previous secret"
+        description="During a rotation, messages carry both signatures"
         placeholder="None"
         data={[...names].filter((name) => name !== draft.secret)}
         value={draft.former}
         onChange={(former) => onChange({ former })}
         clearable
-        clearButtonProps={{ 'aria-label': 'No former secret' }}
+        clearButtonProps={{ 'aria-label': 'No previous secret' }}
         searchable
       />
     </>

@@ -27,13 +27,13 @@ export function WebhookTable({ webhooks, onEdit, onRemove, onPing }: WebhookTabl
   const refresh = () => client.invalidateQueries({ queryKey: keys.webhooks })
   const turn = useMutation({
     mutationFn: (webhook: Webhook) => updateWebhook(webhook, { enabled: !webhook.enabled }),
-    onSuccess: ({ id, enabled }) => announce(`Webhook ${id} is switched ${enabled ? 'on' : 'off'}.`),
+    onSuccess: ({ id, enabled }) => announce(`Webhook ${id} is ${enabled ? 'enabled' : 'disabled'}.`),
     onSettled: refresh,
   })
   const ping = useMutation({
     mutationFn: ({ id }: Webhook) => pingWebhook(id),
     onSuccess: (_, webhook) => {
-      announce('The trial is on its way; its delivery tells what comes of it.')
+      announce('The test event is sent. Its delivery shows the result.')
       onPing(webhook)
     },
     onSettled: refresh,
@@ -46,7 +46,7 @@ export function WebhookTable({ webhooks, onEdit, onRemove, onPing }: WebhookTabl
         label="Webhooks"
         head={
           <>
-            <th>Address</th>
+            <th>URL</th>
             <th>Events</th>
             <th>State</th>
             <th className="num">Waiting</th>
@@ -78,29 +78,29 @@ export function WebhookTable({ webhooks, onEdit, onRemove, onPing }: WebhookTabl
                 <ReasonButton
                   variant="default"
                   size="compact-xs"
-                  reason={webhook.enabled ? null : 'It is switched off.'}
+                  reason={webhook.enabled ? null : 'The webhook is disabled.'}
                   loading={ping.isPending && ping.variables.id === webhook.id}
-                  aria-label={`Try out webhook ${webhook.id}`}
+                  aria-label={`Send test to webhook ${webhook.id}`}
                   onClick={() => ping.mutate(webhook)}
                 >
-                  Try out
+                  Send test
                 </ReasonButton>
                 <Button
                   variant="default"
                   size="compact-xs"
                   loading={turn.isPending && turn.variables.id === webhook.id}
-                  aria-label={`Switch ${webhook.enabled ? 'off' : 'on'} webhook ${webhook.id}`}
+                  aria-label={`${webhook.enabled ? 'Disable' : 'Enable'} webhook ${webhook.id}`}
                   onClick={() => turn.mutate(webhook)}
                 >
-                  {webhook.enabled ? 'Switch off' : 'Switch on'}
+                  {webhook.enabled ? 'Disable' : 'Enable'}
                 </Button>
                 <Button
                   variant="default"
                   size="compact-xs"
-                  aria-label={`Change webhook ${webhook.id}`}
+                  aria-label={`Edit webhook ${webhook.id}`}
                   onClick={() => onEdit(webhook)}
                 >
-                  Change
+                  Edit
                 </Button>
                 <Button
                   variant="default"
@@ -119,22 +119,22 @@ export function WebhookTable({ webhooks, onEdit, onRemove, onPing }: WebhookTabl
   )
 }
 
-/** Off by a person is as wanted, off by itself is not. */
+/** Disabled by a user is as wanted, disabled by the system is not. */
 function State({ webhook: { enabled, disabled_reason: why, failing_since: since } }: { webhook: Webhook }) {
   if (!enabled && why) {
     return (
       <>
         <ToneBadge tone="bad" icon={IconCircleX}>
-          Switched off
+          Disabled
         </ToneBadge>
-        <div className="dim">by itself: {why}</div>
+        <div className="dim">automatically: {why}</div>
       </>
     )
   }
   if (!enabled) {
     return (
       <ToneBadge tone="held" icon={IconPlayerPause}>
-        Off
+        Disabled
       </ToneBadge>
     )
   }
@@ -147,7 +147,7 @@ function State({ webhook: { enabled, disabled_reason: why, failing_since: since 
   }
   return (
     <ToneBadge tone="ok" icon={IconCheck}>
-      On
+      Enabled
     </ToneBadge>
   )
 }

@@ -43,20 +43,19 @@ export function WebhooksPage() {
         actions={
           !hidden && (
             <Button leftSection={<IconPlus size={14} aria-hidden />} onClick={() => setOpen({ kind: 'add' })}>
-              Add a webhook
+              Add webhook
             </Button>
           )
         }
       />
-      {session && hidden && <Empty title="Webhooks are not for your role">{hidden}</Empty>}
+      {session && hidden && <Empty title="Your role cannot see webhooks">{hidden}</Empty>}
       {error && !data && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {!hidden && !data && !error && <Loading />}
       {data && (
-        <Panel title="Where events are sent" flush>
+        <Panel title="Endpoints" flush>
           {data.length === 0 ? (
-            <Empty title="Nothing is sent anywhere yet">
-              What happens to pipelines can be sent to an address of yours, signed, so that the receiver knows
-              who sent it.
+            <Empty title="No webhooks yet">
+              A webhook sends signed events to your endpoint. Add the first one to receive them.
             </Empty>
           ) : (
             <WebhookTable

@@ -32,13 +32,13 @@ describe('the form of a webhook', () => {
       return webhook()
     })
     show(<WebhookDialog onClose={closed} />)
-    expect(await screen.findByRole('button', { name: 'Add' })).toHaveAccessibleDescription(
-      'Write the address first.',
+    expect(await screen.findByRole('button', { name: 'Add webhook' })).toHaveAccessibleDescription(
+      'Enter the URL first.',
     )
-    await userEvent.type(screen.getByLabelText('Address'), 'https://ops.example.com/hook')
+    await userEvent.type(screen.getByLabelText('URL'), 'https://ops.example.com/hook')
     await userEvent.type(screen.getByLabelText('Events'), 'migration.*, alert.*')
     await choose('Secret', 'hooks')
-    await userEvent.click(screen.getByRole('button', { name: 'Add' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Add webhook' }))
     await waitFor(() => expect(closed).toHaveBeenCalled())
     expect(asked).toHaveBeenCalledWith({
       url: 'https://ops.example.com/hook',
@@ -60,12 +60,12 @@ describe('the form of a webhook', () => {
       }),
     )
     show(<WebhookDialog onClose={nothing} />)
-    await userEvent.type(await screen.findByLabelText('Address'), 'http://ops')
+    await userEvent.type(await screen.findByLabelText('URL'), 'http://ops')
     await userEvent.type(screen.getByLabelText('Events'), 'No')
     await choose('Secret', 'hooks')
-    await userEvent.click(screen.getByRole('button', { name: 'Add' }))
-    await waitFor(() => expect(screen.getByLabelText('Address')).toBeInvalid())
-    expect(screen.getByLabelText('Address')).toHaveAccessibleDescription(/encryption alone. Use https/)
+    await userEvent.click(screen.getByRole('button', { name: 'Add webhook' }))
+    await waitFor(() => expect(screen.getByLabelText('URL')).toBeInvalid())
+    expect(screen.getByLabelText('URL')).toHaveAccessibleDescription(/encryption alone. Use https/)
     expect(screen.getByLabelText('Events')).toHaveAccessibleDescription(/is no type of events/)
     expect(screen.getByRole('combobox', { name: 'Secret' })).toHaveAccessibleDescription(/cannot sign/)
   })
@@ -77,10 +77,10 @@ describe('the form of a webhook', () => {
       return webhook()
     })
     show(<WebhookDialog webhook={webhook({ etag: '"7"' })} onClose={nothing} />)
-    await screen.findByRole('button', { name: 'Save' })
+    await screen.findByRole('button', { name: 'Save webhook' })
     await choose('Secret', 'hooks-2')
-    await choose('Former secret', 'hooks')
-    await userEvent.click(screen.getByRole('button', { name: 'Save' }))
+    await choose('Previous secret', 'hooks')
+    await userEvent.click(screen.getByRole('button', { name: 'Save webhook' }))
     await waitFor(() => expect(asked).toHaveBeenCalled())
     const [match, body] = asked.mock.calls[0] as [string, object]
     expect(match).toBe('"7"')
@@ -105,12 +105,11 @@ describe('the list of webhooks', () => {
     )
     const rows = await screen.findAllByRole('row')
     expect(rows[1]).toHaveTextContent('Failing since')
-    expect(rows[2]).toHaveTextContent('by itself: its server answers 410 Gone.')
-    expect(rows[3]).toHaveTextContent('Off')
-    expect(within(rows[3] as HTMLElement).getByRole('button', { name: 'Try out webhook 3' })).toHaveAttribute(
-      'aria-disabled',
-      'true',
-    )
+    expect(rows[2]).toHaveTextContent('automatically: its server answers 410 Gone.')
+    expect(rows[3]).toHaveTextContent('Disabled')
+    expect(
+      within(rows[3] as HTMLElement).getByRole('button', { name: 'Send test to webhook 3' }),
+    ).toHaveAttribute('aria-disabled', 'true')
   })
 
   it('tries an endpoint out and switches it off', async () => {
@@ -124,8 +123,8 @@ describe('the list of webhooks', () => {
       return webhook({ enabled: false })
     })
     table(webhook())
-    await userEvent.click(await screen.findByRole('button', { name: 'Try out webhook 1' }))
-    await userEvent.click(screen.getByRole('button', { name: 'Switch off webhook 1' }))
+    await userEvent.click(await screen.findByRole('button', { name: 'Send test to webhook 1' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Disable webhook 1' }))
     await waitFor(() => expect(asked.mock.calls).toEqual([['ping'], [{ enabled: false }]]))
   })
 })
@@ -149,7 +148,7 @@ describe('deliveries', () => {
     expect(failed).toHaveTextContent('Failed1503It answers 503.')
     expect(
       within(sending as HTMLElement).getByRole('button', { name: 'Retry alert.opened of event 8' }),
-    ).toHaveAccessibleDescription('It is being sent at this moment.')
+    ).toHaveAccessibleDescription('A delivery is in progress.')
     await userEvent.click(screen.getByRole('button', { name: 'Retry alert.opened of event 9' }))
     await waitFor(() => expect(asked).toHaveBeenCalled())
   })
@@ -158,7 +157,7 @@ describe('deliveries', () => {
     given.get('/webhooks/1/deliveries', () => ({ results: [delivery()], next: null }))
     showRouted(<Deliveries webhook={webhook({ enabled: false })} onState={nothing} />)
     expect(await screen.findByRole('button', { name: /^Send again alert/ })).toHaveAccessibleDescription(
-      'The webhook is switched off.',
+      'The webhook is disabled.',
     )
   })
 })
@@ -168,8 +167,8 @@ describe('removing a webhook', () => {
     const closed = vi.fn()
     given.delete('/webhooks/1', () => new Response(null, { status: 204 }))
     show(<RemoveDialog webhook={webhook()} onClose={closed} />)
-    expect(await screen.findByText(/list of its deliveries is deleted/)).toBeVisible()
-    await userEvent.click(screen.getByRole('button', { name: 'Remove' }))
+    expect(await screen.findByText(/its deliveries are deleted/)).toBeVisible()
+    await userEvent.click(screen.getByRole('button', { name: 'Remove webhook' }))
     await waitFor(() => expect(closed).toHaveBeenCalled())
   })
 })

@@ -8,7 +8,7 @@ export const STATE_WORDS: Record<WebhookDelivery['state'], string> = {
   FAILED: 'Failed',
 }
 
-/** What a person has typed into the form. */
+/** What a user has typed into the form. */
 export interface Draft {
   url: string
   events: string
@@ -36,9 +36,9 @@ export function requestOf({ url, events, secret, former, description }: Draft): 
 
 /** What has to be written before anything can be asked of the server; null where that is all there. */
 export function missing({ url, events, secret }: Draft): string | null {
-  if (url.trim() === '') return 'Write the address first.'
-  if (events.trim() === '') return 'Write the types of events first, or * for all.'
-  return secret === null ? 'Choose the secret that signs first.' : null
+  if (url.trim() === '') return 'Enter the URL first.'
+  if (events.trim() === '') return 'Enter the event types first, or * for all.'
+  return secret === null ? 'Choose the signing secret first.' : null
 }
 
 export const findingsOf = (error: unknown): Finding[] => (error instanceof Problem ? error.findings : [])

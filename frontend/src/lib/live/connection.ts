@@ -1,6 +1,6 @@
 import type { HeadgateEvent, LiveFrame } from '@/api/types'
 
-/** Where the stream stands. `heardAt`: when the server was last heard, by the stream or by any answer to a request. */
+/** Where the stream stands. `heardAt`: when the server last responded, by the stream or by any answer to a request. */
 export interface ConnectionState {
   status: 'connecting' | 'live' | 'reconnecting' | 'hidden'
   heardAt: number | null
@@ -59,14 +59,14 @@ export class LiveConnection {
     if (!this.source) this.connect('connecting')
   }
 
-  /** Closes the stream on purpose: the tab is hidden or nobody is logged in. */
+  /** Closes the stream on purpose: the tab is hidden or no user is logged in. */
   stop(): void {
     this.drop()
     this.interrupted = true
     this.set({ status: 'hidden' })
   }
 
-  /** Any answer of the server counts as having heard it. */
+  /** Any answer of the server counts as a response. */
   heard(): void {
     this.set({ heardAt: this.now() })
   }
@@ -127,7 +127,7 @@ export class LiveConnection {
     this.source = null
   }
 
-  /** Listeners hear of a new status only: `heardAt` moves with every frame, and whoever shows it has a clock. */
+  /** Listeners get a new status only: `heardAt` moves with every frame, and a component that shows it has a clock. */
   private set(change: Partial<ConnectionState>): void {
     const before = this.state.status
     this.state = { ...this.state, ...change }

@@ -3,7 +3,7 @@ import { appendPoint } from './reducer'
 
 const WINDOW_MS = 3 * 60_000
 
-/** The last minutes of every pipeline this tab has heard of, for the sparklines of the overview. */
+/** The last minutes of every pipeline this tab has received, for the sparklines of the overview. */
 class Samples {
   private readonly points = new Map<string, SeriesPoint[]>()
   private readonly listeners = new Map<string, Set<() => void>>()

@@ -35,7 +35,7 @@ export class Seeding {
     })
   }
 
-  /** A past that cannot be had leaves the line shorter; it goes on with what the stream brings. */
+  /** A past that cannot be had leaves the line shorter; it continues with what the stream brings. */
   private async load(name: string): Promise<void> {
     const points = await this.fetch(name).catch(() => [])
     samples.seed(name, points)

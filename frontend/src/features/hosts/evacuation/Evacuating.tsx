@@ -29,7 +29,7 @@ export function EvacuateButton({ host }: { host: Host }) {
         size="compact-xs"
         variant="default"
         reason={refused}
-        aria-label={`Evacuate ${host.name}`}
+        aria-label={`Evacuate host ${host.name}`}
         onClick={() => setAsking(true)}
       >
         Evacuate
@@ -52,11 +52,11 @@ function EvacuateDialog({ host, onClose }: { host: Host; onClose: () => void }) 
     onSuccess: (made) => {
       client.setQueryData(keys.evacuation(made.id), made)
       void client.invalidateQueries({ queryKey: keys.evacuations })
-      announce(`${host.name} is being emptied.`)
+      announce(`Evacuation of ${host.name} started.`)
       void navigate({ to: '/evacuations/$id', params: { id: made.id } })
     },
   })
-  const why = reason.trim() === '' ? 'Write a reason first.' : null
+  const why = reason.trim() === '' ? 'Enter a reason first.' : null
   return (
     <Modal opened onClose={onClose} title={`Evacuate ${host.name}?`} size="lg">
       <Stack
@@ -68,14 +68,14 @@ function EvacuateDialog({ host, onClose }: { host: Host; onClose: () => void }) 
         }}
       >
         <Text size="sm">
-          Each of its running pipelines is migrated to another host: a new agent is made ready there first,
-          then it is handed over within seconds. What is tied to the host, finds no room or fails before
-          anything has changed stays and works.
-          {host.drained_at === null && ' Drain the host afterwards, so that nothing new is placed there.'}
+          Each running pipeline is migrated to another host: a new agent is prepared there first, and takes
+          over within seconds. A pipeline that is bound to the host, finds no capacity, or fails before
+          anything has changed stays and keeps running.
+          {host.drained_at === null && ' Drain the host afterwards, so that no new pipeline is placed there.'}
         </Text>
         <NumberInput
           size="xs"
-          label="How many at once"
+          label="Parallel migrations"
           min={1}
           max={50}
           value={atOnce}
@@ -83,31 +83,27 @@ function EvacuateDialog({ host, onClose }: { host: Host; onClose: () => void }) 
           maw={220}
         />
         <Checkbox
-          label="Go on after one that failed when something had changed"
+          label="Continue if a pipeline fails after changes were applied"
           checked={goOn}
           onChange={(event) => setGoOn(event.currentTarget.checked)}
         />
-        <ObservationFields
-          title="Rules by which each is observed in its new place"
-          rules={rules}
-          onChange={setRules}
-        />
+        <ObservationFields title="Verification rules for each pipeline" rules={rules} onChange={setRules} />
         <TextInput
           label="Reason"
-          description="Why; it stands in the audit and in every report"
+          description="Stays in the audit log and in every report"
           value={reason}
           maxLength={1000}
           onChange={(event) => setReason(event.currentTarget.value)}
           data-autofocus
         />
         {begin.error && <ErrorNote error={begin.error} />}
-        <ShowCall call={evacuateCall(body)} subject="Evacuate" />
+        <ShowCall call={evacuateCall(body)} subject="Evacuate host" />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
-            Leave it
+            Cancel
           </Button>
           <ReasonButton type="submit" reason={why} loading={begin.isPending}>
-            Evacuate
+            Evacuate host
           </ReasonButton>
         </Group>
       </Stack>
@@ -128,9 +124,9 @@ export function EvacuationsPanel() {
         head={
           <>
             <th>Host</th>
-            <th>Asked for</th>
+            <th>Requested</th>
             <th>By</th>
-            <th>How far</th>
+            <th>Progress</th>
           </>
         }
       >
@@ -146,7 +142,7 @@ export function EvacuationsPanel() {
             </td>
             <td>{row.created_by}</td>
             <td>
-              {row.ended_at === null ? 'under way: ' : `${row.outcome}: `}
+              {row.ended_at === null ? 'running: ' : `${row.outcome}: `}
               {inOneSentence(row)}
             </td>
           </tr>

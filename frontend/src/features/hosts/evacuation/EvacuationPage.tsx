@@ -30,7 +30,7 @@ export function EvacuationPage() {
     refetchInterval: ({ state }) => (state.data?.ended_at ? false : POLL_MS),
   })
   const gone = error instanceof Problem && error.status === 404
-  if (gone) return <PageHeader title="There is no such evacuation" />
+  if (gone) return <PageHeader title="Evacuation not found" />
   if (error && !data) return <ErrorNote error={error} onRetry={() => void refetch()} />
   if (!data) return <Loading />
   return (
@@ -38,7 +38,7 @@ export function EvacuationPage() {
       <PageHeader
         title={`Evacuation of ${data.host}`}
         before={
-          <nav aria-label="Where you are" className={classes.crumbs}>
+          <nav aria-label="Breadcrumb" className={classes.crumbs}>
             <Link to="/hosts">Hosts</Link>
           </nav>
         }
@@ -47,16 +47,16 @@ export function EvacuationPage() {
           <strong>{inOneSentence(data)}</strong> {data.ended_at && (OUTCOMES[data.outcome] ?? data.outcome)}
         </p>
         <p className={classes.note}>
-          Asked for by {data.created_by} at <Moment at={data.created_at} />: {data.reason} · {data.at_once} at
-          once
-          {data.go_on ? ' · goes on after a failure' : ' · stops at the first failure after a change'}
-          {typeof data.rules.window === 'number' && ` · each is observed for ${data.rules.window} s`}
+          Requested by {data.created_by} at <Moment at={data.created_at} />: {data.reason} · {data.at_once} in
+          parallel
+          {data.go_on ? ' · continues after a failure' : ' · stops at the first failure after a change'}
+          {typeof data.rules.window === 'number' && ` · observation window ${data.rules.window} s`}
         </p>
       </PageHeader>
       <HowFar evacuation={data} />
       <Panel title="Migrations" flush>
         {data.migrations.length === 0 ? (
-          <Empty title="None has begun yet" />
+          <Empty title="No migration has started yet" />
         ) : (
           <MigrationTable migrations={data.migrations} label={`Migrations from ${data.host}`} />
         )}
@@ -75,20 +75,20 @@ export function EvacuationPage() {
 function HowFar({ evacuation }: { evacuation: Evacuation }) {
   const { moved, left, all } = tallyOf(evacuation)
   const share = all === 0 ? 100 : ((moved + left) / all) * 100
-  return <Progress value={share} aria-label={`Pipelines of ${evacuation.host} that are settled`} />
+  return <Progress value={share} aria-label={`Finished pipelines of ${evacuation.host}`} />
 }
 
 function Left({ evacuation: { left, host } }: { evacuation: Evacuation }) {
   const names = Object.keys(left)
   if (names.length === 0) return null
   return (
-    <Panel title={`Staying on ${host}`} note="they work as before" flush>
+    <Panel title={`Staying on ${host}`} note="they keep running" flush>
       <Table
         label={`Pipelines that stay on ${host}`}
         head={
           <>
             <th>Pipeline</th>
-            <th>Why</th>
+            <th>Reason</th>
           </>
         }
       >
@@ -112,11 +112,11 @@ function Cancel({ evacuation }: { evacuation: Evacuation }) {
   const refused = cannotAdminister(useQuery(sessionQuery).data)
   const cancel = useMutation({
     mutationFn: () => cancelEvacuation(evacuation.id),
-    onSuccess: () => announce('No more migrations are begun.'),
+    onSuccess: () => announce('No further migrations start.'),
     onSettled: () => client.invalidateQueries({ queryKey: keys.evacuations }),
   })
   return (
-    <Panel title="Cancel" note="no more migrations are begun; those under way go on">
+    <Panel title="Cancel" note="No further migrations start. Running ones continue.">
       <div className={classes.form}>
         {cancel.error && <ErrorNote error={cancel.error} />}
         <div>
@@ -126,7 +126,7 @@ function Cancel({ evacuation }: { evacuation: Evacuation }) {
             loading={cancel.isPending}
             onClick={() => cancel.mutate()}
           >
-            Begin no more
+            Cancel evacuation
           </ReasonButton>
         </div>
         <ShowCall call={cancelEvacuationCall(evacuation.id)} subject="Cancel" />

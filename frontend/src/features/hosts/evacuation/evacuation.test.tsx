@@ -37,7 +37,7 @@ describe('how far an evacuation has come', () => {
       left: { clicks: 'Its sink has no topic.', tied: 'placement.host is alpha' },
     })
     expect(tallyOf(row)).toEqual({ moved: 1, moving: 1, waiting: 1, left: 2, all: 5 })
-    expect(inOneSentence(row)).toBe('1 of 5 pipelines moved, 1 under way, 1 waiting, 2 stay.')
+    expect(inOneSentence(row)).toBe('1 of 5 pipelines moved, 1 running, 1 waiting, 2 stay.')
   })
 
   it('of a host without pipelines is nothing', () => {
@@ -54,18 +54,18 @@ it('is asked for with a reason and how many at once', async () => {
   })
   showRouted(<EvacuateButton host={{ name: 'alpha', drained_at: null } as Host} />)
   await waitFor(() =>
-    expect(screen.getByRole('button', { name: 'Evacuate alpha' })).not.toHaveAttribute('aria-disabled'),
+    expect(screen.getByRole('button', { name: 'Evacuate host alpha' })).not.toHaveAttribute('aria-disabled'),
   )
-  await userEvent.click(screen.getByRole('button', { name: 'Evacuate alpha' }))
+  await userEvent.click(screen.getByRole('button', { name: 'Evacuate host alpha' }))
   expect(await screen.findByRole('dialog', { name: 'Evacuate alpha?' })).toHaveTextContent(
     'Drain the host afterwards',
   )
-  await userEvent.click(screen.getByRole('button', { name: /^Rules by which/ }))
-  const window = screen.getByLabelText('Observed for, seconds')
+  await userEvent.click(screen.getByRole('button', { name: /^Verification rules/ }))
+  const window = screen.getByLabelText('Observation window, seconds')
   await userEvent.clear(window)
   await userEvent.type(window, '5')
   await userEvent.type(screen.getByLabelText('Reason'), 'kernel')
-  await userEvent.click(screen.getByRole('button', { name: 'Evacuate' }))
+  await userEvent.click(screen.getByRole('button', { name: 'Evacuate host' }))
   await waitFor(() =>
     expect(sent).toHaveBeenCalledWith({
       host: 'alpha',

@@ -34,7 +34,7 @@ export function inOneSentence(evacuation: Evacuation): string {
   const { moved, moving, waiting, left, all } = tallyOf(evacuation)
   const parts = [
     `${moved} of ${plural(all, 'pipeline')} moved`,
-    moving > 0 && `${moving} under way`,
+    moving > 0 && `${moving} running`,
     waiting > 0 && `${waiting} waiting`,
     left > 0 && `${left} ${left === 1 ? 'stays' : 'stay'}`,
   ].filter(Boolean)
@@ -42,7 +42,7 @@ export function inOneSentence(evacuation: Evacuation): string {
 }
 
 export const OUTCOMES: Record<string, string> = {
-  done: 'It is over.',
-  stopped: 'It was stopped by a failure; the rest was not begun.',
-  cancelled: 'It was cancelled; what was under way went on.',
+  done: 'Completed.',
+  stopped: 'Stopped by a failure. The remaining migrations were not started.',
+  cancelled: 'Cancelled. Running migrations were completed.',
 }

@@ -95,7 +95,7 @@ interface RevisionFormProps extends FieldsProps {
 /** The definition is written here, with the findings beside it, or a stored one is named. */
 function RevisionForm({ pipeline, draft, onChange, findings, before, send }: RevisionFormProps) {
   const state = useValidation(draft.text)
-  const unchanged = draft.text === pipeline.definition_yaml ? 'Nothing has been changed yet.' : null
+  const unchanged = draft.text === pipeline.definition_yaml ? 'Nothing has changed yet.' : null
   const write = (text: string) => {
     keepDraft(pipeline.name, text)
     onChange({ text })
@@ -104,10 +104,10 @@ function RevisionForm({ pipeline, draft, onChange, findings, before, send }: Rev
     <>
       <div>
         <SegmentedControl
-          aria-label="The new revision"
+          aria-label="New revision"
           data={[
-            { value: 'text', label: 'Write it here' },
-            { value: 'stored', label: 'A stored revision' },
+            { value: 'text', label: 'Write definition' },
+            { value: 'stored', label: 'Stored revision' },
           ]}
           value={draft.from}
           onChange={(from) => onChange({ from: from as Draft['from'] })}
@@ -115,9 +115,9 @@ function RevisionForm({ pipeline, draft, onChange, findings, before, send }: Rev
       </div>
       {draft.from === 'text' && before !== undefined && before !== draft.text && (
         <p className={classes.note}>
-          This is the text that you wrote in this tab.{' '}
+          This is the definition you wrote in this tab.{' '}
           <Button variant="default" size="compact-xs" onClick={() => write(before)}>
-            Take the definition that was asked for
+            Use the requested definition
           </Button>
         </p>
       )}
@@ -173,8 +173,11 @@ function Send(props: SendProps) {
   const open = useInfiniteQuery(migrationsQuery({ pipeline: pipeline.name, state: 'open' })).data?.pages[0]
     ?.results[0]
   const body = { pipeline: pipeline.name, kind, spec: specOf(kind, draft), reason: reason.trim() }
-  const held = open ? `${open.created_by}'s migration of ${pipeline.name} is open; only one can be.` : null
-  const unsaid = reason.trim() === '' ? 'Write a reason first; it stands in the audit and the report.' : null
+  const held = open
+    ? `The migration of ${pipeline.name} by ${open.created_by} is open. Only one can be open.`
+    : null
+  const unsaid =
+    reason.trim() === '' ? 'Enter a reason first. It stays in the audit log and in the report.' : null
   const why = readOnly ?? held ?? refused ?? unsaid
   return (
     <div className={classes.form}>
@@ -182,13 +185,13 @@ function Send(props: SendProps) {
         <p className={classes.warning} role="alert">
           {held}{' '}
           <Link to="/migrations/$id" params={{ id: open.id }} preload={false}>
-            Go on with it
+            Open that migration
           </Link>
         </p>
       )}
       <TextInput
         label="Reason"
-        description="Why; it stands in the audit and in the report"
+        description="Stays in the audit log and in the report"
         value={reason}
         maxLength={1000}
         onChange={(event) => onReason(event.currentTarget.value)}
@@ -204,10 +207,10 @@ function Send(props: SendProps) {
           loading={create.isPending}
           onClick={() => create.mutate(body)}
         >
-          Next: Plan it
+          Next: Plan migration
         </ReasonButton>
       </div>
-      <ShowCall call={createMigrationCall(body)} subject="Plan" />
+      <ShowCall call={createMigrationCall(body)} subject="Plan migration" />
     </div>
   )
 }

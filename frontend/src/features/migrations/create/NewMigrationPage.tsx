@@ -28,13 +28,13 @@ export function NewMigrationPage() {
       <PageHeader
         title={name ? `New migration of ${name}` : 'New migration'}
         before={
-          <nav aria-label="Where you are" className={classes.crumbs}>
+          <nav aria-label="Breadcrumb" className={classes.crumbs}>
             <Link to="/migrations">Migrations</Link>
           </nav>
         }
-        beside={<span className="dim">first it is only planned: nothing is touched</span>}
+        beside={<span className="dim">Planning changes nothing.</span>}
       />
-      <Panel title="What changes">
+      <Panel title="Change">
         <div className={classes.form}>
           <PipelineSelect
             value={name}
@@ -69,7 +69,7 @@ export function NewMigrationPage() {
         <div className={classes.footer}>
           <span className={classes.why}>{FIRST}</span>
           <ReasonButton variant="default" reason={FIRST}>
-            Next: Plan it
+            Next: Plan migration
           </ReasonButton>
         </div>
       )}

@@ -9,16 +9,16 @@ interface RuleFieldsProps {
   onChange: (change: Partial<Draft>) => void
 }
 
-/** How the new side is judged, and where a person is asked. */
+/** How the new agent is verified, and where approval is required. */
 export function RuleFields({ draft: { rules, gates }, onChange }: RuleFieldsProps) {
   return (
     <ObservationFields
-      title="Rules of the observation, and where a person is asked"
+      title="Verification rules and approval gates"
       rules={rules}
       onChange={(changed) => onChange({ rules: changed })}
     >
       <Checkbox.Group
-        label="Ask a person"
+        label="Approval gates"
         value={gates}
         onChange={(chosen) => onChange({ gates: GATES.filter((gate) => chosen.includes(gate)) })}
       >

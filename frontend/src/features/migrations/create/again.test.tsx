@@ -48,7 +48,7 @@ const givenUp = (fields: Partial<MigrationDetail>) => {
 
 it('leads from a migration to a form that asks for the same', async () => {
   showRouted(<ChangePage migration={givenUp({ kind: 'host', spec: { host: 'beta' } })} readOnly={null} />)
-  expect(await screen.findByRole('link', { name: 'Ask for another one' })).toHaveAttribute(
+  expect(await screen.findByRole('link', { name: 'Request another migration' })).toHaveAttribute(
     'href',
     `/migrations/new?pipeline=orders&kind=host&from=${ID}`,
   )
@@ -63,16 +63,16 @@ it('begins with what an earlier migration asked for', async () => {
   const spec = { to: 'latest', source: null, rules: { window: 5 }, gates: ['PAUSING'] }
   givenUp({ kind: 'position', spec, reason: 'a backlog' })
   const { unmount } = open(`?from=${ID}`)
-  await userEvent.type(await screen.findByLabelText('Go on at'), '-')
+  await userEvent.type(await screen.findByLabelText('Resume at'), '-')
   unmount()
   open(`?from=${ID}`) // a reload does not take back what was typed
-  expect(await screen.findByLabelText('Go on at')).toHaveValue('latest-')
-  await userEvent.type(screen.getByLabelText('Go on at'), '{Backspace}')
+  expect(await screen.findByLabelText('Resume at')).toHaveValue('latest-')
+  await userEvent.type(screen.getByLabelText('Resume at'), '{Backspace}')
   expect(screen.getByRole('radio', { name: /^Position/ })).toBeChecked()
   await waitFor(() =>
-    expect(screen.getByRole('button', { name: 'Next: Plan it' })).not.toHaveAttribute('aria-disabled'),
+    expect(screen.getByRole('button', { name: 'Next: Plan migration' })).not.toHaveAttribute('aria-disabled'),
   )
-  await userEvent.click(screen.getByRole('button', { name: 'Next: Plan it' }))
+  await userEvent.click(screen.getByRole('button', { name: 'Next: Plan migration' }))
   await waitFor(() =>
     expect(sent).toHaveBeenCalledWith({
       pipeline: 'orders',
@@ -88,9 +88,9 @@ it('leaves the text of this tab alone, and offers the one that was asked for', a
   givenUp({ spec: { definition: { name: 'orders', version: 2 } } })
   open(`?pipeline=orders&kind=revision&from=${ID}`)
   expect(await screen.findByText('# mine')).toBeInTheDocument()
-  await userEvent.click(screen.getByRole('button', { name: 'Take the definition that was asked for' }))
+  await userEvent.click(screen.getByRole('button', { name: 'Use the requested definition' }))
   expect(await screen.findByText('"version"')).toBeInTheDocument()
-  expect(screen.queryByText('This is the text that you wrote in this tab.')).not.toBeInTheDocument()
+  expect(screen.queryByText('This is the definition you wrote in this tab.')).not.toBeInTheDocument()
 })
 
 it('finds it again after a look at another kind', async () => {

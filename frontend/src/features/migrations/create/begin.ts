@@ -9,11 +9,11 @@ export interface Given {
   revision?: number
   host?: string
   to?: string
-  /** The id of an earlier migration, to ask for the same again. */
+  /** The id of an earlier migration, to request the same again. */
   from?: string
 }
 
-/** What the form begins with. */
+/** What the form starts with. */
 export interface Beginning {
   pipeline: PipelineDetail
   kind: MigrationKind

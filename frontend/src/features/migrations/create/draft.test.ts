@@ -47,8 +47,8 @@ it('shows a position that was sent without words by what it meant', () => {
 it('says what is missing', () => {
   expect(missing('revision', { ...EMPTY, from: 'stored' })).toBe('Choose a revision first.')
   expect(missing('host', EMPTY)).toBe('Choose a host first.')
-  expect(missing('position', { ...EMPTY, to: '  ' })).toBe('Write where to go on first.')
-  expect(missing('cluster', EMPTY)).toBe('Choose the source or the sink that moves first.')
+  expect(missing('position', { ...EMPTY, to: '  ' })).toBe('Enter a start position first.')
+  expect(missing('cluster', EMPTY)).toBe('Choose the source or sink to move first.')
 })
 
 describe('what was asked for before', () => {

@@ -101,13 +101,13 @@ function rulesOf(rules: ObservationRules): MigrationSpec {
   return Object.keys(changed).length > 0 ? { rules: changed } : {}
 }
 
-/** What is missing before it can be planned; null when nothing is. A text is judged by the server besides. */
+/** What is missing before it can be planned; null when nothing is. A text is validated by the server besides. */
 export function missing(kind: MigrationKind, draft: Draft): string | null {
   if (kind === 'revision' && draft.from === 'stored' && draft.revision === null)
     return 'Choose a revision first.'
   if (kind === 'revision' && draft.from === 'text' && hidesValue(draft.text))
-    return 'A value is hidden in the text: write it anew, as ${secret:NAME}.'
+    return 'A value in the definition is hidden. Enter it again as ${secret:NAME}.'
   if (kind === 'host' && draft.host === null) return 'Choose a host first.'
-  if (kind === 'position' && draft.to.trim() === '') return 'Write where to go on first.'
+  if (kind === 'position' && draft.to.trim() === '') return 'Enter a start position first.'
   return kind === 'cluster' ? clusterMissing(draft.cluster) : null
 }

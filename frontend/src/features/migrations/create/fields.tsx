@@ -27,10 +27,10 @@ export const PATHS = {
 export function HostFields({ pipeline, draft, onChange, findings }: FieldsProps) {
   const { data: hosts = [] } = useQuery(hostsQuery)
   return (
-    <Panel title="Which host" note={`it runs on ${pipeline.host ?? 'no host'} now`}>
+    <Panel title="Target host" note={`currently on ${pipeline.host ?? 'no host'}`}>
       <Select
         label="Host"
-        description="Old and new agent live side by side for a while; the plan says whether there is room."
+        description="Old and new agent run side by side for a while. The plan checks the capacity."
         placeholder="Choose a host"
         data={hosts.map((host) => ({ value: host.name, label: describe(host, pipeline) }))}
         value={draft.host}
@@ -44,7 +44,7 @@ export function HostFields({ pipeline, draft, onChange, findings }: FieldsProps)
 
 function describe(host: Host, pipeline: PipelineDetail): string {
   const notes = [
-    host.name === pipeline.host && 'it is there now',
+    host.name === pipeline.host && 'current host',
     host.state !== 'UP' && 'lost',
     host.drained_at !== null && 'drained',
   ].filter(Boolean)
@@ -54,10 +54,10 @@ function describe(host: Host, pipeline: PipelineDetail): string {
 export function PositionFields({ pipeline, draft, onChange, findings }: FieldsProps) {
   const sources = Object.keys((pipeline.definition.sources as object | undefined) ?? {})
   return (
-    <Panel title="Where to go on" note="the host counts what that skips and reads again">
+    <Panel title="Start position" note="the host counts skipped and reread records">
       <div className={classes.form}>
         <TextInput
-          label="Go on at"
+          label="Resume at"
           description="earliest, latest, ledger, checkpoint, group, timestamp=-30m, timestamp=2026-11-21T12:00:00Z, before=EVENT-30m, or offsets=TOPIC/PARTITION:OFFSET,…"
           value={draft.to}
           error={wordsAt(findings, PATHS.position)}
@@ -67,7 +67,7 @@ export function PositionFields({ pipeline, draft, onChange, findings }: FieldsPr
         />
         {sources.length > 1 && (
           <Select
-            label="Of the source"
+            label="Source"
             data={[{ value: '', label: 'All sources' }, ...sources]}
             value={draft.source ?? ''}
             onChange={(source) => onChange({ source: source || null })}
@@ -83,11 +83,10 @@ export function SoftwareFields({ pipeline }: FieldsProps) {
   const { data: hosts = [] } = useQuery(hostsQuery)
   const host = hosts.find(({ name }) => name === pipeline.host)
   return (
-    <Panel title="The software of the agent">
+    <Panel title="Agent software">
       <p className={classes.note}>
-        A new agent is started with what is installed on {pipeline.host ?? 'its host'} now
-        {host && ` (version ${host.version})`}; the definition stays the same. Install the new software there
-        first.
+        Starts a new agent with the software that is installed on {pipeline.host ?? 'its host'} now
+        {host && ` (version ${host.version})`}. The definition stays the same. Install the new software first.
       </p>
     </Panel>
   )
@@ -97,7 +96,7 @@ export function SoftwareFields({ pipeline }: FieldsProps) {
 export function StoredFields({ pipeline, draft, onChange }: FieldsProps) {
   const { data: revisions = [] } = useQuery(revisionsQuery(pipeline.name))
   return (
-    <Panel title="Which revision" note={`it is revision ${pipeline.revision} now`}>
+    <Panel title="Revision" note={`currently revision ${pipeline.revision}`}>
       <Select
         label="Revision"
         placeholder="Choose a revision"

@@ -16,7 +16,7 @@ beforeEach(() => {
 })
 
 async function plan() {
-  const button = () => screen.getByRole('button', { name: 'Next: Plan it' })
+  const button = () => screen.getByRole('button', { name: 'Next: Plan migration' })
   await waitFor(() => expect(button()).not.toHaveAttribute('aria-disabled'))
   await userEvent.click(button())
 }
@@ -28,13 +28,13 @@ it('asks for another position, with a reason', async () => {
     return migration()
   })
   showRouted(<MigrationForm pipeline={detail()} kind="position" given={{}} />)
-  const button = await screen.findByRole('button', { name: 'Next: Plan it' })
-  expect(button).toHaveAccessibleDescription('Write where to go on first.')
-  expect(screen.getByLabelText('Go on at')).toHaveAccessibleDescription(/ledger, checkpoint, group/)
-  await userEvent.type(screen.getByLabelText('Go on at'), 'latest')
+  const button = await screen.findByRole('button', { name: 'Next: Plan migration' })
+  expect(button).toHaveAccessibleDescription('Enter a start position first.')
+  expect(screen.getByLabelText('Resume at')).toHaveAccessibleDescription(/ledger, checkpoint, group/)
+  await userEvent.type(screen.getByLabelText('Resume at'), 'latest')
   await waitFor(() =>
-    expect(screen.getByRole('button', { name: 'Next: Plan it' })).toHaveAccessibleDescription(
-      /^Write a reason first/,
+    expect(screen.getByRole('button', { name: 'Next: Plan migration' })).toHaveAccessibleDescription(
+      /^Enter a reason first/,
     ),
   )
   await userEvent.type(screen.getByLabelText('Reason'), 'a backlog nobody wants')
@@ -52,12 +52,12 @@ it('asks for another position, with a reason', async () => {
 it('says who holds the pipeline, and leads there', async () => {
   given.get('/migrations', () => page([migration({ created_by: 'ben' })]))
   showRouted(<MigrationForm pipeline={detail()} kind="software" given={{}} />)
-  expect(await screen.findByRole('link', { name: 'Go on with it' })).toHaveAttribute(
+  expect(await screen.findByRole('link', { name: 'Open that migration' })).toHaveAttribute(
     'href',
     `/migrations/${migration().id}`,
   )
-  expect(screen.getByRole('button', { name: 'Next: Plan it' })).toHaveAccessibleDescription(
-    /^ben's migration of orders is open/,
+  expect(screen.getByRole('button', { name: 'Next: Plan migration' })).toHaveAccessibleDescription(
+    /^The migration of orders by ben is open/,
   )
 })
 
@@ -78,7 +78,7 @@ it('shows every finding of a spec that is refused', async () => {
 it('begins with what a link has filled in', async () => {
   given.get('/hosts', () => [])
   showRouted(<MigrationForm pipeline={detail()} kind="position" given={{ to: 'earliest' }} />)
-  expect(await screen.findByLabelText('Go on at')).toHaveValue('earliest')
+  expect(await screen.findByLabelText('Resume at')).toHaveValue('earliest')
 })
 
 describe('what was written', () => {
@@ -87,32 +87,32 @@ describe('what was written', () => {
 
   it('is there again after a reload, and after a look at another kind', async () => {
     const { unmount } = form('position')
-    await userEvent.type(await screen.findByLabelText('Go on at'), 'latest')
+    await userEvent.type(await screen.findByLabelText('Resume at'), 'latest')
     await userEvent.type(screen.getByLabelText('Reason'), 'a backlog')
-    await userEvent.click(screen.getByRole('button', { name: /^Rules of the observation/ }))
+    await userEvent.click(screen.getByRole('button', { name: /^Verification rules/ }))
     await userEvent.click(screen.getByRole('checkbox', { name: 'Before the commit' }))
     unmount()
     const other = form('software')
     expect(await screen.findByLabelText('Reason')).toHaveValue('')
     other.unmount()
     form('position')
-    expect(await screen.findByLabelText('Go on at')).toHaveValue('latest')
+    expect(await screen.findByLabelText('Resume at')).toHaveValue('latest')
     expect(screen.getByLabelText('Reason')).toHaveValue('a backlog')
-    await userEvent.click(screen.getByRole('button', { name: /^Rules of the observation/ }))
+    await userEvent.click(screen.getByRole('button', { name: /^Verification rules/ }))
     expect(screen.getByRole('checkbox', { name: 'Before the commit' })).toBeChecked()
   })
 
   it('outlives a reload of the link that it began with, and gives way to another', async () => {
     const { unmount } = form('position', { to: 'earliest' })
-    const field = await screen.findByLabelText('Go on at')
+    const field = await screen.findByLabelText('Resume at')
     await userEvent.clear(field)
     await userEvent.type(field, 'ledger')
     unmount()
     const again = form('position', { to: 'earliest' })
-    expect(await screen.findByLabelText('Go on at')).toHaveValue('ledger')
+    expect(await screen.findByLabelText('Resume at')).toHaveValue('ledger')
     again.unmount()
     form('position', { to: 'latest' })
-    expect(await screen.findByLabelText('Go on at')).toHaveValue('latest')
+    expect(await screen.findByLabelText('Resume at')).toHaveValue('latest')
   })
 
   it('is gone once the migration is there', async () => {
@@ -123,7 +123,7 @@ describe('what was written', () => {
     await waitFor(() => expect(router.state.location.pathname).toBe(`/migrations/${migration().id}/plan`))
     unmount()
     form('position')
-    expect(await screen.findByLabelText('Go on at')).toHaveValue('')
+    expect(await screen.findByLabelText('Resume at')).toHaveValue('')
     expect(screen.getByLabelText('Reason')).toHaveValue('')
   })
 })

@@ -4,7 +4,7 @@ import { type Draft, EMPTY } from './draft'
 
 /** What is written in the first step outlives a reload of its tab and a look at another kind, and nothing else. */
 export interface Kept {
-  /** What the link had filled in when it was begun. */
+  /** What the link had filled in at its start. */
   link: string
   draft: Draft
   reason: string

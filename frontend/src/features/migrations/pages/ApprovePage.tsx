@@ -16,17 +16,17 @@ import { DeedButton } from '../DeedButton'
 import classes from '../migrations.module.css'
 import type { StepProps } from './props'
 
-/** Who has to approve this very plan, who has, and the button that begins it. */
+/** Who has to approve this plan, who has, and the button that starts it. */
 export function ApprovePage({ migration, readOnly }: StepProps) {
   const { data: session } = useQuery(sessionQuery)
   const { approvers_needed, created_by, pipeline } = migration
   const own = approvers_needed > 0 && session?.user === created_by
-  const others = `You asked for it; ${plural(approvers_needed, 'other person has', 'other people have')} to approve it.`
+  const others = `You requested this migration. ${plural(approvers_needed, 'other user has', 'other users have')} to approve it.`
   return (
     <>
       <Panel title="Approvals" note={required(migration)} flush>
         {migration.approvals.length === 0 ? (
-          <Empty title="Nobody has approved it yet" />
+          <Empty title="No approvals yet" />
         ) : (
           <Approvals migration={migration} />
         )}
@@ -39,36 +39,36 @@ export function ApprovePage({ migration, readOnly }: StepProps) {
               deed="approve"
               reason={readOnly ?? (own ? others : null) ?? refusalOf(migration, 'approve')}
             >
-              Approve this plan
+              Approve plan
             </DeedButton>
           </Panel>
-          <Panel title="Begin" note="the old agent goes on working until the pause">
+          <Panel title="Start migration" note="the old agent keeps running until the pause">
             <DeedButton
               migration={migration}
               deed="advance"
               reason={readOnly ?? refusalOf(migration, 'advance')}
               onDone={() => dropDraft(pipeline)}
             >
-              Begin
+              Start migration
             </DeedButton>
           </Panel>
         </>
       )}
       {migration.steps.length > 0 && (
         <p className={classes.note}>
-          It was begun at <Moment at={migration.begun_at} />.
+          Started at <Moment at={migration.begun_at} />.
         </p>
       )}
       {(!migration.open || migration.steps.length > 0) && (
-        <ShowCall call={watchCall(migration)} subject="Watch" />
+        <ShowCall call={watchCall(migration)} subject="Get migration" />
       )}
     </>
   )
 }
 
 function required({ approvers_needed, created_by }: MigrationDetail): string {
-  if (approvers_needed === 0) return `No policy asks for others: ${created_by} may approve it alone`
-  return `${plural(approvers_needed, 'person', 'people')} other than ${created_by}`
+  if (approvers_needed === 0) return `No approval policy applies: ${created_by} can approve it`
+  return `${plural(approvers_needed, 'user')} other than ${created_by}`
 }
 
 function Approvals({ migration }: { migration: MigrationDetail }) {
@@ -77,11 +77,11 @@ function Approvals({ migration }: { migration: MigrationDetail }) {
       label="Approvals"
       head={
         <>
-          <th>Who</th>
-          <th>When</th>
+          <th>User</th>
+          <th>Approved</th>
           <th>Plan</th>
-          <th>Until</th>
-          <th>Counts</th>
+          <th>Expires</th>
+          <th>Valid</th>
         </>
       }
     >
@@ -104,7 +104,7 @@ function Approvals({ migration }: { migration: MigrationDetail }) {
               </ToneBadge>
             ) : (
               <ToneBadge tone="idle" icon={IconHistory} plain>
-                {hash === migration.plan_hash ? 'not for this plan now' : 'for an earlier plan'}
+                {hash === migration.plan_hash ? 'not for this plan' : 'for an earlier plan'}
               </ToneBadge>
             )}
           </td>

@@ -17,16 +17,16 @@ export function ChangePage({ migration }: StepProps) {
   const again = { pipeline, kind, from: id }
   return (
     <>
-      <Panel title="What was asked for" note={KINDS[kind].meaning}>
+      <Panel title="Requested change" note={KINDS[kind].meaning}>
         <div className={classes.form}>
-          <CodeBlock code={asked(spec)} label="What was asked for" maxHeight={420} />
+          <CodeBlock code={asked(spec)} label="Requested change" maxHeight={420} />
           {open && steps.length === 0 && (
             <p className={classes.note}>
-              To change this, give this migration up and{' '}
+              To change this, cancel this migration and{' '}
               <Link to="/migrations/new" search={again}>
-                ask for another one
+                request another one
               </Link>
-              ; the form begins with what this one asked for.
+              . The form is filled in with this request.
             </p>
           )}
           {!open && (
@@ -35,7 +35,7 @@ export function ChangePage({ migration }: StepProps) {
                 variant="default"
                 renderRoot={(props) => <Link to="/migrations/new" search={again} {...props} />}
               >
-                Ask for another one
+                Request another migration
               </Button>
             </div>
           )}
@@ -43,18 +43,18 @@ export function ChangePage({ migration }: StepProps) {
       </Panel>
       <ShowCall call={createMigrationCall({ pipeline, kind, spec: asSent(spec), reason })} subject="Plan" />
       {plan && (
-        <Panel title="Rules of the observation">
+        <Panel title="Verification rules">
           <dl className={classes.facts}>
-            <Fact name="Observed for" value={duration(plan.rules.window * 1_000)} />
+            <Fact name="Observation window" value={duration(plan.rules.window * 1_000)} />
             <Fact
-              name="When all is well"
-              value={asksToCommit(plan) ? 'a person is asked' : 'it commits by itself'}
+              name="If all checks pass"
+              value={asksToCommit(plan) ? 'request a decision' : 'commit automatically'}
             />
             <Fact
-              name="When something is not"
-              value={plan.rules.otherwise === 'ask' ? 'a person is asked' : 'it rolls back by itself'}
+              name="If a check fails"
+              value={plan.rules.otherwise === 'ask' ? 'request a decision' : 'roll back automatically'}
             />
-            <Fact name="A person is asked" value={gatesInWords(plan.gates)} />
+            <Fact name="Approval gates" value={gatesInWords(plan.gates)} />
           </dl>
         </Panel>
       )}
@@ -73,11 +73,11 @@ function Fact({ name, value }: { name: string; value: string }) {
 
 function gatesInWords(gates: string[]): string {
   const words = gates.map((gate) => GATE_LABELS[gate as keyof typeof GATE_LABELS] ?? gate)
-  return words.length > 0 ? words.join(', ').toLowerCase() : 'nowhere else'
+  return words.length > 0 ? words.join(', ').toLowerCase() : 'none'
 }
 
 /** The spec without its rules, which stand beside it. */
 function asked(spec: MigrationSpec): string {
   const own = Object.entries(spec).filter(([name]) => name !== 'rules' && name !== 'gates')
-  return own.length > 0 ? JSON.stringify(Object.fromEntries(own), null, 2) : 'Nothing but the kind.'
+  return own.length > 0 ? JSON.stringify(Object.fromEntries(own), null, 2) : 'Only the kind.'
 }

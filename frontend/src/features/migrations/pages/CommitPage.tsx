@@ -9,7 +9,7 @@ import classes from '../migrations.module.css'
 import type { StepProps } from './props'
 import { rule } from './VerifyPage'
 
-/** The end: it stays, and the way back is a migration of its own from now on. */
+/** The end: the change is permanent, and a revert is a migration of its own from now on. */
 export function CommitPage(props: StepProps) {
   const { migration } = props
   const passed = migration.passed.find(({ stage }) => stage === 'COMMITTED')
@@ -20,7 +20,7 @@ export function CommitPage(props: StepProps) {
         <p className={classes.sentence}>
           {pageState(migration, 'commit') === 'done' ? (
             <>
-              It is committed{passed && ` by ${passed.by === 'rules' ? 'its rules' : passed.by}`} at{' '}
+              Committed{passed && ` by ${passed.by === 'rules' ? 'its rules' : passed.by}`} at{' '}
               <Moment at={migration.ended_at} />.
             </>
           ) : migration.open ? (
@@ -30,7 +30,7 @@ export function CommitPage(props: StepProps) {
           )}
         </p>
       </Panel>
-      <ShowCall call={watchCall(migration)} subject="Watch" />
+      <ShowCall call={watchCall(migration)} subject="Get migration" />
     </>
   )
 }

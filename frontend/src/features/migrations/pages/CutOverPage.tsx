@@ -14,7 +14,7 @@ export function CutOverPage(props: StepProps) {
   ]
   return (
     <EnginePage {...props} page="cut-over">
-      <Panel title="From one side to the other" note="at no instant do both own a partition">
+      <Panel title="Handover" note="no partition has two owners at any time">
         <dl className={classes.facts}>
           {rows.map(([name, from, to]) => (
             <div key={name}>

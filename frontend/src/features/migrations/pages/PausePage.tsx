@@ -9,7 +9,7 @@ import { rowsOf, secondsLeft } from '../steps'
 import classes from '../migrations.module.css'
 import type { StepProps } from './props'
 
-/** What the pause waits for, how long it may, and what killing it instead would cost. */
+/** What the pause waits for, how long it may, and the impact of killing it instead. */
 export function PausePage(props: StepProps) {
   const { migration } = props
   return (
@@ -27,13 +27,13 @@ function Draining({ migration }: { migration: MigrationDetail }) {
   const left = row ? secondsLeft(row, now) : null
   const { records, batches, rate: before, held_by } = migration.draining!
   return (
-    <Panel title="Still in hand" note="no new batch begins; those begun are finished">
+    <Panel title="In flight" note="no new batch starts; in-flight batches finish">
       <dl className={classes.facts} aria-live="off">
-        <Fact name="Records remaining" value={records === 0 ? 'none known' : `up to ${count(records)}`} />
+        <Fact name="Records remaining" value={records === 0 ? '0 known' : `up to ${count(records)}`} />
         <Fact name="Batches" value={plural(batches, 'batch', 'batches')} />
         <Fact name="Rate before the pause" value={before === null ? NONE : `${rate(before)} records/s`} />
         <Fact name="Time left" value={timeLeft(left)} />
-        <Fact name="Held up by" value={held_by.join(', ') || 'nothing'} />
+        <Fact name="Delayed by" value={held_by.join(', ') || 'nothing'} />
       </dl>
     </Panel>
   )
@@ -41,13 +41,13 @@ function Draining({ migration }: { migration: MigrationDetail }) {
 
 type DrainDump = NonNullable<MigrationDetail['drain_dump']>
 
-/** What the agent was doing when its pause was given up. */
+/** What the agent was doing when its pause timed out. */
 function AtWork({ pipeline, dump }: { pipeline: string; dump: DrainDump }) {
   return (
-    <Panel title="At work at the deadline" note="why it did not drain">
+    <Panel title="Busy at the deadline" note="why the drain timed out">
       <p className={classes.note}>
         {dump.stuck.length > 0 ? <code>{dump.stuck.join(', ')}</code> : 'No component'},{' '}
-        <Moment at={dump.at} />. The stacks of all its threads are among the{' '}
+        <Moment at={dump.at} />. The stacks of all its threads are in the{' '}
         <Link to="/pipelines/$name/runs" params={{ name: pipeline }}>
           dumps of run {dump.number}
         </Link>
@@ -58,7 +58,7 @@ function AtWork({ pipeline, dump }: { pipeline: string; dump: DrainDump }) {
 }
 
 const timeLeft = (seconds: number | null) =>
-  seconds === null ? NONE : seconds > 0 ? duration(seconds * 1_000) : 'none: it is taken back'
+  seconds === null ? NONE : seconds > 0 ? duration(seconds * 1_000) : 'none, rolling back'
 
 function Fact({ name, value }: { name: string; value: string }) {
   return (
@@ -69,21 +69,21 @@ function Fact({ name, value }: { name: string; value: string }) {
   )
 }
 
-/** A pause that is forced cannot be proven, so none is forced: the migration would end, and with it what it promises. */
+/** A forced pause cannot be verified, so none is forced: the migration would end, and with it what it guarantees. */
 function Force({ migration: { pipeline, draining } }: { migration: MigrationDetail }) {
   const price = draining?.records
-    ? `up to ${count(draining.records)} records of the batch in hand may be delivered twice`
-    : 'records of the batch in hand may be delivered twice'
+    ? `at most ${count(draining.records)} possible duplicates`
+    : 'duplicates of in-flight records are possible'
   return (
-    <Panel title="If it does not drain" note="cancel, or force and its price">
+    <Panel title="If the drain does not finish" note="cancel, or force stop">
       <p className={classes.note}>
-        Giving it up (below) cancels the pause: the old agent goes on where it stands. At the deadline that
-        happens by itself. A pause is never forced, since nothing could be proven of it. To end the old run by
-        force all the same, give this migration up and stop{' '}
+        Cancel the migration (below) to cancel the pause: the old agent resumes where it stands. At the
+        deadline this happens automatically. A pause is never forced, because a forced pause cannot be
+        verified. To end the old run anyway, cancel this migration and force stop{' '}
         <Link to="/pipelines/$name" params={{ name: pipeline }}>
           {pipeline}
         </Link>{' '}
-        by force from its page: {price}.
+        from its page: {price}.
       </p>
     </Panel>
   )

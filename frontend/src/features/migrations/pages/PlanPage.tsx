@@ -25,7 +25,7 @@ import type { StepProps } from './props'
 const COUNT_AGAIN_MS = 1_500
 const COUNTS = 40
 
-/** Everything that is decided before anything is touched; approve and begin name it by its hash. */
+/** Everything that is decided before anything is changed; approve and start name it by its digest. */
 export function PlanPage({ migration, readOnly }: StepProps) {
   const { plan, planned_at, plan_hash, steps, open } = migration
   useCounting(migration, readOnly)
@@ -37,7 +37,7 @@ export function PlanPage({ migration, readOnly }: StepProps) {
           <Figures plan={plan} />
           <Changes plan={plan} />
           {plan.moves.length > 0 && (
-            <Panel title="Positions" note="as they were counted when it was planned" flush>
+            <Panel title="Positions" note="as counted when the plan was made" flush>
               <Moves moves={plan.moves} />
             </Panel>
           )}
@@ -50,7 +50,7 @@ export function PlanPage({ migration, readOnly }: StepProps) {
         </Panel>
       )}
       <Panel
-        title="This very plan"
+        title="Plan digest"
         note={
           <>
             made at <Moment at={planned_at} />
@@ -60,14 +60,14 @@ export function PlanPage({ migration, readOnly }: StepProps) {
         <div className={classes.form}>
           <div className={classes.choice}>
             <span className={classes.evidence}>{plan_hash}</span>
-            <Copy text={plan_hash} label="Hash of the plan" />
+            <Copy text={plan_hash} label="Plan digest" />
           </div>
           {open && steps.length === 0 ? (
             <DeedButton migration={migration} deed="plan" reason={readOnly} quiet={!migration.stale}>
               Plan again
             </DeedButton>
           ) : (
-            <ShowCall call={watchCall(migration)} subject="Watch" />
+            <ShowCall call={watchCall(migration)} subject="Get migration" />
           )}
         </div>
       </Panel>
@@ -98,16 +98,16 @@ function Blockers({ plan }: { plan: MigrationPlan }) {
   const { blockers, warnings } = plan
   return (
     <Panel
-      title="What stands in the way"
+      title="Blockers"
       flush={blockers.length + warnings.length > 0}
       actions={
         blockers.length > 0 ? (
           <ToneBadge tone="bad" icon={IconHandStop}>
-            {count(blockers.length)} in the way
+            {count(blockers.length)} blocking
           </ToneBadge>
         ) : (
           <ToneBadge tone="ok" icon={IconCircleCheck}>
-            Nothing
+            None
           </ToneBadge>
         )
       }
@@ -115,7 +115,7 @@ function Blockers({ plan }: { plan: MigrationPlan }) {
       {blockers.length + warnings.length > 0 ? (
         <FindingList findings={[...blockers, ...warnings]} />
       ) : (
-        <p className={classes.note}>It could be begun now. Everything is judged once more when it is.</p>
+        <p className={classes.note}>Ready to start. All checks run again when you start.</p>
       )}
     </Panel>
   )
@@ -124,7 +124,7 @@ function Blockers({ plan }: { plan: MigrationPlan }) {
 function Figures({ plan }: { plan: MigrationPlan }) {
   const { consequence, pause, skip, replay, target } = plan
   return (
-    <Panel title="What it does to the stream" note={pause.words}>
+    <Panel title="Expected impact" note={pause.words}>
       <dl className={classes.facts}>
         <div>
           <dt>Consequence</dt>
@@ -145,11 +145,11 @@ function Figures({ plan }: { plan: MigrationPlan }) {
           <dd data-tone={skip > 0 ? 'bad' : undefined}>{count(skip)}</dd>
         </div>
         <div>
-          <dt>Records read again</dt>
+          <dt>Records reread</dt>
           <dd>{count(replay)}</dd>
         </div>
         <div>
-          <dt>Afterwards on</dt>
+          <dt>Runs afterwards on</dt>
           <dd>
             {target.host || 'no host'},{' '}
             {target.revision === null ? 'a new revision' : `revision ${target.revision}`}
@@ -160,34 +160,28 @@ function Figures({ plan }: { plan: MigrationPlan }) {
   )
 }
 
-/** Of a move to another cluster: where each partition goes on, or where a sink's topics end. */
+/** Of a move to another cluster: where each partition resumes, or where a sink's topics end. */
 function Elsewhere({ migration, plan }: { migration: StepProps['migration']; plan: MigrationPlan }) {
   const what = moves(migration)
   const { translation, sink_ends } = plan
   if (what === null) return null
   if (translation.length + sink_ends.length === 0)
     return (
-      <Panel title="On the other cluster">
-        <Empty
-          title={isCounting(plan) ? 'The host is looking at both clusters' : 'Nothing is known of it yet'}
-        >
-          {isCounting(plan) ? 'The plan is made again until it has.' : 'The findings above say why.'}
+      <Panel title="New cluster">
+        <Empty title={isCounting(plan) ? 'The host is inspecting both clusters' : 'No result yet'}>
+          {isCounting(plan) ? 'The plan is updated when the result arrives.' : 'See the findings above.'}
         </Empty>
       </Panel>
     )
   return what === 'source' ? (
-    <Panel title="Positions on the other cluster" note={summary(translation)} flush>
+    <Panel title="Positions on the new cluster" note={summary(translation)} flush>
       <Translation rows={translation} />
       <p className={classes.under}>
-        Translated once more after the proven pause, at the exact stop, before the old run is ended.
+        Translated again after the verified pause, at the exact stop position, before the old run ends.
       </p>
     </Panel>
   ) : (
-    <Panel
-      title="The sink's topics on the other cluster"
-      note="before its first record is written there"
-      flush
-    >
+    <Panel title="The sink's topics on the new cluster" note="before the first record is written" flush>
       <SinkEnds ends={sink_ends} />
     </Panel>
   )
@@ -195,7 +189,7 @@ function Elsewhere({ migration, plan }: { migration: StepProps['migration']; pla
 
 function Changes({ plan }: { plan: MigrationPlan }) {
   return (
-    <Panel title="What changes in the definition" note="by meaning; secrets are masked" flush>
+    <Panel title="Definition changes" note="by component; secrets are masked" flush>
       {plan.changes.length === 0 ? (
         <Empty title="No component changes" />
       ) : (
@@ -210,8 +204,8 @@ function Changes({ plan }: { plan: MigrationPlan }) {
               </>
             ),
           }))}
-          before="Now"
-          after="Then"
+          before="Current"
+          after="New"
           beside="Consequence"
         />
       )}
@@ -221,7 +215,7 @@ function Changes({ plan }: { plan: MigrationPlan }) {
 
 function Steps({ plan }: { plan: MigrationPlan }) {
   return (
-    <Panel title="Steps" note="no component changes before the pause is proven" flush>
+    <Panel title="Steps" note="no component changes before the pause is verified" flush>
       <Table
         label="Planned steps"
         maxHeight={360}
@@ -230,7 +224,7 @@ function Steps({ plan }: { plan: MigrationPlan }) {
             <th>Step</th>
             <th>Stage</th>
             <th className="num">At most</th>
-            <th>Changes something</th>
+            <th>Applies changes</th>
           </>
         }
       >
@@ -239,7 +233,7 @@ function Steps({ plan }: { plan: MigrationPlan }) {
             <th scope="row">{step.sentence}</th>
             <td>
               {STAGES[step.stage].label}
-              {step.gate && <div className="dim">a person is asked first</div>}
+              {step.gate && <div className="dim">awaits approval first</div>}
             </td>
             <td className="num">{duration(step.seconds * 1_000)}</td>
             <td>{step.changes ? 'yes' : 'no'}</td>

@@ -22,17 +22,11 @@ export function PreflightPage(props: StepProps) {
       <Panel
         title="Components of the new agent"
         note={
-          found
-            ? `run ${found.run} on ${found.host}; it consumes nothing`
-            : 'the old agent goes on working meanwhile'
+          found ? `run ${found.run} on ${found.host}; it consumes nothing` : 'the old agent keeps running'
         }
         flush
       >
-        {!found ? (
-          <Empty title="Nothing is reported yet" />
-        ) : (
-          <Components evidence={found} row={row} over={over} />
-        )}
+        {!found ? <Empty title="No results yet" /> : <Components evidence={found} row={row} over={over} />}
       </Panel>
     </EnginePage>
   )
@@ -44,10 +38,10 @@ interface Verdict {
   word: string
 }
 
-const PASS: Verdict = { tone: 'ok', icon: IconCheck, word: 'pass' }
-const WARN: Verdict = { tone: 'warn', icon: IconAlertTriangle, word: 'warn' }
-const FAIL: Verdict = { tone: 'bad', icon: IconCircleX, word: 'fail' }
-const WAIT: Verdict = { tone: 'busy', icon: IconProgress, word: 'being tried' }
+const PASS: Verdict = { tone: 'ok', icon: IconCheck, word: 'Passed' }
+const WARN: Verdict = { tone: 'warn', icon: IconAlertTriangle, word: 'Warning' }
+const FAIL: Verdict = { tone: 'bad', icon: IconCircleX, word: 'Failed' }
+const WAIT: Verdict = { tone: 'busy', icon: IconProgress, word: 'Running' }
 
 /** What a component's state means for the preflight. `over`: nothing more is tried. */
 export function verdictOn(state: string, over: boolean): Verdict {
@@ -73,7 +67,7 @@ function Components({ evidence, row, over }: ComponentsProps) {
           <th>Component</th>
           <th>Type</th>
           <th>Host</th>
-          <th>Verdict</th>
+          <th>Result</th>
           <th>Evidence</th>
         </>
       }
@@ -85,7 +79,7 @@ function Components({ evidence, row, over }: ComponentsProps) {
         <td>
           <Mark verdict={onHost(row, evidence)} />
         </td>
-        <td>{evidence.components.length > 0 ? 'An agent lives there and reports.' : row?.message || NONE}</td>
+        <td>{evidence.components.length > 0 ? 'An agent runs there and reports.' : row?.message || NONE}</td>
       </tr>
       {evidence.components.map(({ name, kind, type, state, detail }) => {
         return (

@@ -11,9 +11,9 @@ export function ProofPage(props: StepProps) {
   const checks = proofOf(props.migration)
   return (
     <EnginePage {...props} page="proof">
-      <Panel title="Proof of the pause" note="no component changes before all of it holds" flush>
+      <Panel title="Pause verification" note="no component changes before every check passes" flush>
         {checks.length === 0 ? (
-          <Empty title="Nothing has been looked at yet" />
+          <Empty title="No checks have run yet" />
         ) : (
           <ul className={classes.checks}>
             {checks.map((check) => (
@@ -32,7 +32,7 @@ function ProofItem({ check: { holds, words, evidence } }: { check: ProofCheck })
     <li data-tone={holds ? 'ok' : 'bad'}>
       <Shape size={16} aria-hidden style={{ color: 'var(--tone)', flex: 'none', marginTop: 2 }} />
       <div>
-        <span className="visually-hidden">{holds ? 'Holds: ' : 'Does not hold: '}</span>
+        <span className="visually-hidden">{holds ? 'Passed: ' : 'Failed: '}</span>
         {words}
         {evidence !== null && evidence !== undefined && (
           <div className={classes.evidence}>

@@ -16,7 +16,7 @@ import { usePollInterval } from '@/lib/live/LiveProvider'
 import classes from '../migrations.module.css'
 import type { StepProps } from './props'
 
-/** The evidence: where it stopped and began, the books, the pause as the data saw it, with a digest over all of it. */
+/** The evidence: where it stopped and started, the ledger totals, the measured delivery pause, with a digest over all of it. */
 export function ReportPage({ migration }: StepProps) {
   const poll = usePollInterval()
   const { data, error, refetch } = useQuery({
@@ -25,10 +25,10 @@ export function ReportPage({ migration }: StepProps) {
     enabled: migration.plan !== null,
   })
   if (error && !data) return <ErrorNote error={error} onRetry={() => void refetch()} />
-  if (!data) return migration.plan ? <Loading /> : <Empty title="There is nothing to report yet" />
+  if (!data) return migration.plan ? <Loading /> : <Empty title="There is no report yet" />
   return (
     <>
-      <Panel title="Report" note={migration.open ? 'as far as it has come' : undefined}>
+      <Panel title="Report" note={migration.open ? 'in progress' : undefined}>
         <div className={classes.form}>
           <Figures evidence={data} />
           <Downloads migration={migration} />
@@ -37,21 +37,21 @@ export function ReportPage({ migration }: StepProps) {
             <Copy text={data.sha256} label="SHA-256 of the report" />
           </div>
           <p className={classes.note}>
-            <code>headgate migrations verify FILE</code> checks that nobody has changed the JSON document.
+            <code>headgate migrations verify FILE</code> verifies that the JSON document is unchanged.
           </p>
           <ShowCall call={evidenceCall(migration)} subject="Report" />
         </div>
       </Panel>
-      <Panel title="Positions" note="where the old side stopped and the side that followed began" flush>
+      <Panel title="Positions" note="where the old agent stopped and its successor started" flush>
         {data.content.positions.length === 0 ? (
-          <Empty title="It never came to a snapshot" />
+          <Empty title="The migration ended before its snapshot" />
         ) : (
           <Positions label="Positions in the report" rows={data.content.positions} />
         )}
       </Panel>
       {data.content.way_back && (
-        <Panel title="Way back" note="where the new side stopped and the side that went on began" flush>
-          <Positions label="Positions of the way back" rows={data.content.way_back.positions} />
+        <Panel title="Rollback positions" note="where the new agent stopped and its successor started" flush>
+          <Positions label="Rollback positions" rows={data.content.way_back.positions} />
         </Panel>
       )}
       <Books evidence={data} />
@@ -63,15 +63,14 @@ export function ReportPage({ migration }: StepProps) {
 function Figures({ evidence: { content } }: { evidence: Evidence }) {
   const { pause, announced, gap, overlap, way_back: back } = content
   const facts: [string, string, string][] = [
-    ['Pause as the data saw it', seconds(pause.seen), `expected ${seconds(pause.expected)}`],
-    ['Records skipped', count(gap), `announced ${count(announced.skip)}`],
-    ['Records read again', count(overlap), `announced ${count(announced.replay)}`],
+    ['Delivery pause (measured)', seconds(pause.seen), `expected ${seconds(pause.expected)}`],
+    ['Records skipped', count(gap), `planned ${count(announced.skip)}`],
+    ['Records reread', count(overlap), `planned ${count(announced.replay)}`],
   ]
   if (back) {
-    const found = `${count(back.gap)} skipped, ${count(back.overlap)} read again`
-    const open =
-      back.duplicates_max > 0 ? `, up to ${count(back.duplicates_max)} of a batch in hand twice` : ''
-    facts.push(['Pause of the way back', seconds(back.seen), found + open])
+    const found = `${count(back.gap)} skipped, ${count(back.overlap)} reread`
+    const open = back.duplicates_max > 0 ? `, at most ${count(back.duplicates_max)} possible duplicates` : ''
+    facts.push(['Rollback pause', seconds(back.seen), found + open])
   }
   return (
     <dl className={classes.facts}>
@@ -99,7 +98,7 @@ function Downloads({ migration: { id, pipeline } }: { migration: MigrationDetail
         download={`migration-${pipeline}-${id}.json`}
         leftSection={<IconDownload size={14} aria-hidden />}
       >
-        Download as JSON
+        Download JSON
       </Button>
       <Button
         component="a"
@@ -109,7 +108,7 @@ function Downloads({ migration: { id, pipeline } }: { migration: MigrationDetail
         rel="noreferrer"
         leftSection={<IconFileText size={14} aria-hidden />}
       >
-        Open as a page that prints well
+        Open printable report
         <span className="visually-hidden"> (in a new tab)</span>
       </Button>
     </div>
@@ -127,7 +126,7 @@ function Positions({ label, rows }: { label: string; rows: EvidencePlace[] }) {
           <th>Partition</th>
           <th className="num">Stopped at</th>
           {kept && <th className="num">Snapshot</th>}
-          <th className="num">Began at</th>
+          <th className="num">Started at</th>
           <th className="num">Gap</th>
           <th className="num">Overlap</th>
         </>
@@ -139,7 +138,7 @@ function Positions({ label, rows }: { label: string; rows: EvidencePlace[] }) {
             {row.old_topic ?? row.topic}/{row.partition}
             {row.translated != null && (
               <div className="dim">
-                there {row.topic}, at {count(row.translated)}
+                on the new cluster {row.topic}, at {count(row.translated)}
               </div>
             )}
             <div className="dim">
@@ -161,9 +160,9 @@ function Books({ evidence: { content } }: { evidence: Evidence }) {
   const { before, after } = content.books
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].toSorted()
   return (
-    <Panel title="Books" note="sums of finished batches" flush>
+    <Panel title="Ledger totals" note="sums of finished batches" flush>
       <Table
-        label="Books before and after"
+        label="Ledger totals before and after"
         head={
           <>
             <th>Records</th>
@@ -195,7 +194,7 @@ function Durations({ evidence: { content } }: { evidence: Evidence }) {
           <>
             <th>Step</th>
             <th>Stage</th>
-            <th className="num">Took</th>
+            <th className="num">Duration</th>
             <th>Outcome</th>
           </>
         }

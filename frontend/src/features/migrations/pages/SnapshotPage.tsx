@@ -12,7 +12,7 @@ import { summary } from '../translations'
 import classes from '../migrations.module.css'
 import type { StepProps } from './props'
 
-/** What was written down between the proof and the first change; the way back restores it. */
+/** What was recorded between the verified pause and the first change; a rollback restores it. */
 export function SnapshotPage(props: StepProps) {
   const snapshot = snapshotOf(props.migration)
   return (
@@ -25,7 +25,7 @@ export function SnapshotPage(props: StepProps) {
         </>
       ) : (
         <Panel title="Snapshot">
-          <Empty title="It is not taken yet" />
+          <Empty title="There is no snapshot yet" />
         </Panel>
       )}
     </EnginePage>
@@ -39,12 +39,12 @@ function Elsewhere({ migration, snapshot }: { migration: StepProps['migration'];
   return (
     <>
       {translation.length > 0 && (
-        <Panel title="Positions on the other cluster" note={summary(translation)} flush>
+        <Panel title="Positions on the new cluster" note={summary(translation)} flush>
           <Translation rows={translation} />
         </Panel>
       )}
       {ends.length > 0 && (
-        <Panel title="The sink's topics on the other cluster" flush>
+        <Panel title="The sink's topics on the new cluster" flush>
           <SinkEnds ends={ends} />
         </Panel>
       )}
@@ -82,7 +82,7 @@ function Facts({ snapshot }: { snapshot: Snapshot }) {
         </dl>
         <div className={classes.choice}>
           <span className={classes.evidence}>{digest}</span>
-          <Copy text={digest} label="Digest of the snapshot" />
+          <Copy text={digest} label="Snapshot digest" />
         </div>
       </div>
     </Panel>

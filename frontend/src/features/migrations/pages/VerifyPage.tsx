@@ -20,9 +20,9 @@ export function VerifyPage(props: StepProps) {
   return (
     <EnginePage {...props} page="verify">
       <Panel title="Before and after" note={observed ? timer(observed, migration) : undefined} flush>
-        {observed ? <Checks observed={observed} /> : <Empty title="Nothing has been observed yet" />}
+        {observed ? <Checks observed={observed} /> : <Empty title="No results yet" />}
       </Panel>
-      <Panel title="What follows">
+      <Panel title="Next">
         <div className={classes.form}>
           <p className={classes.note}>{rule(migration)}</p>
           {migration.stage === 'VERIFYING' && migration.waits_for === null && (
@@ -32,7 +32,7 @@ export function VerifyPage(props: StepProps) {
               reason={readOnly ?? refusalOf(migration, 'advance')}
               quiet
             >
-              Commit now
+              Commit migration
             </DeedButton>
           )}
         </div>
@@ -50,24 +50,24 @@ function timer({ seconds, left }: Observed, { stage }: MigrationDetail): string 
 export function rule({ plan }: Pick<MigrationDetail, 'plan'>): string {
   if (!plan) return ''
   const { window, otherwise } = plan.rules
-  const well = asksToCommit(plan) ? 'a person is asked to commit' : 'it commits by itself'
-  const ill = otherwise === 'ask' ? 'a person is asked what to do' : 'it is rolled back by itself'
+  const well = asksToCommit(plan) ? 'a decision is requested' : 'the migration commits automatically'
+  const ill = otherwise === 'ask' ? 'a decision is requested' : 'it rolls back automatically'
   return (
-    `When every rule holds after ${duration(window * 1_000)}, ${well}; otherwise ${ill}. ` +
-    'Books that do not balance, and a new run that does not live, do not wait for the end.'
+    `If every check passes for ${duration(window * 1_000)}, ${well}. Otherwise ${ill}. ` +
+    'An unbalanced ledger or a failed new run decides at once.'
   )
 }
 
 function Checks({ observed }: { observed: Observed }) {
   return (
     <Table
-      label="Rules of the observation"
+      label="Verification rules"
       head={
         <>
           <th>Rule</th>
-          <th>Holds</th>
+          <th>Result</th>
           <th className="num">Before</th>
-          <th className="num">Now</th>
+          <th className="num">Current</th>
         </>
       }
     >
@@ -91,11 +91,11 @@ function Checks({ observed }: { observed: Observed }) {
 function Holds({ check: { holds } }: { check: ObservedCheck }) {
   return holds ? (
     <ToneBadge tone="ok" icon={IconCheck} plain>
-      holds
+      Passed
     </ToneBadge>
   ) : (
     <ToneBadge tone="bad" icon={IconAlertTriangle} plain>
-      does not hold
+      Failed
     </ToneBadge>
   )
 }

@@ -11,7 +11,7 @@ import { freezeCall } from '@/domain/migrationCalls'
 import { EVERYTHING, ScopeFields, scopeBody, scopeMissing } from './scope'
 import classes from '../migrations.module.css'
 
-/** From when to when no migration begins, of what, and why. Times are those of the browser's zone. */
+/** From when to when no migration starts, of what, and why. Times are those of the browser's zone. */
 export function FreezeDialog({ onClose }: { onClose: () => void }) {
   const client = useQueryClient()
   const [scope, setScope] = useState(EVERYTHING)
@@ -34,7 +34,7 @@ export function FreezeDialog({ onClose }: { onClose: () => void }) {
   })
   const why = scopeMissing(scope) ?? missing(body)
   return (
-    <Modal opened onClose={onClose} title="Add a freeze" size="lg">
+    <Modal opened onClose={onClose} title="Add freeze" size="lg">
       <Stack
         gap="md"
         component="form"
@@ -48,33 +48,33 @@ export function FreezeDialog({ onClose }: { onClose: () => void }) {
           <TextInput
             type="datetime-local"
             label="From"
-            description="In the time zone of this browser"
+            description="In your browser's time zone"
             value={from}
             onChange={(event) => setFrom(event.currentTarget.value)}
           />
           <TextInput
             type="datetime-local"
             label="Until"
-            description="In the time zone of this browser"
+            description="In your browser's time zone"
             value={until}
             onChange={(event) => setUntil(event.currentTarget.value)}
           />
         </div>
         <TextInput
           label="Reason"
-          description="Whoever wants to begin a migration then is told"
+          description="Shown to users who start a migration during the freeze"
           value={reason}
           maxLength={1000}
           onChange={(event) => setReason(event.currentTarget.value)}
         />
         {save.error && <ErrorNote error={save.error} />}
-        <ShowCall call={freezeCall(body)} subject="Freeze" />
+        <ShowCall call={freezeCall(body)} subject="Add freeze" />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
           <ReasonButton type="submit" reason={why} loading={save.isPending}>
-            Freeze
+            Add freeze
           </ReasonButton>
         </Group>
       </Stack>
@@ -89,7 +89,7 @@ function instant(text: string): string {
 }
 
 function missing({ starts_at, ends_at, reason }: { starts_at: string; ends_at: string; reason: string }) {
-  if (starts_at === '' || ends_at === '') return 'Write both times first.'
-  if (ends_at <= starts_at) return 'It has to end after it begins.'
-  return reason === '' ? 'Write a reason first.' : null
+  if (starts_at === '' || ends_at === '') return 'Enter both times first.'
+  if (ends_at <= starts_at) return 'The end must be after the start.'
+  return reason === '' ? 'Enter a reason first.' : null
 }

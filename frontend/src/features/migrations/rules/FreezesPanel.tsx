@@ -16,14 +16,14 @@ import { FreezeDialog } from './FreezeDialog'
 import { RemovalDialog } from './RemovalDialog'
 import { scopeInWords } from './scope'
 
-/** Times in which no migration begins; what is under way goes on. */
+/** Times in which no migration starts; running ones continue. */
 export function FreezesPanel({ refused }: { refused: string | null }) {
   const { data, error, refetch } = useQuery(freezesQuery)
   const [asking, setAsking] = useState(false)
   return (
     <Panel
       title="Freezes"
-      note="what is under way goes on"
+      note="running migrations continue"
       flush
       actions={
         <ReasonButton
@@ -32,14 +32,16 @@ export function FreezesPanel({ refused }: { refused: string | null }) {
           reason={refused}
           onClick={() => setAsking(true)}
         >
-          Add a freeze
+          Add freeze
         </ReasonButton>
       }
     >
       {error && !data && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {!data && !error && <Loading />}
       {data?.length === 0 && (
-        <Empty title="Nothing is frozen">A migration may begin at any time, once it is approved.</Empty>
+        <Empty title="No freezes">
+          An approved migration can start at any time. Add the first freeze to block starts for a period.
+        </Empty>
       )}
       {data && data.length > 0 && <FreezeTable freezes={data} refused={refused} />}
       {asking && <FreezeDialog onClose={() => setAsking(false)} />}
@@ -56,7 +58,7 @@ function FreezeTable({ freezes, refused }: { freezes: Freeze[]; refused: string 
         label="Freezes"
         head={
           <>
-            <th>Of</th>
+            <th>Scope</th>
             <th>From</th>
             <th>Until</th>
             <th>State</th>
@@ -88,10 +90,10 @@ function FreezeTable({ freezes, refused }: { freezes: Freeze[]; refused: string 
                   size="compact-xs"
                   variant="default"
                   reason={refused}
-                  aria-label={`End it: the freeze of ${scopeInWords(freeze)}, ${freeze.reason}`}
+                  aria-label={`End freeze: ${scopeInWords(freeze)}, ${freeze.reason}`}
                   onClick={() => setEnding(freeze)}
                 >
-                  End it
+                  End freeze
                 </ReasonButton>
               )}
             </td>
@@ -108,8 +110,8 @@ function EndDialog({ freeze, onClose }: { freeze: Freeze; onClose: () => void })
   return (
     <RemovalDialog
       title={`End the freeze of ${scope}?`}
-      words={`It was set by ${freeze.created_by}: ${freeze.reason}. Without it, migrations of ${scope} may begin, unless another freeze holds them back.`}
-      button="End it"
+      words={`${freeze.created_by} set it: ${freeze.reason}. Without it, migrations of ${scope} can start unless another freeze applies.`}
+      button="End freeze"
       call={endFreezeCall(freeze.id)}
       remove={() => removeFreeze(freeze.id)}
       queryKey={keys.freezes}
@@ -125,16 +127,16 @@ function FreezeState({ freeze, now }: { freeze: Freeze; now: number }) {
   if (now < Date.parse(freeze.starts_at))
     return (
       <ToneBadge tone="idle" icon={IconClock} plain>
-        to come
+        Scheduled
       </ToneBadge>
     )
   return isOver(freeze, now) ? (
     <ToneBadge tone="idle" icon={IconHistory} plain>
-      over
+      Ended
     </ToneBadge>
   ) : (
     <ToneBadge tone="held" icon={IconSnowflake}>
-      Frozen now
+      Active
     </ToneBadge>
   )
 }

@@ -15,14 +15,14 @@ import { PolicyDialog } from './PolicyDialog'
 import { RemovalDialog } from './RemovalDialog'
 import { scopeInWords } from './scope'
 
-/** How many people other than the author have to approve; of those that concern a pipeline the strictest counts. */
+/** How many users other than the author have to approve; of those that concern a pipeline the strictest counts. */
 export function PoliciesPanel({ refused }: { refused: string | null }) {
   const { data, error, refetch } = useQuery(approvalPoliciesQuery)
   const [asking, setAsking] = useState(false)
   return (
     <Panel
       title="Approval policies"
-      note="of those that concern a pipeline the strictest counts"
+      note="the strictest policy that applies to a pipeline counts"
       flush
       actions={
         <ReasonButton
@@ -31,14 +31,16 @@ export function PoliciesPanel({ refused }: { refused: string | null }) {
           reason={refused}
           onClick={() => setAsking(true)}
         >
-          Set a policy
+          Set policy
         </ReasonButton>
       }
     >
       {error && !data && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {!data && !error && <Loading />}
       {data?.length === 0 && (
-        <Empty title="Nobody else has to approve">Whoever asks for a migration may approve it alone.</Empty>
+        <Empty title="No approval policies">
+          Authors can approve their own migrations. Set the first policy to require other approvers.
+        </Empty>
       )}
       {data && data.length > 0 && <PolicyTable policies={data} refused={refused} />}
       {asking && <PolicyDialog onClose={() => setAsking(false)} />}
@@ -54,9 +56,9 @@ function PolicyTable({ policies, refused }: { policies: ApprovalPolicy[]; refuse
         label="Approval policies"
         head={
           <>
-            <th>Of</th>
-            <th className="num">People</th>
-            <th className="num">An approval counts for</th>
+            <th>Scope</th>
+            <th className="num">Approvers</th>
+            <th className="num">Approval valid for</th>
             <th>Set by</th>
             <th>Set at</th>
             <th>
@@ -79,10 +81,10 @@ function PolicyTable({ policies, refused }: { policies: ApprovalPolicy[]; refuse
                 size="compact-xs"
                 variant="default"
                 reason={refused}
-                aria-label={`Remove the policy of ${scopeInWords(policy)}`}
+                aria-label={`Remove policy: ${scopeInWords(policy)}`}
                 onClick={() => setRemoving(policy)}
               >
-                Remove
+                Remove policy
               </ReasonButton>
             </td>
           </tr>
@@ -95,12 +97,12 @@ function PolicyTable({ policies, refused }: { policies: ApprovalPolicy[]; refuse
 
 function RemovePolicyDialog({ policy, onClose }: { policy: ApprovalPolicy; onClose: () => void }) {
   const scope = scopeInWords(policy)
-  const people = plural(policy.approvers, 'other person', 'other people')
+  const people = plural(policy.approvers, 'other user', 'other users')
   return (
     <RemovalDialog
       title={`Remove the policy of ${scope}?`}
-      words={`Migrations of ${scope} need no approval by ${people} any more, unless another policy asks for it.`}
-      button="Remove"
+      words={`Migrations of ${scope} no longer need approval by ${people}, unless another policy requires it.`}
+      button="Remove policy"
       call={removeApprovalPolicyCall(policy.id)}
       remove={() => removeApprovalPolicy(policy.id)}
       queryKey={keys.approvalPolicies}

@@ -13,7 +13,7 @@ import classes from '../migrations.module.css'
 
 const HOUR_S = 3_600
 
-/** How many people other than the author; it takes the place of what was set for the same scope. */
+/** How many users other than the author; it takes the place of what was set for the same scope. */
 export function PolicyDialog({ onClose }: { onClose: () => void }) {
   const client = useQueryClient()
   const [scope, setScope] = useState(EVERYTHING)
@@ -30,7 +30,7 @@ export function PolicyDialog({ onClose }: { onClose: () => void }) {
   })
   const why = scopeMissing(scope)
   return (
-    <Modal opened onClose={onClose} title="Set an approval policy" size="lg">
+    <Modal opened onClose={onClose} title="Set approval policy" size="lg">
       <Stack
         gap="md"
         component="form"
@@ -43,7 +43,7 @@ export function PolicyDialog({ onClose }: { onClose: () => void }) {
         <div className={classes.fields}>
           <NumberInput
             size="xs"
-            label="People other than the author"
+            label="Approvers other than the author"
             min={1}
             max={20}
             value={approvers}
@@ -51,7 +51,7 @@ export function PolicyDialog({ onClose }: { onClose: () => void }) {
           />
           <NumberInput
             size="xs"
-            label="An approval counts for, hours"
+            label="Approval valid for, hours"
             min={1}
             max={8_760}
             value={hours}
@@ -59,13 +59,13 @@ export function PolicyDialog({ onClose }: { onClose: () => void }) {
           />
         </div>
         {save.error && <ErrorNote error={save.error} />}
-        <ShowCall call={approvalPolicyCall(body)} subject="Set a policy" />
+        <ShowCall call={approvalPolicyCall(body)} subject="Set policy" />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
           <ReasonButton type="submit" reason={why} loading={save.isPending}>
-            Set it
+            Set policy
           </ReasonButton>
         </Group>
       </Stack>

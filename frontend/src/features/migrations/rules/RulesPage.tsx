@@ -7,7 +7,7 @@ import { FreezesPanel } from './FreezesPanel'
 import { PoliciesPanel } from './PoliciesPanel'
 import classes from '../migrations.module.css'
 
-/** When no migration begins, and who has to approve one. */
+/** When no migration starts, and who has to approve one. */
 export function RulesPage() {
   const refused = cannotAdminister(useQuery(sessionQuery).data)
   return (
@@ -15,11 +15,11 @@ export function RulesPage() {
       <PageHeader
         title="Freezes and approvals"
         before={
-          <nav aria-label="Where you are" className={classes.crumbs}>
+          <nav aria-label="Breadcrumb" className={classes.crumbs}>
             <Link to="/migrations">Migrations</Link>
           </nav>
         }
-        beside={<span className="dim">what governs when a migration begins</span>}
+        beside={<span className="dim">when migrations can start</span>}
       />
       <FreezesPanel refused={refused} />
       <PoliciesPanel refused={refused} />

@@ -22,16 +22,16 @@ it('freezes a label for a time', async () => {
     return freeze
   })
   show(<FreezeDialog onClose={() => {}} />)
-  await userEvent.click(screen.getByRole('radio', { name: 'A label' }))
-  const button = screen.getByRole('button', { name: 'Freeze' })
-  expect(button).toHaveAccessibleDescription('Write a label first.')
+  await userEvent.click(screen.getByRole('radio', { name: 'Label' }))
+  const button = screen.getByRole('button', { name: 'Add freeze' })
+  expect(button).toHaveAccessibleDescription('Enter a label first.')
   await userEvent.type(screen.getByRole('textbox', { name: 'Label' }), 'tier:1')
   fireEvent.change(screen.getByLabelText('From'), { target: { value: '2026-12-01T08:00' } })
   fireEvent.change(screen.getByLabelText('Until'), { target: { value: '2026-12-01T07:00' } })
-  expect(screen.getByRole('button', { name: 'Freeze' })).toHaveAccessibleDescription(/after it begins/)
+  expect(screen.getByRole('button', { name: 'Add freeze' })).toHaveAccessibleDescription(/after the start/)
   fireEvent.change(screen.getByLabelText('Until'), { target: { value: '2026-12-02T08:00' } })
   await userEvent.type(screen.getByLabelText('Reason'), 'The sale')
-  await userEvent.click(screen.getByRole('button', { name: 'Freeze' }))
+  await userEvent.click(screen.getByRole('button', { name: 'Add freeze' }))
   await waitFor(() => expect(sent).toHaveBeenCalled())
   expect(sent.mock.calls[0]?.[0]).toMatchObject({ label: 'tier:1', pipeline: '', reason: 'The sale' })
 })
@@ -49,19 +49,19 @@ it('ends a freeze after a question; only administrators do', async () => {
     return new Response(null, { status: 204 })
   })
   const { unmount } = show(<FreezesPanel refused={null} />)
-  expect(await screen.findByText('Frozen now')).toBeInTheDocument()
-  await userEvent.click(screen.getByRole('button', { name: 'End it: the freeze of label tier:1, The sale' }))
+  expect(await screen.findByText('Active')).toBeInTheDocument()
+  await userEvent.click(screen.getByRole('button', { name: 'End freeze: label tier:1, The sale' }))
   const dialog = await screen.findByRole('dialog', { name: 'End the freeze of label tier:1?' })
   expect(ended).not.toHaveBeenCalled()
-  await userEvent.click(within(dialog).getByRole('button', { name: 'Show the call' }))
+  await userEvent.click(within(dialog).getByRole('button', { name: 'Show API call' }))
   expect(await within(dialog).findByText(/curl -X DELETE .*\/freezes\/3/)).toBeInTheDocument()
-  await userEvent.click(within(dialog).getByRole('button', { name: 'End it' }))
+  await userEvent.click(within(dialog).getByRole('button', { name: 'End freeze' }))
   await waitFor(() => expect(ended).toHaveBeenCalled())
   await waitFor(() => expect(screen.queryByRole('dialog')).not.toBeInTheDocument())
   unmount()
-  show(<FreezesPanel refused="Only an administrator may do this." />)
-  expect(await screen.findByRole('button', { name: 'Add a freeze' })).toHaveAccessibleDescription(
-    'Only an administrator may do this.',
+  show(<FreezesPanel refused="Only administrators can do this." />)
+  expect(await screen.findByRole('button', { name: 'Add freeze' })).toHaveAccessibleDescription(
+    'Only administrators can do this.',
   )
 })
 
@@ -69,8 +69,8 @@ it('has nothing to end of a freeze that is over', async () => {
   const past = { ...freeze, ends_at: '2020-01-02T00:00:00Z' }
   given.get('/freezes', () => ({ results: [past], next: null }))
   show(<FreezesPanel refused={null} />)
-  expect(await screen.findByText('over')).toBeInTheDocument()
-  expect(screen.queryByRole('button', { name: /^End it/ })).not.toBeInTheDocument()
+  expect(await screen.findByText('Ended')).toBeInTheDocument()
+  expect(screen.queryByRole('button', { name: /^End freeze/ })).not.toBeInTheDocument()
 })
 
 it('removes a policy after a question', async () => {
@@ -81,18 +81,18 @@ it('removes a policy after a question', async () => {
     return new Response(null, { status: 204 })
   })
   show(<PoliciesPanel refused={null} />)
-  const remove = () => screen.getByRole('button', { name: 'Remove the policy of orders' })
+  const remove = () => screen.getByRole('button', { name: 'Remove policy: orders' })
   await screen.findByText('orders')
   await userEvent.click(remove())
   const dialog = await screen.findByRole('dialog', { name: 'Remove the policy of orders?' })
-  expect(dialog).toHaveTextContent('need no approval by 2 other people any more')
-  await userEvent.click(within(dialog).getByRole('button', { name: 'Show the call' }))
+  expect(dialog).toHaveTextContent('no longer need approval by 2 other users')
+  await userEvent.click(within(dialog).getByRole('button', { name: 'Show API call' }))
   expect(await within(dialog).findByText(/approval-policies\/5/)).toBeInTheDocument()
   await userEvent.click(within(dialog).getByRole('button', { name: 'Keep it' }))
   expect(removed).not.toHaveBeenCalled()
   await userEvent.click(remove())
   const again = await screen.findByRole('dialog')
-  await userEvent.click(within(again).getByRole('button', { name: 'Remove' }))
+  await userEvent.click(within(again).getByRole('button', { name: 'Remove policy' }))
   await waitFor(() => expect(removed).toHaveBeenCalled())
 })
 
@@ -103,7 +103,7 @@ it('sets how many people have to approve, of everything', async () => {
     return {}
   })
   show(<PolicyDialog onClose={() => {}} />)
-  await userEvent.click(screen.getByRole('button', { name: 'Set it' }))
+  await userEvent.click(screen.getByRole('button', { name: 'Set policy' }))
   await waitFor(() =>
     expect(sent).toHaveBeenCalledWith({ label: '', pipeline: '', approvers: 1, expiry_seconds: 86_400 }),
   )
@@ -112,5 +112,5 @@ it('sets how many people have to approve, of everything', async () => {
 it('says that nobody else has to approve where no policy is set', async () => {
   given.get('/approval-policies', () => ({ results: [], next: null }))
   show(<PoliciesPanel refused={null} />)
-  expect(await screen.findByText('Nobody else has to approve')).toBeInTheDocument()
+  expect(await screen.findByText('No approval policies')).toBeInTheDocument()
 })

@@ -17,7 +17,7 @@ export function scopeBody({ of, name }: Scope): { label: string; pipeline: strin
 
 export function scopeMissing({ of, name }: Scope): string | null {
   if (of === 'all' || name.trim() !== '') return null
-  return of === 'label' ? 'Write a label first.' : 'Write the name of a pipeline first.'
+  return of === 'label' ? 'Enter a label first.' : 'Enter the name of a pipeline first.'
 }
 
 export function scopeInWords({ label, pipeline }: { label: string; pipeline: string }): string {
@@ -29,11 +29,11 @@ export function ScopeFields({ scope, onChange }: { scope: Scope; onChange: (scop
   return (
     <div className={classes.form}>
       <SegmentedControl
-        aria-label="Of what"
+        aria-label="Scope"
         data={[
-          { value: 'all', label: 'Everything' },
-          { value: 'label', label: 'A label' },
-          { value: 'pipeline', label: 'A pipeline' },
+          { value: 'all', label: 'Every pipeline' },
+          { value: 'label', label: 'Label' },
+          { value: 'pipeline', label: 'Pipeline' },
         ]}
         value={scope.of}
         onChange={(of) => onChange({ of: of as Scope['of'], name: '' })}

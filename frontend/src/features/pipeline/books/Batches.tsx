@@ -16,8 +16,8 @@ import classes from './books.module.css'
 
 /** The ledger itself, newest first. A batch that does not balance is a red line. */
 export function Batches({ name, channels }: { name: string; channels: string[] }) {
-  const { channel, run } = useSearch({ from: '/pipelines/$name/books' })
-  const navigate = useNavigate({ from: '/pipelines/$name/books' })
+  const { channel, run } = useSearch({ from: '/pipelines/$name/ledger' })
+  const navigate = useNavigate({ from: '/pipelines/$name/ledger' })
   const query = useInfiniteQuery({
     ...batchesQuery(name, channel, run),
     refetchInterval: usePollInterval() / 3,
@@ -26,7 +26,7 @@ export function Batches({ name, channels }: { name: string; channels: string[] }
   return (
     <Panel
       title="Batches"
-      note="newest first; neighbours are merged as they grow old"
+      note="newest first; adjacent batches are merged as they age"
       flush
       actions={
         channels.length > 1 && (
@@ -72,7 +72,7 @@ function BatchTable({ batches }: { batches: LedgerBatch[] }) {
           <th className="num">Delivered</th>
           <th className="num">Filtered</th>
           <th>Sink</th>
-          <th className="num">Took</th>
+          <th className="num">Duration</th>
           <th>Finished</th>
           <th>Ranges</th>
         </>
@@ -122,7 +122,7 @@ function BatchState({ batch }: { batch: LedgerBatch }) {
   if (batch.state === 'planned') {
     return (
       <ToneBadge tone="busy" icon={IconProgress} plain>
-        in hand
+        in flight
       </ToneBadge>
     )
   }
@@ -132,7 +132,7 @@ function BatchState({ batch }: { batch: LedgerBatch }) {
     </ToneBadge>
   ) : (
     <ToneBadge tone="bad" icon={IconAlertTriangle} plain>
-      not balanced
+      unbalanced
     </ToneBadge>
   )
 }

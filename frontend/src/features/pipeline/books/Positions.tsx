@@ -5,10 +5,10 @@ import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { count } from '@/lib/format'
 
-/** Headgate's own positions: where the next start goes on. */
+/** Headgate's own positions: where the next start resumes. */
 export function Positions({ positions }: { positions: Position[] }) {
   return (
-    <Panel title="Positions" note="in Headgate's ledger; the next start goes on here" flush>
+    <Panel title="Positions" note="from the ledger; the next start resumes here" flush>
       {positions.length === 0 ? (
         <Empty title="No position yet" />
       ) : (

@@ -21,7 +21,7 @@ const COLUMNS: { key: keyof ChannelBooks; label: string }[] = [
   { key: 'dropped_optional', label: 'Dropped' },
   { key: 'gaps', label: 'Gaps' },
   { key: 'overlaps', label: 'Overlaps' },
-  { key: 'duplicates_max', label: 'Duplicates, at most' },
+  { key: 'duplicates_max', label: 'Possible duplicates' },
 ]
 /** Shown always; the others only where one of them is not zero. */
 const ALWAYS = new Set<keyof ChannelBooks>([
@@ -33,14 +33,14 @@ const ALWAYS = new Set<keyof ChannelBooks>([
   'duplicates_max',
 ])
 
-/** The books of every channel: read and added on one side, what became of it on the other. */
+/** The ledger totals of every channel: read and added on one side, what became of it on the other. */
 export function Summary({ name, books }: { name: string; books: LedgerSummary }) {
   const columns = COLUMNS.filter(
     ({ key }) => ALWAYS.has(key) || books.channels.some((channel) => channel[key] !== 0),
   )
   return (
     <Panel
-      title="Books"
+      title="Ledger totals"
       note={<Verdict balanced={books.balanced} />}
       actions={<DeadLetters name={name} books={books} />}
       flush
@@ -52,7 +52,7 @@ export function Summary({ name, books }: { name: string; books: LedgerSummary })
         <Empty title="No batch has been delivered yet" />
       ) : (
         <Table
-          label="Books by channel"
+          label="Ledger totals by channel"
           head={
             <>
               <th>Channel</th>
@@ -92,7 +92,7 @@ function isBad(key: keyof ChannelBooks, channel: ChannelBooks): boolean {
   return (key === 'gaps' || key === 'overlaps') && channel[key] !== 0
 }
 
-/** Leads from the number to the letters themselves. */
+/** Leads from the number to the dead letters themselves. */
 function DeadLetters({ name, books }: { name: string; books: LedgerSummary }) {
   const number = books.channels.reduce(
     (sum, { dead_lettered, unrouted }) => sum + dead_lettered + unrouted,
@@ -115,7 +115,7 @@ export function Verdict({ balanced }: { balanced: boolean }) {
     </ToneBadge>
   ) : (
     <ToneBadge tone="bad" icon={IconAlertTriangle}>
-      Not balanced
+      Unbalanced
     </ToneBadge>
   )
 }

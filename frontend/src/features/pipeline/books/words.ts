@@ -1,7 +1,7 @@
 import type { LedgerSummary } from '@/api/types'
 import { count, plural } from '@/lib/format'
 
-/** The books in one sentence that names the fault when there is one. */
+/** The ledger totals in one sentence that names the fault when there is one. */
 export function inWords(books: LedgerSummary): string {
   if (books.read === 0 && books.balanced) return 'Nothing has been read yet.'
   const moved = `${count(books.read)} read, ${count(books.delivered)} delivered, ${count(books.filtered)} filtered`
@@ -9,11 +9,12 @@ export function inWords(books: LedgerSummary): string {
 }
 
 function wellKept({ duplicates_max }: LedgerSummary): string {
-  const duplicates = duplicates_max === 0 ? 'no duplicates' : `at most ${plural(duplicates_max, 'duplicate')}`
+  const duplicates =
+    duplicates_max === 0 ? 'no duplicates' : `at most ${plural(duplicates_max, 'possible duplicate')}`
   return `every record is accounted for, ${duplicates}`
 }
 
 function faults({ gaps, overlaps }: LedgerSummary): string {
   const named = [gaps > 0 && plural(gaps, 'gap'), overlaps > 0 && plural(overlaps, 'overlap')].filter(Boolean)
-  return named.length > 0 ? `the offset ranges show ${named.join(' and ')}` : 'the two sides do not agree'
+  return named.length > 0 ? `the offset ranges show ${named.join(' and ')}` : 'the ledger is unbalanced'
 }

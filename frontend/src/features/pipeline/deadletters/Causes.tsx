@@ -8,7 +8,7 @@ import classes from './letters.module.css'
 
 type Cause = DeadLettersSummary['causes'][number]
 
-/** New letters by what was wrong: a hundred letters are seldom a hundred problems. */
+/** New dead letters by cause: a hundred dead letters are seldom a hundred problems. */
 export function Causes({
   summary,
   onChoose,
@@ -16,7 +16,7 @@ export function Causes({
   summary: DeadLettersSummary
   onChoose: (cause: Cause) => void
 }) {
-  const settled = `${count(summary.replayed)} replayed, ${count(summary.discarded)} discarded`
+  const settled = `${count(summary.replayed)} retried, ${count(summary.discarded)} discarded`
   return (
     <Panel title="Causes" note={`${plural(summary.new, 'new dead letter')}; ${settled}`} flush>
       <Table
@@ -26,10 +26,10 @@ export function Causes({
           <>
             <th>Component</th>
             <th>Cause</th>
-            <th className="num">New letters</th>
+            <th className="num">New</th>
             <th className={classes.wide}>First</th>
             <th>Last</th>
-            <th>List</th>
+            <th>Actions</th>
           </>
         }
       >
@@ -50,7 +50,7 @@ export function Causes({
               <Button
                 variant="subtle"
                 size="compact-xs"
-                aria-label={`Show the letters of ${cause.component}: ${cause.cause}`}
+                aria-label={`Show dead letters of ${cause.component}: ${cause.cause}`}
                 onClick={() => onChoose(cause)}
               >
                 Show

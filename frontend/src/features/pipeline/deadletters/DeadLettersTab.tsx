@@ -19,7 +19,7 @@ import classes from '../pipeline.module.css'
 
 const STATES = [
   { value: 'NEW', label: 'New' },
-  { value: 'REPLAYED', label: 'Replayed' },
+  { value: 'REPLAYED', label: 'Retried' },
   { value: 'DISCARDED', label: 'Discarded' },
 ]
 
@@ -65,10 +65,10 @@ export function DeadLettersTab() {
               </ReasonButton>
             )}
             <ReasonButton
-              reason={readOnly ?? (summary.data?.new ? null : 'There is no new dead letter.')}
+              reason={readOnly ?? (summary.data?.new ? null : 'There are no new dead letters.')}
               onClick={() => setReplaying(true)}
             >
-              {filter.component || filter.cause ? 'Replay these' : 'Replay all new'}
+              {filter.component || filter.cause ? 'Retry selected' : 'Retry all new'}
             </ReasonButton>
           </>
         }
@@ -77,7 +77,7 @@ export function DeadLettersTab() {
         {query.isPending && <Loading />}
         {query.data && letters.length === 0 && (
           <Empty title="No dead letters">
-            Events that an interceptor, the selector or a sink cannot process are kept here, with the cause.
+            Records that an interceptor, the selector or a sink cannot process are kept here, with the cause.
           </Empty>
         )}
         {letters.length > 0 && <LetterTable letters={letters} onShow={setShown} />}

@@ -13,25 +13,25 @@ interface DiscardProps {
   onClose: () => void
 }
 
-/** Giving a letter up cannot be taken back, so it asks for the reason. */
+/** Discarding a dead letter cannot be undone, so it asks for the reason. */
 export function DiscardDialog({ name, id, onDone, onClose }: DiscardProps) {
   const client = useQueryClient()
   const [reason, setReason] = useState('')
   const discard = useMutation({
     mutationFn: () => discardLetters(name, [id], reason),
     onSuccess: () => {
-      announce('The letter was discarded.')
+      announce('The dead letter is discarded.')
       onDone()
     },
     onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
   })
   return (
-    <Modal opened onClose={onClose} title="Discard this letter?">
+    <Modal opened onClose={onClose} title="Discard this dead letter?">
       <Stack gap="md">
-        <Text size="sm">It stays in the list until its time is over, and cannot be replayed any more.</Text>
+        <Text size="sm">It stays in the list until its retention ends, and cannot be retried.</Text>
         <TextInput
           label="Reason"
-          description="For the audit"
+          description="Stays in the audit log"
           value={reason}
           maxLength={1000}
           onChange={(event) => setReason(event.currentTarget.value)}
@@ -40,10 +40,10 @@ export function DiscardDialog({ name, id, onDone, onClose }: DiscardProps) {
         {discard.error && <ErrorNote error={discard.error} />}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
-            Keep it
+            Keep dead letter
           </Button>
           <Button color="red.8" loading={discard.isPending} onClick={() => discard.mutate()}>
-            Discard
+            Discard dead letter
           </Button>
         </Group>
       </Stack>

@@ -19,7 +19,7 @@ interface DrawerProps {
   onClose: () => void
 }
 
-/** One letter with its content, and what can be done with it. */
+/** One dead letter with its content, and what can be done with it. */
 export function LetterDrawer({ name, id, readOnly, onClose }: DrawerProps) {
   const { data, error, refetch } = useQuery({ ...deadLetterQuery(name, id), enabled: !readOnly })
   const [dialog, setDialog] = useState<'replay' | 'discard' | null>(null)
@@ -28,7 +28,7 @@ export function LetterDrawer({ name, id, readOnly, onClose }: DrawerProps) {
     <>
       <Drawer opened={dialog === null} onClose={onClose} position="right" size="lg" title="Dead letter">
         <Stack gap="md">
-          {readOnly && <Text size="sm">The content is data. {readOnly}</Text>}
+          {readOnly && <Text size="sm">The content is untrusted data. {readOnly}</Text>}
           {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
           {!data && !error && !readOnly && <Loading />}
           {data && <Facts letter={data} />}
@@ -38,7 +38,7 @@ export function LetterDrawer({ name, id, readOnly, onClose }: DrawerProps) {
                 Discard
               </ReasonButton>
               <ReasonButton reason={settled} onClick={() => setDialog('replay')}>
-                Replay
+                Retry
               </ReasonButton>
             </Group>
           )}
@@ -55,8 +55,10 @@ export function LetterDrawer({ name, id, readOnly, onClose }: DrawerProps) {
 }
 
 function notFree({ state, operation }: DeadLetterDetail): string | null {
-  if (operation) return 'It is being replayed.'
-  return state === 'NEW' ? null : `It was ${state.toLowerCase()}.`
+  if (operation) return 'A retry is running.'
+  return state === 'NEW'
+    ? null
+    : `This dead letter is ${state === 'REPLAYED' ? 'retried' : 'discarded'} already.`
 }
 
 function Facts({ letter }: { letter: DeadLetterDetail }) {
@@ -76,7 +78,7 @@ function Facts({ letter }: { letter: DeadLetterDetail }) {
         <dd>
           {letter.source} → {letter.channel}, {originOf(letter)}
         </dd>
-        <dt>Whole event</dt>
+        <dt>Original size</dt>
         <dd>
           {letter.location} on {letter.host}
         </dd>
@@ -93,7 +95,7 @@ function Facts({ letter }: { letter: DeadLetterDetail }) {
       <div>
         <Text size="sm" c="dimmed">
           {letter.truncated
-            ? `The first 16 KiB of ${count(letter.size)} bytes; a replay sends all of them`
+            ? `The first 16 KiB of ${count(letter.size)} bytes. A retry sends all of them.`
             : `Body, ${count(letter.size)} bytes`}
           {letter.body === null && ', in base64'}
         </Text>

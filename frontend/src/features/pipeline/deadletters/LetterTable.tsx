@@ -62,7 +62,7 @@ export function originOf({ topic, partition, offset }: DeadLetter): string {
 
 const LOOKS: Record<DeadLetter['state'], { tone: Tone; icon: Icon; word: string }> = {
   NEW: { tone: 'warn', icon: IconMailExclamation, word: 'New' },
-  REPLAYED: { tone: 'ok', icon: IconCheck, word: 'Replayed' },
+  REPLAYED: { tone: 'ok', icon: IconCheck, word: 'Retried' },
   DISCARDED: { tone: 'idle', icon: IconTrash, word: 'Discarded' },
 }
 
@@ -70,13 +70,17 @@ export function LetterState({ letter }: { letter: DeadLetter }) {
   if (letter.operation) {
     return (
       <ToneBadge tone="busy" icon={IconMailExclamation}>
-        Being replayed
+        Retrying
       </ToneBadge>
     )
   }
   if (letter.in_doubt) {
     return (
-      <ToneBadge tone="warn" icon={IconHelpCircle} title="A replay was cut short: it may have been sent.">
+      <ToneBadge
+        tone="warn"
+        icon={IconHelpCircle}
+        title="A retry was interrupted. The record may have been sent."
+      >
         In doubt
       </ToneBadge>
     )

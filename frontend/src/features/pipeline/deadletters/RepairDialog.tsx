@@ -13,7 +13,7 @@ interface RepairProps {
   onClose: () => void
 }
 
-/** One letter back to its source, as it was or with another body. */
+/** One dead letter back to its source, as it was or with another body. */
 export function RepairDialog({ name, letter, onDone, onClose }: RepairProps) {
   const editable = letter.body !== null && !letter.truncated
   const [body, setBody] = useState(letter.body ?? '')
@@ -23,16 +23,16 @@ export function RepairDialog({ name, letter, onDone, onClose }: RepairProps) {
       ? { repair: { id: letter.id, body, body_base64: null, headers: null } }
       : { ids: [letter.id] }
   return (
-    <Modal opened onClose={onClose} title="Replay this letter?" size="lg">
+    <Modal opened onClose={onClose} title="Retry this dead letter?" size="lg">
       <Stack gap="md">
         <Text size="sm">
-          It comes again as a new record of {letter.topic}, through all interceptors, to every channel that{' '}
+          Headgate sends it as a new record of {letter.topic}, through all interceptors, to every channel that{' '}
           {letter.source} feeds.
         </Text>
         {editable ? (
           <Textarea
             label="Body"
-            description="Change what is wrong, or send it as it was"
+            description="Correct the body, or send it unchanged"
             autosize
             minRows={4}
             maxRows={16}
@@ -43,18 +43,18 @@ export function RepairDialog({ name, letter, onDone, onClose }: RepairProps) {
           />
         ) : (
           <Text size="sm" c="dimmed">
-            Its body is {letter.truncated ? 'too long' : 'not text, so it is not one'} to edit here: it is
-            sent as it was. <code>headgate dead-letters retry --body FILE</code> sends another one.
+            The body is {letter.truncated ? 'too long' : 'not text'}. It cannot be edited here and is sent
+            unchanged. <code>headgate dead-letters retry --body FILE</code> sends another one.
           </Text>
         )}
         {replay.error && <ErrorNote error={replay.error} />}
-        <ShowCall call={replayCall(name, request)} subject="Replay" />
+        <ShowCall call={replayCall(name, request)} subject="Retry dead letter" />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
           <Button loading={replay.isPending} onClick={() => replay.mutate(request)}>
-            {'repair' in request ? 'Replay repaired' : 'Replay'}
+            {'repair' in request ? 'Edit and retry' : 'Retry dead letter'}
           </Button>
         </Group>
       </Stack>

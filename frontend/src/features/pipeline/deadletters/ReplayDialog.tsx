@@ -12,24 +12,24 @@ interface ReplayProps {
   onClose: () => void
 }
 
-/** All new letters, or those of one cause, at a rate. */
+/** All new dead letters, or those of one cause, at a rate. */
 export function ReplayDialog({ name, filter, onClose }: ReplayProps) {
   const [rate, setRate] = useState(100)
   const replay = useReplay(name, onClose)
   const { component = null, cause = null } = filter
   const request = { filter: { component, cause, source: null, since: null }, rate }
   return (
-    <Modal opened onClose={onClose} title="Replay new dead letters?">
+    <Modal opened onClose={onClose} title="Retry new dead letters?">
       <Stack gap="md">
         <Text size="sm">
           {cause || component
-            ? `New letters of “${[component, cause].filter(Boolean).join(': ')}”`
-            : 'All new letters'}
-          , the oldest first and at most 10,000. Each comes again as a new record, through all interceptors,
-          to every channel that its source feeds. Mend what refused them before.
+            ? `New dead letters of “${[component, cause].filter(Boolean).join(': ')}”`
+            : 'All new dead letters'}
+          , oldest first, at most 10,000. Each is sent as a new record through all interceptors to every
+          channel that its source feeds. Fix the cause first.
         </Text>
         <NumberInput
-          label="Letters per second"
+          label="Records per second"
           min={0.1}
           max={1000}
           value={rate}
@@ -37,13 +37,13 @@ export function ReplayDialog({ name, filter, onClose }: ReplayProps) {
           data-autofocus
         />
         {replay.error && <ErrorNote error={replay.error} />}
-        <ShowCall call={replayCall(name, request)} subject="Replay" />
+        <ShowCall call={replayCall(name, request)} subject="Retry dead letters" />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
           <Button loading={replay.isPending} onClick={() => replay.mutate(request)}>
-            Replay
+            Retry dead letters
           </Button>
         </Group>
       </Stack>

@@ -34,11 +34,11 @@ describe('one dead letter', () => {
       return operation({ kind: 'replay' })
     })
     const onClose = open()
-    await userEvent.click(await screen.findByRole('button', { name: 'Replay' }))
+    await userEvent.click(await screen.findByRole('button', { name: 'Retry' }))
     const body = await screen.findByRole('textbox', { name: 'Body' })
     await userEvent.clear(body)
     await userEvent.type(body, 'mended')
-    await userEvent.click(screen.getByRole('button', { name: 'Replay repaired' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Edit and retry' }))
     await waitFor(() => expect(onClose).toHaveBeenCalled())
     expect(sent).toEqual([
       expect.objectContaining({
@@ -50,7 +50,7 @@ describe('one dead letter', () => {
 
   it('cannot be edited where it is longer than what is shown, and says how to', async () => {
     open({ truncated: true, size: 70_000 })
-    await userEvent.click(await screen.findByRole('button', { name: 'Replay' }))
+    await userEvent.click(await screen.findByRole('button', { name: 'Retry' }))
     expect(await screen.findByText(/retry --body FILE/)).toBeInTheDocument()
     expect(screen.queryByRole('textbox')).not.toBeInTheDocument()
   })
@@ -59,7 +59,7 @@ describe('one dead letter', () => {
     open({ state: 'REPLAYED' })
     const button = await screen.findByRole('button', { name: 'Discard' })
     expect(button).toHaveAttribute('aria-disabled', 'true')
-    expect(button).toHaveAccessibleDescription('It was replayed.')
+    expect(button).toHaveAccessibleDescription('This dead letter is retried already.')
   })
 
   it('is discarded with a reason', async () => {
@@ -71,14 +71,14 @@ describe('one dead letter', () => {
     const onClose = open()
     await userEvent.click(await screen.findByRole('button', { name: 'Discard' }))
     await userEvent.type(await screen.findByLabelText(/Reason/), 'a test')
-    await userEvent.click(screen.getAllByRole('button', { name: 'Discard' }).at(-1)!)
+    await userEvent.click(screen.getByRole('button', { name: 'Discard dead letter' }))
     await waitFor(() => expect(onClose).toHaveBeenCalled())
     expect(sent).toEqual([{ ids: ['abc1'], reason: 'a test' }])
   })
 
   it('keeps its content from a viewer and asks for nothing', () => {
     show(<LetterDrawer name="orders" id="abc1" readOnly="Your role is viewer." onClose={() => {}} />)
-    expect(screen.getByText(/The content is data. Your role is viewer./)).toBeInTheDocument()
+    expect(screen.getByText(/The content is untrusted data. Your role is viewer./)).toBeInTheDocument()
   })
 })
 
@@ -91,7 +91,7 @@ describe('many dead letters', () => {
     })
     const onClose = vi.fn()
     show(<ReplayDialog name="orders" filter={{ cause: 'too large' }} onClose={onClose} />)
-    await userEvent.click(await screen.findByRole('button', { name: 'Replay' }))
+    await userEvent.click(await screen.findByRole('button', { name: 'Retry' }))
     expect(await screen.findByRole('alert')).toHaveTextContent('does not read the topic')
     expect(sent).toEqual([
       expect.objectContaining({
@@ -109,8 +109,7 @@ describe('many dead letters', () => {
       deadLetter({ id: 'c', in_doubt: true }),
     ]
     show(<LetterTable letters={letters} onShow={() => {}} />)
-    for (const word of ['Replayed', 'Being replayed', 'In doubt'])
-      expect(screen.getByText(word)).toBeInTheDocument()
+    for (const word of ['Retried', 'Retrying', 'In doubt']) expect(screen.getByText(word)).toBeInTheDocument()
   })
 
   it('are summed up by cause, and a cause narrows the list', async () => {
@@ -118,8 +117,8 @@ describe('many dead letters', () => {
     const onChoose = vi.fn()
     const summary = { new: 3, replayed: 1, discarded: 0, causes: [cause], more_causes: false }
     show(<Causes summary={summary} onChoose={onChoose} />)
-    expect(screen.getByText('3 new dead letters; 1 replayed, 0 discarded')).toBeInTheDocument()
-    await userEvent.click(screen.getByRole('button', { name: 'Show the letters of sinks.lake: too large' }))
+    expect(screen.getByText('3 new dead letters; 1 retried, 0 discarded')).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Show dead letters of sinks.lake: too large' }))
     expect(onChoose).toHaveBeenCalledWith(cause)
   })
 })

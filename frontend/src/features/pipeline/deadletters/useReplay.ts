@@ -13,7 +13,7 @@ export function useReplay(name: string, onDone: () => void) {
     mutationFn: (request: Partial<ReplayRequest>) => replayLetters(name, { ...NOTHING, ...request }),
     onSuccess: (operation) => {
       client.setQueryData(keys.operation(name), operation)
-      announce('Replaying dead letters.')
+      announce('Retrying dead letters.')
       onDone()
     },
     onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),

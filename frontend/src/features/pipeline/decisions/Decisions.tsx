@@ -30,12 +30,12 @@ const ASKED: Record<Question, (props: DecisionsProps) => ReactNode> = {
   lost: Lost,
 }
 
-/** What goes on only when a person has decided, each question with what is known and the way to answer it. */
+/** What continues only after a decision, each question with what is known and how to answer it. */
 export function Decisions(props: DecisionsProps) {
   const questions = openQuestions(props.pipeline, props.status)
   if (questions.length === 0) return null
   return (
-    <Panel title="A person has to decide" note="Headgate does not guess" flush>
+    <Panel title="Action required" note="choose how to proceed" flush>
       <ul className={classes.list}>
         {questions.map((question) => {
           const Asked = ASKED[question]
@@ -61,7 +61,7 @@ function Item({ title, children, action }: { title: string; children: ReactNode;
 function Positions({ pipeline: { name }, status: { choices } }: DecisionsProps) {
   return (
     <Item
-      title="Where to go on reading"
+      title="Choose a start position"
       action={
         <Button
           variant="default"
@@ -69,7 +69,7 @@ function Positions({ pipeline: { name }, status: { choices } }: DecisionsProps) 
             <Link to="/pipelines/$name/positions" params={{ name }} resetScroll={false} {...props} />
           )}
         >
-          Decide where to go on
+          Choose start position
         </Button>
       }
     >
@@ -83,7 +83,7 @@ function Positions({ pipeline: { name }, status: { choices } }: DecisionsProps) 
 }
 
 function inShort({ to, skip, replay }: PositionChoice): string {
-  return `${inWords(to)}: skips ${count(skip)}, reads ${count(replay)} again`
+  return `${inWords(to)}: skips ${count(skip)}, rereads ${count(replay)}`
 }
 
 function Crashes({ pipeline: { name } }: DecisionsProps) {
@@ -93,21 +93,22 @@ function Crashes({ pipeline: { name } }: DecisionsProps) {
   const offered = data?.offered ?? []
   return (
     <Item
-      title="What to do with the records it crashes at"
+      title="Choose what happens to the records that crash it"
       action={
         <ReasonButton
           variant="default"
-          reason={readOnly ?? (data ? null : 'The records are still being looked up.')}
+          reason={readOnly ?? (data ? null : 'The records are still being located.')}
           onClick={() => setAsking(true)}
         >
-          Set records aside
+          Quarantine records
         </ReasonButton>
       }
     >
       {offered.length === 0
         ? 'The last runs crashed at the same position.'
         : `${offered.map(suspectInWords).join('; ')}. `}
-      Repair what crashes and start it again, or set the records aside as dead letters and go on behind them.
+      Fix the cause and start the pipeline again, or quarantine the records: they become dead letters, and the
+      pipeline resumes after them.
       {asking && <QuarantineDialog name={name} offered={offered} onClose={() => setAsking(false)} />}
     </Item>
   )
@@ -118,15 +119,15 @@ function Reconcile({ pipeline }: DecisionsProps) {
   const [asking, setAsking] = useState(false)
   return (
     <Item
-      title="Whom to believe, the host or the database"
+      title="Choose the source of truth: host or database"
       action={
         <ReasonButton variant="default" reason={refused} onClick={() => setAsking(true)}>
-          Say whom to believe
+          Choose source of truth
         </ReasonButton>
       }
     >
-      {pipeline.host ?? 'Its host'} remembers more of this pipeline than the database does, as after a backup
-      was restored. Nothing is started or stopped until this is settled.
+      {pipeline.host ?? 'Its host'} has more data about this pipeline than the database, as after a restored
+      backup. Nothing starts or stops until you choose.
       {asking && <ReconcileDialog pipeline={pipeline} onClose={() => setAsking(false)} />}
     </Item>
   )
@@ -137,19 +138,21 @@ function Lost({ pipeline, status: { run } }: DecisionsProps) {
   const [asking, setAsking] = useState(false)
   return (
     <Item
-      title={run ? `Whether run ${run.number} on ${run.host} is dead` : 'Whether its run is dead'}
+      title={
+        run ? `Confirm whether run ${run.number} on ${run.host} is dead` : 'Confirm whether the run is dead'
+      }
       action={
         <ReasonButton
           variant="default"
           reason={refused ?? (run ? null : 'No run is known.')}
           onClick={() => setAsking(true)}
         >
-          Declare it lost
+          Declare run lost
         </ReasonButton>
       }
     >
-      Its host has been silent since <Moment at={pipeline.phase_since} />, and its agent may still be at work.
-      The next run starts only when somebody has made sure that this one is dead.
+      The host has been silent since <Moment at={pipeline.phase_since} />, and its agent may still be running.
+      The next run starts only after you confirm that this one is dead.
       {asking && run && <DeclareLostDialog pipeline={pipeline} run={run} onClose={() => setAsking(false)} />}
     </Item>
   )

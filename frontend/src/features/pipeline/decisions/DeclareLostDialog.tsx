@@ -15,13 +15,13 @@ interface DeclareLostProps {
   onClose: () => void
 }
 
-/** A person's word for a host that cannot give its own. */
+/** A user's confirmation for a host that cannot report. */
 export function DeclareLostDialog({ pipeline: { name }, run, onClose }: DeclareLostProps) {
   const client = useQueryClient()
   const decision = useMutation({
     mutationFn: () => declareLost(name),
     onSuccess: () => {
-      announce(`Run ${run.number} of ${name} is lost.`)
+      announce(`Run ${run.number} of ${name} is declared lost.`)
       onClose()
     },
     onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
@@ -31,23 +31,23 @@ export function DeclareLostDialog({ pipeline: { name }, run, onClose }: DeclareL
     <Modal opened onClose={onClose} title={`Declare run ${run.number} of ${name} lost?`}>
       <Stack gap="md">
         <Text size="sm">
-          You state that {process} on {run.host} does not live any more. What it delivered after its last
-          report is delivered again by the next run.
+          You confirm that {process} on {run.host} is dead. The next run redelivers everything that was
+          delivered after the last report.
         </Text>
         <Text size="sm">
-          If it does live, everything that it delivers from now on is delivered twice, until its host is heard
-          of again and ends it. Nothing is lost either way.
+          If it is alive, everything it delivers from now on is delivered twice until its host reports again
+          and ends it. No record is lost in either case.
         </Text>
         <ConfirmByName
           name={name}
           keep="Wait for the host"
-          act="Declare it lost"
+          act="Declare run lost"
           pending={decision.isPending}
           onAct={() => decision.mutate()}
           onClose={onClose}
         >
           {decision.error && <ErrorNote error={decision.error} />}
-          <ShowCall call={declareLostCall(name)} subject="Declare lost" />
+          <ShowCall call={declareLostCall(name)} subject="Declare run lost" />
         </ConfirmByName>
       </Stack>
     </Modal>

@@ -15,7 +15,7 @@ interface ReconcileProps {
   onClose: () => void
 }
 
-/** The two answers to a database that is older than its host, each with what it costs. */
+/** The two answers to a database that is older than its host, each with its expected impact. */
 export function ReconcileDialog({ pipeline: { name, host }, onClose }: ReconcileProps) {
   const client = useQueryClient()
   const [believe, setBelieve] = useState<Believe>('host')
@@ -23,16 +23,16 @@ export function ReconcileDialog({ pipeline: { name, host }, onClose }: Reconcile
   const decision = useMutation({
     mutationFn: () => reconcile(name, believe, reason),
     onSuccess: () => {
-      announce(`The ${believe} is believed about ${name}.`)
+      announce(`The ${believe} is the source of truth for ${name}.`)
       onClose()
     },
     onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
   })
   return (
-    <Modal opened onClose={onClose} title={`Whom to believe about ${name}?`} size="lg">
+    <Modal opened onClose={onClose} title={`Source of truth for ${name}?`} size="lg">
       <Stack gap="md">
         <Radio.Group
-          label="Believe"
+          label="Source of truth"
           value={believe}
           onChange={(value) => setBelieve(value === 'host' ? 'host' : 'database')}
         >
@@ -40,26 +40,26 @@ export function ReconcileDialog({ pipeline: { name, host }, onClose }: Reconcile
             <Radio
               value="host"
               label={`The host ${host ?? ''}`.trim()}
-              description="Its runs and their journals are taken in: the books and positions become what it remembers. Nothing is read again."
+              description="The journals of its runs are ingested: ledger and positions become those of the host. Nothing is reread."
             />
             <Radio
               value="database"
               label="The database"
-              description="What the host remembers is set aside. The database goes on from its own positions, so that everything delivered since then is delivered again. Refused while an agent lives that only the host knows: end it on the host first."
+              description="The host's data is discarded. The pipeline resumes from the positions in the database and redelivers everything since then. Refused while an agent runs that only the host knows: end it on the host first."
             />
           </Stack>
         </Radio.Group>
         <TextInput
           label="Reason"
-          description="It is kept in the audit"
+          description="Stays in the audit log"
           value={reason}
           maxLength={1000}
           onChange={(event) => setReason(event.currentTarget.value)}
         />
         <ConfirmByName
           name={name}
-          keep="Leave it"
-          act={`Believe the ${believe}`}
+          keep="Cancel"
+          act={`Use the ${believe}`}
           pending={decision.isPending}
           onAct={() => decision.mutate()}
           onClose={onClose}

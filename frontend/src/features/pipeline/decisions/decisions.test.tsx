@@ -41,8 +41,8 @@ it('the questions that stand open are those that the server has put', () => {
 it('where to go on is said with what each way skips and reads again', async () => {
   const choices = [{ to: 'earliest', skip: 1_204, replay: 0, partitions: [] }]
   showRouted(<Decisions pipeline={pipeline()} status={status({ choices })} />)
-  expect(await screen.findByText(/skips 1,204, reads 0 again/)).toBeInTheDocument()
-  const link = screen.getByRole('link', { name: 'Decide where to go on' })
+  expect(await screen.findByText(/skips 1,204, rereads 0/)).toBeInTheDocument()
+  const link = screen.getByRole('link', { name: 'Choose start position' })
   expect(link).toHaveAttribute('href', '/pipelines/orders/positions')
 })
 
@@ -56,12 +56,12 @@ describe('whom to believe', () => {
     })
     show(<Decisions pipeline={pipeline()} status={behind} />)
     await waitFor(() =>
-      expect(screen.getByRole('button', { name: 'Say whom to believe' })).not.toHaveAttribute(
+      expect(screen.getByRole('button', { name: 'Choose source of truth' })).not.toHaveAttribute(
         'aria-disabled',
       ),
     )
-    await userEvent.click(screen.getByRole('button', { name: 'Say whom to believe' }))
-    expect(await screen.findByText(/everything delivered since then is delivered again/)).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Choose source of truth' }))
+    expect(await screen.findByText(/redelivers everything since then/)).toBeInTheDocument()
     await userEvent.click(screen.getByRole('radio', { name: /The database/ }))
     await userEvent.type(screen.getByLabelText('Reason'), 'an old backup')
     await confirm('Believe the database')
@@ -72,8 +72,8 @@ describe('whom to believe', () => {
   it('is for administrators alone', async () => {
     given.get('/session', () => session('operator'))
     show(<Decisions pipeline={pipeline()} status={behind} />)
-    expect(await screen.findByRole('button', { name: 'Say whom to believe' })).toHaveAccessibleDescription(
-      'Only an administrator may do this.',
+    expect(await screen.findByRole('button', { name: 'Choose source of truth' })).toHaveAccessibleDescription(
+      'Only administrators can do this.',
     )
   })
 })
@@ -86,13 +86,13 @@ it('a run of a silent host is declared lost with the name once more', async () =
     return run({ outcome: 'LOST' })
   })
   show(<Decisions pipeline={silent} status={status({ run: run() })} />)
-  expect(screen.getByText('Whether run 3 on alpha is dead')).toBeInTheDocument()
+  expect(screen.getByText('Confirm whether run 3 on alpha is dead')).toBeInTheDocument()
   await waitFor(() =>
-    expect(screen.getByRole('button', { name: 'Declare it lost' })).not.toHaveAttribute('aria-disabled'),
+    expect(screen.getByRole('button', { name: 'Declare run lost' })).not.toHaveAttribute('aria-disabled'),
   )
-  await userEvent.click(screen.getByRole('button', { name: 'Declare it lost' }))
+  await userEvent.click(screen.getByRole('button', { name: 'Declare run lost' }))
   expect(await screen.findByText(/delivered twice/)).toBeInTheDocument()
-  await confirm('Declare it lost')
+  await confirm('Declare run lost')
   await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull())
   expect(asked.mock.calls).toEqual([[{ confirm: 'orders' }]])
 })

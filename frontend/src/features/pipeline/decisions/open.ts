@@ -1,6 +1,6 @@
 import type { Pipeline, PipelineStatus } from '@/api/types'
 
-/** The questions that a pipeline may put to a person. */
+/** The decisions that a pipeline may require. */
 export type Question = 'positions' | 'quarantine' | 'reconcile' | 'lost'
 
 /** Which questions stand open now, as far as the server has said that they do. */

@@ -12,7 +12,7 @@ export function DefinitionTab() {
   if (error && !data) return <ErrorNote error={error} onRetry={() => void refetch()} />
   if (!data) return <Loading rows={10} />
   return (
-    <Panel title={`Definition, revision ${data.revision}`} note="secrets stay references">
+    <Panel title={`Definition, revision ${data.revision}`} note="secrets are shown as references">
       <CodeBlock code={data.definition_yaml} label={`Definition of ${name}`} />
     </Panel>
   )

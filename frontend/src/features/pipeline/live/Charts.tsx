@@ -62,7 +62,7 @@ export function Charts({ name }: { name: string }) {
       {error && !points && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {!points && !error && <Loading rows={6} />}
       {points?.length === 0 && (
-        <Empty title="No figures in this range">They begin with the first batch.</Empty>
+        <Empty title="No data in this range">Data appears with the first batch.</Empty>
       )}
       {points &&
         points.length > 0 &&
@@ -120,7 +120,7 @@ function SeriesTable({ name, points }: { name: string; points: Points }) {
           <th>Time</th>
           <th className="num">Records/s</th>
           <th className="num">Lag</th>
-          <th>What happened</th>
+          <th>Events</th>
         </>
       }
     >

@@ -18,7 +18,7 @@ export function Components({ components }: { components: ComponentState[] }) {
   return (
     <Panel title="Components" flush>
       {components.length === 0 ? (
-        <Empty title="Nothing is initialised">Each component reports here during preflight.</Empty>
+        <Empty title="No component is initialized">Each component reports here during preflight.</Empty>
       ) : (
         <Table
           label="Components"

@@ -11,12 +11,12 @@ import classes from './live.module.css'
 /** Where every channel stands in its source, partition by partition. */
 export function Cursors({ queries, phase }: { queries: QueryStatus[]; phase: Phase }) {
   return (
-    <Panel title="Cursors" note="the next offset each channel reads" flush>
+    <Panel title="Positions" note="the next offset of each channel" flush>
       {queries.length === 0 && (
         <Empty title="No channel is reading">
           {phase === 'STOPPED'
-            ? 'The positions under Books are where the next start goes on.'
-            : 'The cursors appear with the first batch.'}
+            ? 'The Ledger tab has the positions where the next start resumes.'
+            : 'Positions appear with the first batch.'}
         </Empty>
       )}
       {queries.map((query) => (
@@ -35,14 +35,14 @@ function Channel({ query }: { query: QueryStatus }) {
         <span className="visually-hidden">to</span> {query.channel}
         <span className={classes.facts}>
           {rate(query.records_per_second)} records/s · {count(query.delivered)} delivered
-          {query.in_flight && ` · batch ${count(query.batch)} in hand`} · last batch{' '}
+          {query.in_flight && ` · batch ${count(query.batch)} in flight`} · last batch{' '}
           <Ago at={query.last_batch_at} />
         </span>
       </h3>
       {query.group && <SinkGroup group={query.group} />}
       {query.holding && <Holding query={query} />}
       <Table
-        label={`Cursor of ${title}`}
+        label={`Positions of ${title}`}
         maxHeight={360}
         head={
           <>
@@ -74,7 +74,7 @@ function Holding({ query: { holding } }: { query: QueryStatus }) {
   const since = holding.since ? `, for ${duration(now - Date.parse(holding.since))}` : ''
   return (
     <p className={classes.holding}>
-      Held up by {holding.component}, tried {plural(holding.attempts, 'time')}
+      Delayed by {holding.component}, {plural(holding.attempts, 'attempt')}
       {since}. {holding.cause}
     </p>
   )

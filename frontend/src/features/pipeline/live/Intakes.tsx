@@ -7,19 +7,19 @@ import { ToneBadge } from '@/components/ui/ToneBadge'
 import { count, NONE } from '@/lib/format'
 import classes from './live.module.css'
 
-/** Sources that are pushed to: what they took in since the run began, and how full their intake logs are. */
+/** Push and file sources: what they accepted since the run started, and how full their ingest buffers are. */
 export function Intakes({ intakes }: { intakes: Intake[] }) {
   return (
-    <Panel title="Intake" note="sources that are pushed to, since the run began" flush>
+    <Panel title="Ingest buffers" note="push and file sources, since the run started" flush>
       <Table
-        label="Intake"
+        label="Ingest buffers"
         head={
           <>
             <th>Source</th>
-            <th className="num">Events taken in</th>
-            <th>Held in its log</th>
-            <th>Answers by status</th>
-            <th>Held up by</th>
+            <th className="num">Events accepted</th>
+            <th>Buffered</th>
+            <th>Responses by status</th>
+            <th>Delayed by</th>
           </>
         }
       >
@@ -51,7 +51,7 @@ function Held({ intake: { source, held, capacity } }: { intake: Intake }) {
         value={share * 100}
         size="sm"
         color={share >= NEARLY_FULL ? 'orange.8' : undefined}
-        aria-label={`Intake log of ${source}`}
+        aria-label={`Ingest buffer of ${source}`}
       />
       <span>
         {count(held)} of {count(capacity)} events{share >= NEARLY_FULL && ', nearly full'}

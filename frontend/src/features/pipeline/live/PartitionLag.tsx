@@ -25,7 +25,7 @@ export function PartitionLag({ name, minutes }: { name: string; minutes: number 
         data &&
         shown && (
           <Select
-            aria-label="Partition of the chart"
+            aria-label="Partition in the chart"
             data={data.partitions.map(keyOf)}
             value={shown}
             onChange={setChosen}
@@ -58,7 +58,7 @@ function History({ lag, shown }: { lag: Lag; shown: string }) {
         height={110}
       />
       <TimeChart
-        label="The oldest of them waits"
+        label="Oldest waiting record"
         unit="s"
         color="--hg-chart-1"
         times={times}
@@ -80,9 +80,9 @@ function Now({ partitions }: { partitions: Partition[] }) {
           <th>Partition</th>
           <th>Channel</th>
           <th className="num">Position</th>
-          <th className="num">Log to</th>
+          <th className="num">Log end</th>
           <th className="num">Records</th>
-          <th className="num">Oldest waits</th>
+          <th className="num">Oldest record</th>
         </>
       }
     >

@@ -31,16 +31,16 @@ describe('the pools of a sink group', () => {
     show(<SinkGroup group={sinkGroup({ active: 'lake_b', live: ['lake_b'], failed: [away] })} />)
     expect(failed().getByText('lake_a: failed 3 times in a row')).toBeInTheDocument()
     expect(failed().getByText('Connection refused')).toBeInTheDocument()
-    expect(failed().getByText('tried again in 8.0 s.')).toBeInTheDocument()
+    expect(failed().getByText('next attempt in 8.0 s.')).toBeInTheDocument()
     act(() => vi.advanceTimersByTime(3_000))
-    expect(failed().getByText('tried again in 5.0 s.')).toBeInTheDocument()
+    expect(failed().getByText('next attempt in 5.0 s.')).toBeInTheDocument()
     act(() => vi.advanceTimersByTime(6_000))
-    expect(failed().getByText('tried with the next batch.')).toBeInTheDocument()
+    expect(failed().getByText('next attempt with the next batch.')).toBeInTheDocument()
   })
 
   it('says that the batch is held where no sink is left', () => {
     show(<SinkGroup group={sinkGroup({ active: null, live: [], failed: [away] })} />)
-    expect(screen.getByText('No sink is live: the batch is held.')).toBeInTheDocument()
+    expect(screen.getByText('No sink is live. The batch is held.')).toBeInTheDocument()
   })
 
   it('does not call a balanced sink active', () => {

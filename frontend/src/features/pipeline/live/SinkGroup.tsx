@@ -20,7 +20,7 @@ export function SinkGroup({ group }: { group: Group }) {
             <LiveSink sink={sink} active={sink === group.active} processor={group.processor} />
           </li>
         ))}
-        {group.live.length === 0 && <li className={classes.none}>No sink is live: the batch is held.</li>}
+        {group.live.length === 0 && <li className={classes.none}>No sink is live. The batch is held.</li>}
       </ul>
       {group.failed.length > 0 && (
         <ul aria-label="Failed sinks" className={classes.pool}>
@@ -47,7 +47,7 @@ function LiveSink({ sink, active, processor }: { sink: string; active: boolean; 
 
 function Failed({ failed }: { failed: FailedSink }) {
   const left = Date.parse(failed.until) - useNow()
-  const again = left > 0 ? `tried again in ${duration(left)}` : 'tried with the next batch'
+  const again = left > 0 ? `next attempt in ${duration(left)}` : 'next attempt with the next batch'
   return (
     <li>
       <ToneBadge tone="bad" icon={IconPlugConnectedX}>

@@ -1,5 +1,6 @@
-import type { HeadgateEvent, SeriesPoint } from '@/api/types'
+import type { HeadgateEvent, MigrationStage, SeriesPoint } from '@/api/types'
 import type { ChartMark } from '@/components/ui/TimeChart'
+import { STAGES } from '@/domain/migrations'
 import { PHASES } from '@/domain/phases'
 
 export interface Columns {
@@ -40,14 +41,14 @@ const MARKED = [
   'BACKOFF',
 ] as const
 
-/** Where a migration leaves a bend in the line: its pause, the new side's first records, and its end. */
-const MIGRATED: Record<string, string> = {
-  'migration.pausing': 'Migration pauses',
-  'migration.resuming': 'New side',
-  'migration.committed': 'Migrated',
-  'migration.rolling_back': 'Going back',
-  'migration.rolled_back': 'Rolled back',
-  'migration.needs_attention': 'Migration needs a person',
+/** Where a migration leaves a bend in the line: its pause, the first records of the new agent, and its end. */
+const MIGRATED: Record<string, MigrationStage> = {
+  'migration.pausing': 'PAUSING',
+  'migration.resuming': 'RESUMING',
+  'migration.committed': 'COMMITTED',
+  'migration.rolling_back': 'ROLLING_BACK',
+  'migration.rolled_back': 'ROLLED_BACK',
+  'migration.needs_attention': 'NEEDS_ATTENTION',
 }
 
 /** What happened since the point before, in words; empty where nothing did. */
@@ -69,7 +70,12 @@ export function marksOf(events: HeadgateEvent[]): ChartMark[] {
 }
 
 function labelOf({ kind, data }: HeadgateEvent): string | undefined {
-  if (kind !== 'phase.changed') return MIGRATED[kind]
+  if (kind !== 'phase.changed') return migrationMark(kind)
   const phase = MARKED.find((known) => known === data.new)
   return phase && PHASES[phase].label
+}
+
+function migrationMark(kind: string): string | undefined {
+  const stage = MIGRATED[kind]
+  return stage && `Migration: ${STAGES[stage].label.toLowerCase()}`
 }

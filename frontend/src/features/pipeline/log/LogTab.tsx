@@ -23,7 +23,7 @@ export function LogTab() {
   if (!run) {
     return (
       <Panel title="Log">
-        <Empty title="There is no log yet">It begins with the first run.</Empty>
+        <Empty title="No log yet">The log starts with the first run.</Empty>
       </Panel>
     )
   }

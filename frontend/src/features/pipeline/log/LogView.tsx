@@ -54,12 +54,12 @@ export function LogView({ run, follow, find, onScrollAway }: LogViewProps) {
         ))}
         {log.rest && <div className={classes.line}>{log.rest}</div>}
         {shown.length === 0 && !log.rest && (
-          <Empty title={log.lines.length === 0 ? 'Nothing has been written yet' : 'No line contains that'} />
+          <Empty title={log.lines.length === 0 ? 'The log is empty' : 'No line matches'} />
         )}
       </div>
       <p className={classes.foot}>
         {count(shown.length)} lines shown of a log of {bytes(log.size)}
-        {log.dropped && `; the page keeps the last ${count(MAX_LINES)}, the download has all`}
+        {log.dropped && `. The page keeps the last ${count(MAX_LINES)} lines. The download has all lines.`}
       </p>
     </>
   )

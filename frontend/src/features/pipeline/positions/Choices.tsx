@@ -15,24 +15,26 @@ interface ChoicesProps {
   onPlan: (to: string) => void
 }
 
-/** Where to go on: each way with what it skips and what it reads again, and any other place. */
+/** Where to resume: each choice with what it skips and rereads, and any other position. */
 export function Choices({ choices, reason, onPlan }: ChoicesProps) {
   return (
     <Panel
-      title="Go on elsewhere"
+      title="Choose another position"
       note={
-        choices.length > 0 ? 'A person has to decide; nothing is read before.' : 'Planned first, then applied'
+        choices.length > 0
+          ? 'Choose a start position. Nothing is read until then.'
+          : 'planned first, then applied'
       }
       flush
     >
       {choices.length > 0 && (
         <Table
-          label="Ways on"
+          label="Start positions"
           head={
             <>
-              <th>Go on at</th>
+              <th>Resume at</th>
               <th className="num">Skips</th>
-              <th className="num">Reads again</th>
+              <th className="num">Rereads</th>
               <th className="num">Partitions</th>
               <th>
                 <span className="visually-hidden">Actions</span>
@@ -81,7 +83,7 @@ function Other({ reason, onPlan }: Pick<ChoicesProps, 'reason' | 'onPlan'>) {
       }}
     >
       <TextInput
-        label="Anywhere else"
+        label="Another position"
         description="earliest, latest, ledger, group, timestamp=-30m, timestamp=2026-11-21T12:00:00Z, or offsets=TOPIC/PARTITION:OFFSET,…"
         value={to}
         onChange={(event) => setTo(event.currentTarget.value)}
@@ -91,9 +93,9 @@ function Other({ reason, onPlan }: Pick<ChoicesProps, 'reason' | 'onPlan'>) {
       <ReasonButton
         type="submit"
         variant="default"
-        reason={reason ?? (to.trim() === '' ? 'Write where to go on first.' : null)}
+        reason={reason ?? (to.trim() === '' ? 'Enter a position first.' : null)}
       >
-        Plan it
+        Plan position
       </ReasonButton>
     </form>
   )

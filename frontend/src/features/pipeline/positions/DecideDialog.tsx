@@ -26,25 +26,25 @@ export function DecideDialog({ name, to, onClose }: DecideProps) {
   const decision = useMutation({
     mutationFn: (hash: string) => applyPositions(name, hash),
     onSuccess: () => {
-      announce(`${name} goes on at: ${inWords(to)}. The next start begins there.`)
+      announce(`${name} starts next at: ${inWords(to)}.`)
       onClose()
     },
     onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
   })
   const hash = plan.data?.hash ?? null
   return (
-    <Modal opened onClose={onClose} title={`Go on at: ${inWords(to)}?`} size="xl">
+    <Modal opened onClose={onClose} title={`Resume at: ${inWords(to)}?`} size="xl">
       <Stack gap="md">
         {plan.isPending && <Loading />}
         {plan.error && <ErrorNote error={plan.error} onRetry={() => void plan.refetch()} />}
         {plan.data && <Consequences plan={plan.data} />}
         {decision.error && <ErrorNote error={decision.error} />}
-        {hash && <ShowCall call={applyPositionsCall(name, hash)} subject="Apply" />}
+        {hash && <ShowCall call={applyPositionsCall(name, hash)} subject="Apply position" />}
         <ConfirmByName
           name={name}
-          keep="Leave it"
-          act="Apply"
-          blocked={hash ? null : 'There is no plan that could be applied.'}
+          keep="Cancel"
+          act="Apply position"
+          blocked={hash ? null : 'There is no plan to apply.'}
           pending={decision.isPending}
           onAct={() => hash && decision.mutate(hash)}
           onClose={onClose}
@@ -56,21 +56,19 @@ export function DecideDialog({ name, to, onClose }: DecideProps) {
 
 function Consequences({ plan }: { plan: PositionPlan }) {
   if (plan.state === 'PENDING') {
-    return (
-      <Text size="sm">The host has not answered within half a minute; plan again when its worker runs.</Text>
-    )
+    return <Text size="sm">The host did not respond within 30 s. Plan again when its worker runs.</Text>
   }
   return (
     <>
-      <dl className={classes.sums} aria-label="What it does">
-        <Sum label="Skipped for good" value={plan.skip} />
-        <Sum label="Read again" value={plan.replay} />
-        <Sum label="Gone from the log" value={plan.gone} />
-        <Sum label="Perhaps in a sink already" value={plan.possible_duplicates} />
+      <dl className={classes.sums} aria-label="Expected impact">
+        <Sum label="Skipped" value={plan.skip} />
+        <Sum label="Reread" value={plan.replay} />
+        <Sum label="Deleted from the log" value={plan.gone} />
+        <Sum label="Possible duplicates" value={plan.possible_duplicates} />
       </dl>
       <Text size="sm">
-        The next start begins a new lineage in {plural(plan.partitions.length, 'partition')}. What is skipped
-        is never delivered; what is read again reaches the sinks again, and those that do not know it keep it
+        The next start creates a new lineage in {plural(plan.partitions.length, 'partition')}. Skipped records
+        are never delivered. Reread records reach the sinks again; sinks without deduplication keep them
         twice.
       </Text>
       <Moves moves={plan.partitions} />

@@ -20,9 +20,9 @@ export function Partitions({ partitions }: { partitions: Partition[] }) {
           <th className="num">Ledger</th>
           <th className="num">Checkpoint</th>
           <th className="num">Group</th>
-          <th className="num">Log from</th>
-          <th className="num">Log to</th>
-          <th>Verdict</th>
+          <th className="num">Log start</th>
+          <th className="num">Log end</th>
+          <th>Result</th>
         </>
       }
     >
@@ -59,7 +59,7 @@ function Verdict({ verdict, codes }: Pick<Partition, 'verdict' | 'codes'>) {
   if (codes.length === 0) {
     return (
       <ToneBadge tone="idle" icon={IconHelpCircle} plain>
-        not looked at
+        not inspected
       </ToneBadge>
     )
   }

@@ -17,7 +17,7 @@ import classes from '../pipeline.module.css'
 
 const POLL_MS = 15_000
 
-/** Where every partition stands by each witness and, where nothing goes on without a person, the decision. */
+/** The position of every partition by each witness and, where action is required, the decision. */
 export function PositionsTab() {
   const { name } = useParams({ from: '/pipelines/$name' })
   const { data: pipeline } = useQuery(pipelineQuery(name))
@@ -31,7 +31,7 @@ export function PositionsTab() {
       <Choices choices={data.choices} reason={readOnly ?? restingReason(pipeline?.phase)} onPlan={setTo} />
       <Panel title="Partitions" note={<Age positions={data} />} flush>
         {data.partitions.length === 0 ? (
-          <Empty title="No position yet">The first start decides, as start_from says.</Empty>
+          <Empty title="No position yet">The first start uses start_from.</Empty>
         ) : (
           <Partitions partitions={data.partitions} />
         )}
@@ -49,25 +49,25 @@ export function PositionsTab() {
 
 function restingReason(phase: string | undefined): string | null {
   if (phase === undefined || phase === 'STOPPED' || phase === 'BLOCKED') return null
-  return 'Positions are changed only while the pipeline is stopped or blocked; stop it first.'
+  return 'Positions can change only while the pipeline is stopped or blocked. Stop it first.'
 }
 
 function notRunningReason(pipeline: Pipeline | undefined): string | null {
   if (pipeline === undefined || pipeline.desired_state === 'RUNNING') return null
-  return 'Only a pipeline that is to run replays a range; start it first.'
+  return 'Only a started pipeline can replay a range. Start it first.'
 }
 
 function Age({ positions: { fresh, taken_at, error } }: { positions: Positions }) {
-  if (fresh) return 'as the host sees them now'
+  if (fresh) return 'as the host reports them'
   return (
     <>
-      {error ? `${error.message} ` : 'The host has not answered; '}
+      {error ? `${error.message} ` : 'The host did not respond. '}
       {taken_at ? (
         <>
-          seen last at <Moment at={taken_at} />
+          Last inspected at <Moment at={taken_at} />
         </>
       ) : (
-        'only the ledger is known'
+        'Only the ledger is known'
       )}
     </>
   )

@@ -35,16 +35,16 @@ describe('the ways on', () => {
   it('are each shown with what they skip and read again', async () => {
     const onPlan = vi.fn()
     show(<Choices choices={[choice]} reason={null} onPlan={onPlan} />)
-    expect(screen.getByRole('row', { name: /The beginning of the log/ })).toHaveTextContent('1,204')
-    await userEvent.click(screen.getByRole('button', { name: 'Plan: The beginning of the log' }))
+    expect(screen.getByRole('row', { name: /Log start/ })).toHaveTextContent('1,204')
+    await userEvent.click(screen.getByRole('button', { name: 'Plan: Log start' }))
     expect(onPlan).toHaveBeenLastCalledWith('earliest')
-    await userEvent.type(screen.getByLabelText('Anywhere else'), ' timestamp=-30m {Enter}')
+    await userEvent.type(screen.getByLabelText('Another position'), ' timestamp=-30m {Enter}')
     expect(onPlan).toHaveBeenLastCalledWith('timestamp=-30m')
   })
 
   it('are not planned while the pipeline runs, and it says why', () => {
     show(<Choices choices={[choice]} reason="Stop it first." onPlan={() => {}} />)
-    const button = screen.getByRole('button', { name: 'Plan: The beginning of the log' })
+    const button = screen.getByRole('button', { name: 'Plan: Log start' })
     expect(button).toHaveAttribute('aria-disabled', 'true')
     expect(button).toHaveAccessibleDescription('Stop it first.')
   })
@@ -63,12 +63,12 @@ describe('a decision', () => {
       return plan()
     })
     show(<DecideDialog name="orders" to="earliest" onClose={onClose} />)
-    expect(await screen.findByText('Skipped for good')).toBeInTheDocument()
+    expect(await screen.findByText('Skipped')).toBeInTheDocument()
     expect(screen.getByRole('row', { name: /orders\/2/ })).toHaveTextContent('1,304')
-    const apply = screen.getByRole('button', { name: 'Apply' })
+    const apply = screen.getByRole('button', { name: 'Apply position' })
     expect(apply).toHaveAccessibleDescription('Type the name first.')
     await userEvent.type(screen.getByLabelText('Type orders to confirm'), 'orders')
-    await userEvent.click(screen.getByRole('button', { name: 'Apply' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Apply position' }))
     await waitFor(() => expect(onClose).toHaveBeenCalled())
     expect(asked.mock.calls).toEqual([[{ to: 'earliest', source: null }], [{ hash: 'abc123' }]])
   })
@@ -82,9 +82,9 @@ describe('a decision', () => {
     show(<DecideDialog name="orders" to="earliest" onClose={onClose} />)
     await userEvent.type(await screen.findByLabelText('Type orders to confirm'), 'orders')
     await waitFor(() =>
-      expect(screen.getByRole('button', { name: 'Apply' })).not.toHaveAttribute('aria-disabled'),
+      expect(screen.getByRole('button', { name: 'Apply position' })).not.toHaveAttribute('aria-disabled'),
     )
-    await userEvent.click(screen.getByRole('button', { name: 'Apply' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Apply position' }))
     expect(await screen.findByRole('alert')).toHaveTextContent('Something has changed since.')
     expect(onClose).not.toHaveBeenCalled()
   })
@@ -92,8 +92,8 @@ describe('a decision', () => {
   it('cannot be applied where the host has not answered', async () => {
     given.post('/pipelines/orders/positions/plan', () => plan({ state: 'PENDING', hash: null }))
     show(<DecideDialog name="orders" to="latest" onClose={() => {}} />)
-    expect(await screen.findByText(/The host has not answered/)).toBeInTheDocument()
-    expect(screen.getByRole('button', { name: 'Apply' })).toHaveAccessibleDescription(/no plan/)
+    expect(await screen.findByText(/The host did not respond/)).toBeInTheDocument()
+    expect(screen.getByRole('button', { name: 'Apply position' })).toHaveAccessibleDescription(/no plan/)
   })
 })
 
@@ -111,5 +111,5 @@ it('says of each partition whether its witnesses agree', () => {
   )
   expect(screen.getByRole('row', { name: /orders\/0/ })).toHaveTextContent('agrees')
   expect(screen.getByRole('row', { name: /orders\/1/ })).toHaveTextContent('BELOW_LOG_START')
-  expect(screen.getByRole('row', { name: /orders\/2/ })).toHaveTextContent('not looked at')
+  expect(screen.getByRole('row', { name: /orders\/2/ })).toHaveTextContent('not inspected')
 })

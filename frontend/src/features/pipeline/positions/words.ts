@@ -1,14 +1,14 @@
 import type { PositionMove } from '@/api/types'
 
 const NAMES: Record<string, string> = {
-  ledger: "Headgate's ledger",
-  checkpoint: "Spark's checkpoint",
-  group: 'The consumer group',
-  earliest: 'The beginning of the log',
-  latest: 'The end of the log',
+  ledger: 'Headgate ledger',
+  checkpoint: 'Spark checkpoint',
+  group: 'Committed offsets of the group',
+  earliest: 'Log start',
+  latest: 'Log end',
 }
 
-/** Where a choice goes on, for people; what is no known word stands for itself. */
+/** Where a choice resumes, in words; what is no known word stands for itself. */
 export function inWords(to: string): string {
   return NAMES[to] ?? to
 }

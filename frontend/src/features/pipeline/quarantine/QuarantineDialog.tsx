@@ -23,7 +23,7 @@ interface QuarantineProps {
   onClose: () => void
 }
 
-/** Which records are set aside: those that the last runs crashed at, and others that a person names. */
+/** Which records are quarantined: those that the last runs crashed at, and others that you name. */
 export function QuarantineDialog({ name, offered, onClose }: QuarantineProps) {
   const client = useQueryClient()
   const [left, setLeft] = useState<string[]>([])
@@ -38,7 +38,7 @@ export function QuarantineDialog({ name, offered, onClose }: QuarantineProps) {
   const put = useMutation({
     mutationFn: () => putInQuarantine(name, body),
     onSuccess: () => {
-      announce(`${plural(recordsIn(ranges), 'record')} of ${name} set aside.`)
+      announce(`${plural(recordsIn(ranges), 'record')} of ${name} quarantined.`)
       onClose()
     },
     onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
@@ -47,25 +47,25 @@ export function QuarantineDialog({ name, offered, onClose }: QuarantineProps) {
   const toggle = (key: string) =>
     setLeft((old) => (old.includes(key) ? old.filter((each) => each !== key) : [...old, key]))
   return (
-    <Modal opened onClose={onClose} title={`Set records of ${name} aside?`} size="lg">
+    <Modal opened onClose={onClose} title={`Quarantine records of ${name}?`} size="lg">
       <Stack gap="md">
         <Text size="sm">
-          They become dead letters before any interceptor or sink sees them, and the pipeline goes on behind
-          them. They are not delivered unless somebody replays them from there.
+          They become dead letters before any interceptor or sink processes them, and the pipeline resumes
+          after them. They are delivered only if you retry them from the dead-letter queue.
         </Text>
         {offered.length > 0 && <Offered offered={offered} left={left} onToggle={toggle} />}
         <TextInput
           label={offered.length > 0 ? 'Other records' : 'Records'}
-          description="SOURCE.CHANNEL:TOPIC/PARTITION:FROM-TO, the last offset included"
+          description="SOURCE.CHANNEL:TOPIC/PARTITION:FROM-TO, last offset included"
           value={written}
-          error={misread ? 'Write it as shop.main:orders-in/0:17-19, or with one offset.' : undefined}
+          error={misread ? 'Use the form shop.main:orders-in/0:17-19, or one offset.' : undefined}
           onChange={(event) => setWritten(event.currentTarget.value)}
           autoComplete="off"
           spellCheck={false}
         />
         <TextInput
           label="Reason"
-          description="It is kept in the audit and with each dead letter"
+          description="Stays in the audit log and with each dead letter"
           value={reason}
           maxLength={1000}
           onChange={(event) => setReason(event.currentTarget.value)}
@@ -77,10 +77,14 @@ export function QuarantineDialog({ name, offered, onClose }: QuarantineProps) {
         />
         <ConfirmByName
           name={name}
-          keep="Leave them"
-          act={`Set ${plural(recordsIn(ranges), 'record')} aside`}
+          keep="Cancel"
+          act={`Quarantine ${plural(recordsIn(ranges), 'record')}`}
           blocked={
-            misread ? 'The other records cannot be read.' : ranges.length === 0 ? 'Name records first.' : null
+            misread
+              ? 'The other records are not valid ranges.'
+              : ranges.length === 0
+                ? 'Choose records first.'
+                : null
           }
           pending={put.isPending}
           onAct={() => put.mutate()}
@@ -88,7 +92,7 @@ export function QuarantineDialog({ name, offered, onClose }: QuarantineProps) {
         >
           {put.error && <ErrorNote error={put.error} />}
           {put.error instanceof Problem && <FindingList findings={put.error.findings} />}
-          <ShowCall call={quarantineCall(name, body)} subject="Set aside" />
+          <ShowCall call={quarantineCall(name, body)} subject="Quarantine records" />
         </ConfirmByName>
       </Stack>
     </Modal>
@@ -108,12 +112,12 @@ interface OfferedProps {
 function Offered({ offered, left, onToggle }: OfferedProps) {
   return (
     <Table
-      label="Records that the last runs crashed at"
+      label="Records at which the last runs crashed"
       maxHeight={240}
       head={
         <>
           <th>
-            <span className="visually-hidden">Set aside</span>
+            <span className="visually-hidden">Select</span>
           </th>
           <th>Partition</th>
           <th>Channel</th>
@@ -126,7 +130,7 @@ function Offered({ offered, left, onToggle }: OfferedProps) {
         <tr key={keyOf(each)}>
           <td>
             <Check
-              label={`Set aside ${suspectInWords(each)}`}
+              label={`Quarantine ${suspectInWords(each)}`}
               checked={!left.includes(keyOf(each))}
               onChange={() => onToggle(keyOf(each))}
             />

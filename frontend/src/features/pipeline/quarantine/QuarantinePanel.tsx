@@ -23,24 +23,26 @@ export function QuarantinePanel({ name, readOnly }: { name: string; readOnly: st
   return (
     <Panel
       title="Quarantine"
-      note="records that become dead letters before anything sees them"
+      note="records that become dead letters before they are processed"
       flush
       actions={
         <ReasonButton
           variant="default"
           reason={
-            readOnly ?? restingReason(pipeline?.phase) ?? (data ? null : 'It is still being looked up.')
+            readOnly ??
+            restingReason(pipeline?.phase) ??
+            (data ? null : 'The records are still being located.')
           }
           onClick={() => setAsking(true)}
         >
-          Set records aside
+          Quarantine records
         </ReasonButton>
       }
     >
       {error && !data && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {data?.ranges.length === 0 && (
-        <Empty title="Nothing is in quarantine">
-          A record that makes every run crash is set aside here, so that the others go on.
+        <Empty title="No records in quarantine">
+          Quarantine a record that crashes every run, so that the pipeline can process the others.
         </Empty>
       )}
       {data && data.ranges.length > 0 && <Ranges ranges={data.ranges} />}
@@ -55,7 +57,7 @@ const RESTING: Phase[] = ['STOPPED', 'BLOCKED', 'FAILED', 'BACKOFF']
 
 function restingReason(phase: Phase | undefined): string | null {
   if (phase === undefined || RESTING.includes(phase)) return null
-  return 'A run that exists would know nothing of it; stop the pipeline first.'
+  return 'A running agent does not read new quarantine entries. Stop the pipeline first.'
 }
 
 function Ranges({ ranges }: { ranges: Quarantine['ranges'] }) {
@@ -69,8 +71,8 @@ function Ranges({ ranges }: { ranges: Quarantine['ranges'] }) {
           <th>Channel</th>
           <th>Offsets</th>
           <th className="num">Records</th>
-          <th>Why</th>
-          <th>Set aside</th>
+          <th>Reason</th>
+          <th>Added</th>
           <th>State</th>
         </>
       }
@@ -101,11 +103,11 @@ function Ranges({ ranges }: { ranges: Quarantine['ranges'] }) {
 function Passed({ passed }: { passed: boolean }) {
   return passed ? (
     <ToneBadge tone="ok" icon={IconArrowForwardUp} plain>
-      passed
+      Passed
     </ToneBadge>
   ) : (
     <ToneBadge tone="held" icon={IconHourglass} plain>
-      ahead
+      Ahead
     </ToneBadge>
   )
 }

@@ -52,12 +52,12 @@ describe('records that a pipeline crashes at', () => {
       return { offered: [], ranges: [], operation: null }
     })
     show(<QuarantineDialog name="orders" offered={[suspect(), second]} onClose={closed} />)
-    expect(await screen.findByRole('button', { name: 'Set 4 records aside' })).toBeInTheDocument()
-    await userEvent.click(screen.getByRole('checkbox', { name: 'Set aside orders-in/1 offsets 7 to 9' }))
+    expect(await screen.findByRole('button', { name: 'Quarantine 4 records' })).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Quarantine orders-in/1 offsets 7 to 9' }))
     await userEvent.type(screen.getByLabelText('Other records'), 'shop.main:orders-in/2:5-6')
     await userEvent.type(screen.getByLabelText('Reason'), 'bad bytes')
     await userEvent.type(screen.getByLabelText('Type orders to confirm'), 'orders')
-    await userEvent.click(screen.getByRole('button', { name: 'Set 3 records aside' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Quarantine 3 records' }))
     await waitFor(() => expect(closed).toHaveBeenCalled())
     const third = { ...first, partition: 2, start: 5, end: 7 }
     expect(asked.mock.calls).toEqual([[{ ranges: [first, third], reason: 'bad bytes', start: true }]])
@@ -71,10 +71,10 @@ describe('records that a pipeline crashes at', () => {
     show(<QuarantineDialog name="orders" offered={[suspect()]} onClose={() => {}} />)
     await userEvent.type(await screen.findByLabelText('Type orders to confirm'), 'orders')
     await userEvent.type(screen.getByLabelText('Other records'), 'x')
-    const act = screen.getByRole('button', { name: 'Set 1 record aside' })
-    expect(act).toHaveAccessibleDescription('The other records cannot be read.')
+    const act = screen.getByRole('button', { name: 'Quarantine 1 record' })
+    expect(act).toHaveAccessibleDescription('The other records are not valid ranges.')
     await userEvent.clear(screen.getByLabelText('Other records'))
-    await userEvent.click(screen.getByRole('button', { name: 'Set 1 record aside' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Quarantine 1 record' }))
     expect(await screen.findByText('It is at 50,000 already.')).toBeInTheDocument()
   })
 })
@@ -94,17 +94,17 @@ describe('the quarantine', () => {
     show(<QuarantinePanel name="orders" readOnly={null} />)
     const row = within(await screen.findByRole('row', { name: /orders-in\/1/ }))
     expect(row.getByText('bad bytes')).toBeInTheDocument()
-    expect(row.getByText('ahead')).toBeInTheDocument()
+    expect(row.getByText('Ahead')).toBeInTheDocument()
   })
 
   it('takes nothing in while a run exists, and says so', async () => {
     given.get('/pipelines/orders', () => detail())
     given.get('/pipelines/orders/quarantine', () => ({ offered: [], ranges: [], operation: null }))
     show(<QuarantinePanel name="orders" readOnly={null} />)
-    expect(await screen.findByText('Nothing is in quarantine')).toBeInTheDocument()
+    expect(await screen.findByText('No records in quarantine')).toBeInTheDocument()
     await waitFor(() =>
-      expect(screen.getByRole('button', { name: 'Set records aside' })).toHaveAccessibleDescription(
-        /stop the pipeline first/,
+      expect(screen.getByRole('button', { name: 'Quarantine records' })).toHaveAccessibleDescription(
+        /Stop the pipeline first/,
       ),
     )
   })

@@ -3,7 +3,7 @@ import { count } from '@/lib/format'
 
 export type Range = QuarantineRequest['ranges'][number]
 
-/** The records [start, end) as a person names them: by the first and the last offset. */
+/** The records [start, end) as a user names them: by the first and the last offset. */
 export function offsetsOf({ start, end }: Pick<Range, 'start' | 'end'>): string {
   return end - start === 1 ? count(start) : `${count(start)} to ${count(end - 1)}`
 }

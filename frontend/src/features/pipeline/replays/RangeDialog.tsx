@@ -60,17 +60,17 @@ export function RangeDialog({ name, partitions, onClose }: RangeDialogProps) {
             <Consequences plan={plan.data} />
             <TextInput
               label="Reason"
-              description="It is kept in the audit"
+              description="Stays in the audit log"
               value={reason}
               maxLength={1000}
               onChange={(event) => setReason(event.currentTarget.value)}
             />
             {replay.error && <ErrorNote error={replay.error} />}
-            <ShowCall call={rangeReplayCall(name, wanted, plan.data.hash, reason)} subject="Replay" />
+            <ShowCall call={rangeReplayCall(name, wanted, plan.data.hash, reason)} subject="Replay range" />
             <ConfirmByName
               name={name}
-              keep="Leave it"
-              act="Replay it"
+              keep="Cancel"
+              act="Replay range"
               pending={replay.isPending}
               onAct={() => replay.mutate({ range: wanted, hash: plan.data.hash })}
               onClose={onClose}
@@ -111,9 +111,7 @@ function RangeForm({ partitions, pending, onChange, onPlan }: FormProps) {
     >
       <Select
         label="Partition"
-        description={
-          partition?.ledger == null ? undefined : `It has been read up to ${count(partition.ledger)}`
-        }
+        description={partition?.ledger == null ? undefined : `Read up to ${count(partition.ledger)}`}
         data={partitions.map((each) => ({
           value: partitionOf(each),
           label: `${each.topic}/${each.partition}: ${each.source} → ${each.channel}`,
@@ -127,22 +125,17 @@ function RangeForm({ partitions, pending, onChange, onPlan }: FormProps) {
         }}
       />
       <div className={classes.range}>
-        <Offset label="From offset" description="The first one" value={start} onChange={edit(setStart)} />
-        <Offset
-          label="Up to offset"
-          description="The one behind the last"
-          value={end}
-          onChange={edit(setEnd)}
-        />
+        <Offset label="From offset" description="First offset" value={start} onChange={edit(setStart)} />
+        <Offset label="To offset" description="Exclusive" value={end} onChange={edit(setEnd)} />
       </div>
       <ReasonButton
         type="submit"
         variant="default"
         style={{ alignSelf: 'flex-end' }}
         loading={pending}
-        reason={range ? null : 'Write two offsets, the second one larger.'}
+        reason={range ? null : 'Enter two offsets, the second one larger.'}
       >
-        Plan it
+        Plan replay
       </ReasonButton>
     </Stack>
   )
@@ -186,17 +179,17 @@ function Consequences({ plan }: { plan: RangePlan }) {
   return (
     <>
       <Text size="sm">
-        Up to {plural(plan.offsets, 'record')} of {rangeInWords(plan)} are read again, through all
-        interceptors, into {plan.channel}, in {plural(plan.batches, 'batch', 'batches')}. {plan.source} goes
-        on at {count(plan.read_up_to)} beside it; no position moves.
+        At most {plural(plan.offsets, 'record')} of {rangeInWords(plan)} are reread, through all interceptors,
+        into {plan.channel}, in {plural(plan.batches, 'batch', 'batches')}. {plan.source} continues at{' '}
+        {count(plan.read_up_to)} in parallel. No position changes.
       </Text>
       <Table
-        label="What it does to each sink"
+        label="Effect on each sink"
         head={
           <>
             <th>Sink</th>
-            <th className="num">Doubled at most</th>
-            <th>What duplicates do</th>
+            <th className="num">Possible duplicates</th>
+            <th>Effect of duplicates</th>
           </>
         }
       >

@@ -51,11 +51,11 @@ export function ReplaysPanel({ name, partitions, readOnly, resting }: ReplaysPro
   })
   const [asking, setAsking] = useState(false)
   const replays = query.data?.pages.flatMap(({ results }) => results) ?? []
-  const nothingRead = partitions.length === 0 ? 'Nothing has been read yet that could be read again.' : null
+  const nothingRead = partitions.length === 0 ? 'Nothing has been read yet that could be replayed.' : null
   return (
     <Panel
-      title="Replays of a range"
-      note="no position moves; the ledger marks the batches as replayed"
+      title="Replays"
+      note="positions do not change; the ledger marks the batches as replayed"
       flush
       actions={
         <ReasonButton
@@ -63,15 +63,15 @@ export function ReplaysPanel({ name, partitions, readOnly, resting }: ReplaysPro
           reason={readOnly ?? resting ?? nothingRead}
           onClick={() => setAsking(true)}
         >
-          Replay a range
+          Replay range
         </ReasonButton>
       }
     >
       {query.error && !query.data && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
       {query.isPending && <Loading />}
       {query.data && replays.length === 0 && (
-        <Empty title="No range was replayed yet">
-          What a sink has lost is read once more here, while everything else goes on.
+        <Empty title="No replays yet">
+          A replay reads a range again for a sink that lost it, while the pipeline keeps running.
         </Empty>
       )}
       {replays.length > 0 && <ReplayTable name={name} replays={replays} readOnly={readOnly} />}
@@ -90,15 +90,15 @@ interface TableProps {
 function ReplayTable({ name, replays, readOnly }: TableProps) {
   return (
     <Table
-      label="Replays of a range"
+      label="Replays"
       maxHeight={360}
       head={
         <>
           <th>Range</th>
           <th>State</th>
           <th>Progress</th>
-          <th className="num">Delivered again</th>
-          <th className={classes.wide}>Asked for</th>
+          <th className="num">Redelivered</th>
+          <th className={classes.wide}>Requested</th>
           <th>
             <span className="visually-hidden">Actions</span>
           </th>
@@ -158,7 +158,7 @@ function Done({ replay }: { replay: RangeReplay }) {
       <Progress value={(done / of) * 100} size="sm" aria-label={`Replay of ${rangeInWords(replay)}`} />
       <span>
         {count(done)} of {count(of)} offsets
-        {doubtful > 0 && <span className="dim">, {count(doubtful)} may be there twice</span>}
+        {doubtful > 0 && <span className="dim">, {count(doubtful)} possible duplicates</span>}
       </span>
     </div>
   )
@@ -168,7 +168,7 @@ function Cancel({ name, replay, readOnly }: { name: string; replay: RangeReplay;
   const client = useQueryClient()
   const cancel = useMutation({
     mutationFn: () => cancelOperation(replay.id),
-    onError: (error) => showRefusal('It cannot be cancelled', error),
+    onError: (error) => showRefusal('The replay cannot be cancelled', error),
     onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
   })
   return (

@@ -41,9 +41,9 @@ const plan: RangePlan = {
 async function planned() {
   show(<RangeDialog name="orders" partitions={[partition]} onClose={onClose} />)
   await userEvent.type(await screen.findByLabelText('From offset'), '100')
-  await userEvent.type(screen.getByLabelText('Up to offset'), '1,350')
-  await userEvent.click(screen.getByRole('button', { name: 'Plan it' }))
-  await screen.findByText(/Up to 1,250 records/)
+  await userEvent.type(screen.getByLabelText('To offset'), '1,350')
+  await userEvent.click(screen.getByRole('button', { name: 'Plan replay' }))
+  await screen.findByText(/At most 1,250 records/)
 }
 
 const onClose = vi.fn()
@@ -61,19 +61,19 @@ describe('a replay of a range', () => {
       return operation({ kind: 'replay_range' })
     })
     await planned()
-    expect(screen.getByText(/in 3 batches\. shop goes on at 48,000/)).toBeInTheDocument()
+    expect(screen.getByText(/in 3 batches\. shop continues at 48,000/)).toBeInTheDocument()
     expect(screen.getByRole('row', { name: /out/ })).toHaveTextContent('Readers see them twice.')
     await userEvent.type(screen.getByLabelText('Type orders to confirm'), 'orders')
-    await userEvent.click(screen.getByRole('button', { name: 'Replay it' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Replay range' }))
     await waitFor(() => expect(onClose).toHaveBeenCalled())
     expect(asked.mock.calls).toEqual([[{ ...range, hash: 'abc123', reason: '' }]])
   })
 
   it('cannot be asked for by a plan of another range', async () => {
     await planned()
-    await userEvent.type(screen.getByLabelText('Up to offset'), '0')
-    expect(screen.queryByText(/Up to 1,250 records/)).toBeNull()
-    expect(screen.queryByRole('button', { name: 'Replay it' })).toBeNull()
+    await userEvent.type(screen.getByLabelText('To offset'), '0')
+    expect(screen.queryByText(/At most 1,250 records/)).toBeNull()
+    expect(screen.queryByRole('button', { name: 'Replay range' })).toBeNull()
   })
 
   it('that is refused says why and stays open', async () => {
@@ -82,7 +82,7 @@ describe('a replay of a range', () => {
     )
     await planned()
     await userEvent.type(screen.getByLabelText('Type orders to confirm'), 'orders')
-    await userEvent.click(screen.getByRole('button', { name: 'Replay it' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Replay range' }))
     expect(await screen.findByText('Another range is being replayed.')).toBeInTheDocument()
     expect(onClose).not.toHaveBeenCalled()
   })
@@ -90,8 +90,10 @@ describe('a replay of a range', () => {
   it('needs two offsets, the second one larger', async () => {
     show(<RangeDialog name="orders" partitions={[partition]} onClose={() => {}} />)
     await userEvent.type(await screen.findByLabelText('From offset'), '9')
-    await userEvent.type(screen.getByLabelText('Up to offset'), '9')
-    expect(screen.getByRole('button', { name: 'Plan it' })).toHaveAccessibleDescription(/second one larger/)
+    await userEvent.type(screen.getByLabelText('To offset'), '9')
+    expect(screen.getByRole('button', { name: 'Plan replay' })).toHaveAccessibleDescription(
+      /second one larger/,
+    )
   })
 })
 
@@ -115,7 +117,7 @@ describe('the replays that were asked for', () => {
     })
     show(<ReplaysPanel name="orders" partitions={[partition]} readOnly={null} resting={null} />)
     const row = await screen.findByRole('row', { name: /from 100 up to 1,350/ })
-    expect(row).toHaveTextContent('500 of 1,250 offsets, 20 may be there twice')
+    expect(row).toHaveTextContent('500 of 1,250 offsets, 20 possible duplicates')
     expect(screen.getByRole('row', { name: /from 0 up to/ })).toHaveTextContent('Failed')
     const [button, ...others] = screen.getAllByRole('button', { name: /^Cancel the replay/ })
     expect(others).toEqual([])
@@ -126,8 +128,8 @@ describe('the replays that were asked for', () => {
   it('are none at first, and none is asked for while the pipeline is not to run', async () => {
     given.get('/pipelines/orders/range-replays', () => ({ results: [], next: null }))
     show(<ReplaysPanel name="orders" partitions={[partition]} readOnly={null} resting="Start it first." />)
-    expect(await screen.findByText('No range was replayed yet')).toBeInTheDocument()
-    expect(screen.getByRole('button', { name: 'Replay a range' })).toHaveAccessibleDescription(
+    expect(await screen.findByText('No replays yet')).toBeInTheDocument()
+    expect(screen.getByRole('button', { name: 'Replay range' })).toHaveAccessibleDescription(
       'Start it first.',
     )
   })

@@ -8,7 +8,7 @@ export function Diff({ name, from, to }: { name: string; from: number; to: numbe
   const { data, error, refetch } = useQuery(diffQuery(name, from, to))
   if (error) return <ErrorNote error={error} onRetry={() => void refetch()} />
   if (!data) return <Loading />
-  if (data.changes.length === 0) return <Empty title="They mean the same" />
+  if (data.changes.length === 0) return <Empty title="The revisions are equivalent" />
   return (
     <ChangeTable
       label={`Revision ${from} to revision ${to}`}

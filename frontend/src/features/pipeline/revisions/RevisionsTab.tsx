@@ -22,12 +22,7 @@ export function RevisionsTab() {
   if (!revisions) return <Loading />
   return (
     <div className={classes.stack}>
-      <Panel
-        title="Revisions"
-        note="a revision never changes; a new one takes its place"
-        flush
-        actions={<Publish name={name} />}
-      >
+      <Panel title="Revisions" note="revisions are immutable" flush actions={<Publish name={name} />}>
         <RevisionTable revisions={revisions} name={name} />
       </Panel>
       {revisions.length > 1 && <Compare name={name} revisions={revisions} />}
@@ -46,7 +41,7 @@ function Publish({ name }: { name: string }) {
       reason={refusal(pipeline, 'edit')}
       onClick={() => void navigate({ to: '/pipelines/$name/edit', params: { name } })}
     >
-      Publish a new revision
+      Publish new revision
     </ReasonButton>
   )
 }

@@ -32,12 +32,10 @@ export function RunsTab() {
   const [shown, setShown] = useState<Run | null>(null)
   const runs = query.data?.pages.flatMap(({ results }) => results) ?? []
   return (
-    <Panel title="Runs" note="one life of the agent each" flush>
+    <Panel title="Runs" note="each run is one agent process" flush>
       {query.error && !query.data && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
       {query.isPending && <Loading />}
-      {query.data && runs.length === 0 && (
-        <Empty title="It has not run yet">The first start makes run 1.</Empty>
-      )}
+      {query.data && runs.length === 0 && <Empty title="No runs yet">The first start creates run 1.</Empty>}
       {runs.length > 0 && (
         <Table
           label="Runs"
@@ -85,7 +83,7 @@ function RunRow({ run, name, onStacks }: RowProps) {
         <Outcome run={run} />
       </td>
       <td>
-        {run.exit_reason || (run.ended_at ? NONE : 'still going')}
+        {run.exit_reason || (run.ended_at ? NONE : 'Running')}
         <HowItEnded run={run} />
       </td>
       <td>{run.host}</td>
@@ -125,9 +123,9 @@ const RUNGS: Record<string, string> = {
   sigkill: 'Killed',
 }
 
-/** The rung that its stop had to climb to, and what was at work then. */
+/** The stage that its stop escalated to, and what was busy then. */
 function HowItEnded({ run: { rung, stuck } }: { run: Run }) {
-  const words = [RUNGS[rung], stuck.length > 0 && `at work: ${stuck.join(', ')}`].filter(Boolean)
+  const words = [RUNGS[rung], stuck.length > 0 && `busy: ${stuck.join(', ')}`].filter(Boolean)
   return words.length > 0 && <div className="dim">{words.join('; ')}</div>
 }
 
@@ -146,7 +144,7 @@ function Outcome({ run }: { run: Run }) {
   if (!run.outcome) {
     return (
       <ToneBadge tone="busy" icon={IconPlayerPlayFilled}>
-        {run.state === 'PENDING' ? 'Being started' : 'Alive'}
+        {run.state === 'PENDING' ? 'Starting' : 'Running'}
       </ToneBadge>
     )
   }

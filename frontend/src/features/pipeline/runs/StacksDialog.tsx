@@ -21,7 +21,7 @@ export function StacksDialog({ run, onClose }: { run: Run; onClose: () => void }
   const dump = useMutation({
     mutationFn: () => dumpStacks(run.id),
     onSuccess: ({ dumps }) =>
-      announce(dumps.length > 0 ? 'The stacks are here.' : 'The run has not answered yet.'),
+      announce(dumps.length > 0 ? 'The stacks have arrived.' : 'The run has not responded yet.'),
     onSettled: () => client.invalidateQueries({ queryKey: keys.stacks(run.id) }),
   })
   return (
@@ -30,26 +30,26 @@ export function StacksDialog({ run, onClose }: { run: Run; onClose: () => void }
         <Group justify="space-between">
           <Text size="sm" c="dimmed">
             {data?.elsewhere
-              ? `The texts lie on its host: ${data.elsewhere}`
-              : 'Newest first; taking one stops nothing.'}
+              ? `The dumps are stored on its host: ${data.elsewhere}`
+              : 'Newest first. A dump does not stop the run.'}
           </Text>
           <ReasonButton
             variant="default"
             loading={dump.isPending}
-            reason={readOnly ?? (run.ended_at ? 'The run is over.' : null)}
+            reason={readOnly ?? (run.ended_at ? 'The run has ended.' : null)}
             onClick={() => dump.mutate()}
           >
-            Take one now
+            Take dump
           </ReasonButton>
         </Group>
         {(dump.error ?? error) && <ErrorNote error={(dump.error ?? error)!} onRetry={() => void refetch()} />}
         {dump.data?.dumps.length === 0 && (
           <Text size="sm" role="status">
-            The run has not answered yet; its dump is listed here as soon as it has.
+            The run has not responded yet. Its dump appears here when it does.
           </Text>
         )}
         {!data && !error && <Loading />}
-        {data?.dumps.length === 0 && <Empty title="No dump was taken" />}
+        {data?.dumps.length === 0 && <Empty title="No dumps" />}
         {data?.dumps.map((each) => (
           <DumpView key={`${each.at} ${each.rung} ${each.number}`} dump={each} />
         ))}
@@ -63,7 +63,7 @@ const TAKEN: Record<string, string> = {
   sigkill: 'before the kill',
   live: 'on request',
   stalled: 'when it stalled',
-  drain: 'when a pause was given up',
+  drain: 'when a pause timed out',
   crash: 'left by the crash',
 }
 
@@ -74,15 +74,15 @@ function DumpView({ dump }: { dump: Dump }) {
         <Moment at={dump.at} />, {TAKEN[dump.rung] ?? dump.rung}
         {dump.number > 0 && ` ${dump.number}`}
       </h3>
-      {dump.stuck.length > 0 && <p className={classes.stuck}>At work: {dump.stuck.join(', ')}</p>}
-      {dump.silent.length > 0 && <p className={classes.stuck}>No answer from: {dump.silent.join(', ')}</p>}
+      {dump.stuck.length > 0 && <p className={classes.stuck}>Busy: {dump.stuck.join(', ')}</p>}
+      {dump.silent.length > 0 && <p className={classes.stuck}>No response from: {dump.silent.join(', ')}</p>}
       {dump.files.map((file) => (
         <details key={file.name}>
           <summary>
             {file.process} <span className="dim">({file.name})</span>
           </summary>
           <pre className={classes.text} tabIndex={0} aria-label={file.name}>
-            {file.text || 'Its text cannot be read here.'}
+            {file.text || 'The dump cannot be read here.'}
           </pre>
         </details>
       ))}

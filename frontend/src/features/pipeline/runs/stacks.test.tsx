@@ -19,9 +19,9 @@ const answer = (dumps: Stacks['dumps']): Stacks => ({ run: 7, dumps, elsewhere: 
 
 async function takeOne() {
   await waitFor(() =>
-    expect(screen.getByRole('button', { name: 'Take one now' })).not.toHaveAttribute('aria-disabled'),
+    expect(screen.getByRole('button', { name: 'Take dump' })).not.toHaveAttribute('aria-disabled'),
   )
-  await userEvent.click(screen.getByRole('button', { name: 'Take one now' }))
+  await userEvent.click(screen.getByRole('button', { name: 'Take dump' }))
 }
 
 describe('the stacks of a run', () => {
@@ -37,10 +37,10 @@ describe('the stacks of a run', () => {
       return answer(taken ? [dump] : [])
     })
     show(<StacksDialog run={run()} onClose={() => {}} />)
-    expect(await screen.findByText('No dump was taken')).toBeInTheDocument()
+    expect(await screen.findByText('No dumps')).toBeInTheDocument()
     await takeOne()
-    expect(await screen.findByText('At work: sinks.out')).toBeInTheDocument()
-    expect(screen.getByText('No answer from: 4711')).toBeInTheDocument()
+    expect(await screen.findByText('Busy: sinks.out')).toBeInTheDocument()
+    expect(screen.getByText('No response from: 4711')).toBeInTheDocument()
     expect(screen.getByText('at java.net.SocketInputStream.read')).toBeInTheDocument()
   })
 
@@ -48,15 +48,15 @@ describe('the stacks of a run', () => {
     given.get('/runs/7/stacks', () => answer([]))
     show(<StacksDialog run={run()} onClose={() => {}} />)
     await takeOne()
-    expect(await screen.findByText(/has not answered yet/)).toBeInTheDocument()
+    expect(await screen.findByText(/has not responded yet/)).toBeInTheDocument()
   })
 
   it('of a run that is over are not taken any more', async () => {
     given.get('/runs/7/stacks', () => answer([dump]))
     show(<StacksDialog run={run({ ended_at: T0 })} onClose={() => {}} />)
     expect(await screen.findByText(/on request/)).toBeInTheDocument()
-    expect(screen.getByRole('button', { name: 'Take one now' })).toHaveAccessibleDescription(
-      'The run is over.',
+    expect(screen.getByRole('button', { name: 'Take dump' })).toHaveAccessibleDescription(
+      'The run has ended.',
     )
   })
 })

@@ -20,9 +20,9 @@ export function ClusterFields({ pipeline, draft, onChange, findings }: FieldsPro
   }
   return (
     <>
-      <Panel title="What moves" note="the other components stay where they are">
+      <Panel title="Component" note="the other components stay where they are">
         {components.length === 0 ? (
-          <p className={classes.note}>{pipeline.name} has no source and no sink of the type kafka.</p>
+          <p className={classes.note}>{pipeline.name} has no Kafka source and no Kafka sink.</p>
         ) : (
           <Select
             label="Source or sink"
@@ -50,14 +50,14 @@ function Where(props: ClusterPartProps) {
   const { cluster } = props
   const present = String(cluster.present.bootstrap_servers ?? '')
   return (
-    <Panel title="Where it lies there" note={`${cluster.path} is on ${present} now`}>
+    <Panel title="New cluster" note={`${cluster.path} is on ${present} now`}>
       <div className={classes.form}>
         <KeyField
           {...props}
           field="servers"
           at="bootstrap_servers"
           label="Bootstrap servers"
-          description="Brokers of the other cluster to ask first: host:port, several with commas between"
+          description="Brokers of the new cluster: host:port, separated by commas"
         />
         {isSink(cluster) ? (
           <SinkKeys {...props} />
@@ -66,8 +66,8 @@ function Where(props: ClusterPartProps) {
             {...props}
             field="group"
             at="group_id"
-            label="Group id"
-            description="The consumer group there; it must not have a commit ahead of where it goes on"
+            label="Consumer group ID"
+            description="The consumer group on the new cluster. Its committed offsets must not be ahead of the start positions."
           />
         )}
         <OptionRows {...props} />
@@ -79,22 +79,28 @@ function Where(props: ClusterPartProps) {
 function SinkKeys(props: ClusterPartProps) {
   return (
     <>
-      <KeyField {...props} field="topic" at="topic" label="Topic" description="What it is called there" />
+      <KeyField
+        {...props}
+        field="topic"
+        at="topic"
+        label="Topic"
+        description="The topic's name on the new cluster"
+      />
       {hasHeader(props.cluster) && (
         <>
           <KeyField
             {...props}
             field="allowed"
             at="allowed_topics"
-            label="Topics that a header may choose"
-            description="Names there, with commas between"
+            label="Topics that a header may select"
+            description="Names on the new cluster, separated by commas"
           />
           <KeyField
             {...props}
             field="prefix"
             at="allowed_topic_prefix"
-            label="Or topics that begin with"
-            description="Empty: none but those"
+            label="Or topic prefixes"
+            description="Empty: none"
           />
         </>
       )}
@@ -105,30 +111,33 @@ function SinkKeys(props: ClusterPartProps) {
 const WAYS: { value: By; label: string; description: string }[] = [
   {
     value: 'mapping',
-    label: 'By the offset syncs of a mirror',
-    description: 'MirrorMaker 2 writes which offset is which there. Nothing comes again.',
+    label: 'Offset syncs of a mirror',
+    description: 'MirrorMaker 2 records which offset corresponds to which. Nothing is reread.',
   },
   {
     value: 'timestamp',
-    label: 'By the time of the last record',
+    label: 'Timestamp of the last record',
     description:
-      'The first record there that is not older. Those of that very time come again; the plan counts them.',
+      'The first record on the new cluster that is not older. Records with the same timestamp are reread. The plan counts them.',
   },
   {
     value: 'given',
-    label: 'Given, partition by partition',
+    label: 'Given offsets, per partition',
     description:
-      'Where you say. The plan counts what that skips and repeats, where it finds the last record there.',
+      'You enter each offset. The plan counts skipped and reread records where it finds the last record on the new cluster.',
   },
 ]
 
 function Positions(props: ClusterPartProps & { name: string }) {
   const { cluster, findings, onChange } = props
   return (
-    <Panel title="Where it goes on" note="proven by the records on both sides, once more at the exact stop">
+    <Panel
+      title="Start positions"
+      note="verified by comparing records on both clusters, again at the exact stop position"
+    >
       <div className={classes.form}>
         <Radio.Group
-          label="How positions are found there"
+          label="Position method"
           value={cluster.by}
           error={cluster.by === 'timestamp' ? wordsAt(findings, ['spec.positions']) : null}
           onChange={(by) => onChange({ by: by as By })}
@@ -150,7 +159,7 @@ function Mapping({ cluster, findings, onChange }: ClusterPartProps) {
   return (
     <div className={classes.fields}>
       <TextInput
-        label="Topic of the offset syncs"
+        label="Offset syncs topic"
         placeholder="mm2-offset-syncs.NAME.internal"
         value={cluster.syncs}
         error={wordsAt(findings, ['spec.positions'])}
@@ -159,9 +168,9 @@ function Mapping({ cluster, findings, onChange }: ClusterPartProps) {
         spellCheck={false}
       />
       <Select
-        label="Kept on"
+        label="Stored on"
         data={[
-          { value: 'old', label: 'the old cluster, as by default' },
+          { value: 'old', label: 'the old cluster (default)' },
           { value: 'new', label: 'the new cluster' },
         ]}
         value={cluster.on}

@@ -12,7 +12,7 @@ import classes from '../../migrations.module.css'
 
 const FIELDS = ['topic', 'partition', 'offset'] as const
 
-/** The offset of each partition on the new cluster, as a person knows it. */
+/** The offset of each partition on the new cluster, as a user knows it. */
 export function GivenOffsets({ name, cluster, findings, onChange }: ClusterPartProps & { name: string }) {
   const { offsets } = cluster
   const client = useQueryClient()
@@ -25,19 +25,19 @@ export function GivenOffsets({ name, cluster, findings, onChange }: ClusterPartP
   return (
     <Lines
       label="Offsets on the new cluster"
-      description="The first record that is to be read there, of every partition that it reads now"
+      description="The first record to read on the new cluster, for every partition that the source reads now"
       error={wordsAt(findings, ['spec.positions'])}
       add={
         <div className={classes.choice}>
           <Button variant="default" size="compact-xs" loading={fill.isPending} onClick={() => fill.mutate()}>
-            Add the partitions that it reads
+            Add all partitions
           </Button>
           <Button
             variant="default"
             size="compact-xs"
             onClick={() => onChange({ offsets: [...offsets, offsetRow()] })}
           >
-            Add a partition
+            Add partition
           </Button>
         </div>
       }
@@ -72,7 +72,7 @@ export function GivenOffsets({ name, cluster, findings, onChange }: ClusterPartP
   )
 }
 
-const LABELS = { topic: 'Topic there', partition: 'Partition', offset: 'Offset' }
+const LABELS = { topic: 'Topic on the new cluster', partition: 'Partition', offset: 'Offset' }
 
 /** Marks the line; the words stand below all of them. */
 const hasWords = (findings: ClusterPartProps['findings'], { topic, partition }: OffsetRow) =>

@@ -11,7 +11,7 @@ interface LinesProps {
   children: ReactNode
 }
 
-/** A list that a person writes, line by line. */
+/** A list that a user writes, line by line. */
 export function Lines({ label, description, error, add, children }: LinesProps) {
   const id = useId()
   return (

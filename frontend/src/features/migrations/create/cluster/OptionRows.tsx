@@ -18,7 +18,7 @@ export function OptionRows({ cluster, findings, onChange }: ClusterPartProps) {
   return (
     <Lines
       label="Client options"
-      description="All that it has there, in place of the present ones. A password is a reference: ${secret:NAME}."
+      description="All client options on the new cluster. They replace the current ones. A password is a reference: ${secret:NAME}."
       error={wordsAt(others, keyPaths(cluster, 'options'))}
       add={
         <Button
@@ -26,7 +26,7 @@ export function OptionRows({ cluster, findings, onChange }: ClusterPartProps) {
           size="compact-xs"
           onClick={() => onChange({ options: [...options, pair()] })}
         >
-          Add an option
+          Add option
         </Button>
       }
     >

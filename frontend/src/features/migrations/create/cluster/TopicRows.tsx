@@ -7,7 +7,7 @@ import { Lines, RemoveLine } from './Lines'
 import { topicPaths } from './paths'
 import classes from '../../migrations.module.css'
 
-/** What each topic of a source is called on the new cluster. A pattern names none, so a person does. */
+/** What each topic of a source is called on the new cluster. A pattern names none, so the user does. */
 export function TopicRows(props: ClusterPartProps) {
   const { cluster, findings, onChange } = props
   const { topics } = cluster
@@ -15,20 +15,20 @@ export function TopicRows(props: ClusterPartProps) {
   const set = (id: string, change: Partial<Pair>) =>
     onChange({ topics: topics.map((row) => (row.id === id ? { ...row, ...change } : row)) })
   return (
-    <Panel title="Topics" note="mirrors often put the name of the cluster in front">
+    <Panel title="Topics" note="mirrors often prefix the cluster's name">
       <div className={classes.form}>
         {open && (
           <KeyField
             {...props}
             field="pattern"
             at="topics_pattern"
-            label="Pattern of the topics"
-            description="It has to match the names there"
+            label="Topic pattern"
+            description="It must match the names on the new cluster"
           />
         )}
         <Lines
-          label={open ? 'Topics that have another name there' : 'Topics it reads'}
-          description="Empty: the same name there"
+          label={open ? 'Renamed topics' : 'Topics the source reads'}
+          description="Empty: same names"
           add={
             open && (
               <Button
@@ -36,7 +36,7 @@ export function TopicRows(props: ClusterPartProps) {
                 size="compact-xs"
                 onClick={() => onChange({ topics: [...topics, pair()] })}
               >
-                Add a topic
+                Add topic
               </Button>
             )
           }
@@ -55,7 +55,7 @@ export function TopicRows(props: ClusterPartProps) {
                 <span className={classes.given}>{row.name}</span>
               )}
               <TextInput
-                aria-label={`Name of ${row.name || `topic ${index + 1}`} there`}
+                aria-label={`New name of ${row.name || `topic ${index + 1}`}`}
                 placeholder={row.name}
                 value={row.value}
                 error={row.name.trim() ? wordsAt(findings, topicPaths(cluster, row.name)) : null}

@@ -89,23 +89,23 @@ describe('what is asked for', () => {
 })
 
 it.each([
-  [{ path: null }, 'Choose the source or the sink that moves first.'],
-  [{ servers: ' ' }, 'Write the address of the other cluster first.'],
-  [{ syncs: '' }, "Name the topic of the mirror's offset syncs first."],
-  [{ options: [pair('sasl.username')] }, 'Write both the name and the value of every client option.'],
-  [{ options: [pair('a', '1'), pair('a', '2')] }, 'A client option is there twice.'],
+  [{ path: null }, 'Choose the source or sink to move first.'],
+  [{ servers: ' ' }, 'Enter the bootstrap servers of the new cluster first.'],
+  [{ syncs: '' }, "Enter the topic of the mirror's offset syncs first."],
+  [{ options: [pair('sasl.username')] }, 'Enter the name and the value of every client option.'],
+  [{ options: [pair('a', '1'), pair('a', '2')] }, 'A client option is listed twice.'],
   [
     { options: [pair('sasl.password', '[hidden]')] },
     'The value of sasl.password is hidden here: write it anew, as ${secret:NAME}.',
   ],
-  [{ by: 'given' as const }, 'Give the offset of every partition first.'],
+  [{ by: 'given' as const }, 'Enter the offset of every partition first.'],
   [
     { by: 'given' as const, offsets: [offset('orders', '0', '1.5')] },
-    'Each partition needs its topic, its number and an offset, both whole numbers.',
+    'Each partition needs a topic, a partition number and an offset. Both numbers are whole.',
   ],
   [
     { by: 'given' as const, offsets: [offset('orders', '0', '1'), offset('orders', '00', '2')] },
-    'A partition is there twice.',
+    'A partition is listed twice.',
   ],
 ])('says what is missing: %j', (fields, words) => {
   expect(clusterMissing(source(fields))).toBe(words)

@@ -2,7 +2,7 @@ import type { MigrationSpec } from '@/api/types'
 import { HIDDEN } from '@/domain/hidden'
 import { randomKey } from '@/lib/ids'
 
-/** A line of a list that a person writes; `id` lives as long as the line does. */
+/** A line of a list that a user writes; `id` lives as long as the line does. */
 export interface Pair {
   id: string
   name: string
@@ -93,7 +93,7 @@ export function componentAt(definition: Definition, path: string): Record<string
   return groupOf(definition, group)[name] ?? {}
 }
 
-/** The form as it begins for a component: with its present settings, but for the address, which has to be another. */
+/** The form as it starts for a component: with its present settings, but for the address, which has to be another. */
 export function choose(definition: Definition, path: string): ClusterDraft {
   const present = componentAt(definition, path)
   return {
@@ -249,28 +249,28 @@ const whole = (text: string) => WHOLE.test(text.trim()) && Number.isSafeInteger(
 
 /** What has to be written before anything can be asked of the server; null where that is all there. */
 export function clusterMissing(draft: ClusterDraft): string | null {
-  if (draft.path === null) return 'Choose the source or the sink that moves first.'
-  if (draft.servers.trim() === '') return 'Write the address of the other cluster first.'
+  if (draft.path === null) return 'Choose the source or sink to move first.'
+  if (draft.servers.trim() === '') return 'Enter the bootstrap servers of the new cluster first.'
   const rows = written(draft.options)
   if (rows.some(({ name, value }) => !name.trim() || !value.trim()))
-    return 'Write both the name and the value of every client option.'
+    return 'Enter the name and the value of every client option.'
   const names = rows.map(({ name }) => name.trim())
-  if (new Set(names).size < names.length) return 'A client option is there twice.'
+  if (new Set(names).size < names.length) return 'A client option is listed twice.'
   const hidden = rows.find(({ value }) => value === HIDDEN)
   if (hidden && 'options' in moved(draft))
-    return `The value of ${hidden.name} is hidden here: write it anew, as \${secret:NAME}.`
+    return `The value of ${hidden.name} is hidden. Enter it again as \${secret:NAME}.`
   return isSink(draft) ? null : positionsMissing(draft)
 }
 
 function positionsMissing({ by, syncs, offsets }: ClusterDraft): string | null {
-  if (by === 'mapping' && syncs.trim() === '') return "Name the topic of the mirror's offset syncs first."
+  if (by === 'mapping' && syncs.trim() === '') return "Enter the topic of the mirror's offset syncs first."
   if (by !== 'given') return null
   const rows = filled(offsets)
-  if (rows.length === 0) return 'Give the offset of every partition first.'
+  if (rows.length === 0) return 'Enter the offset of every partition first.'
   const wrong = rows.find(
     ({ topic, partition, offset }) => !topic.trim() || !whole(partition) || !whole(offset),
   )
-  if (wrong) return 'Each partition needs its topic, its number and an offset, both whole numbers.'
+  if (wrong) return 'Each partition needs a topic, a partition number and an offset. Both numbers are whole.'
   const places = rows.map(({ topic, partition }) => `${topic.trim()}/${Number(partition)}`)
-  return new Set(places).size < places.length ? 'A partition is there twice.' : null
+  return new Set(places).size < places.length ? 'A partition is listed twice.' : null
 }

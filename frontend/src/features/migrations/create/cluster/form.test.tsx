@@ -9,7 +9,7 @@ import { MigrationForm } from '../MigrationForm'
 const shop = { type: 'kafka', bootstrap_servers: 'old:9092', topics: ['orders'], group_id: 'g' }
 const pipeline = detail({ definition: { sources: { shop } } })
 const button = (words: string) => screen.getByText(words).closest('button')!
-const next = () => button('Next: Plan it')
+const next = () => button('Next: Plan migration')
 const faults = vi.fn(() => [] as ReturnType<typeof finding>[])
 
 beforeEach(() => {
@@ -30,10 +30,10 @@ async function begin() {
   await userEvent.click(await screen.findByPlaceholderText('Choose a component'))
   await userEvent.click(await screen.findByText('sources.shop'))
   await write('Bootstrap servers', 'new:9092')
-  await userEvent.click(button('Add an option'))
+  await userEvent.click(button('Add option'))
   await write('Name of option 1', 'sasl.password')
   await write('Value of option 1', '${secret:new}')
-  await write('Name of orders there', 'old.orders')
+  await write('New name of orders', 'old.orders')
 }
 
 it('asks for another cluster, field by field', async () => {
@@ -50,11 +50,11 @@ it('asks for another cluster, field by field', async () => {
     ],
   }))
   await begin()
-  expect(next()).toHaveAccessibleDescription("Name the topic of the mirror's offset syncs first.")
-  await userEvent.click(screen.getByLabelText('Given, partition by partition'))
-  await userEvent.click(button('Add the partitions that it reads'))
+  expect(next()).toHaveAccessibleDescription("Enter the topic of the mirror's offset syncs first.")
+  await userEvent.click(screen.getByLabelText('Given offsets, per partition'))
+  await userEvent.click(button('Add all partitions'))
   await write('Offset 1', '1200')
-  expect(screen.getByLabelText('Topic there 1')).toHaveValue('old.orders')
+  expect(screen.getByLabelText('Topic on the new cluster 1')).toHaveValue('old.orders')
   await write('Reason', 'a new cluster')
   await waitFor(() => expect(next()).not.toHaveAttribute('aria-disabled'))
   await userEvent.click(next())
@@ -75,13 +75,13 @@ it('shows what the server finds at the field that it means', async () => {
     finding({ path: 'sinks.out', message: 'Elsewhere.', suggestion: '' }),
   ])
   await begin()
-  await write('Topic of the offset syncs', 'a b')
+  await write('Offset syncs topic', 'a b')
   await waitFor(() => expect(screen.getByLabelText('Bootstrap servers')).toBeInvalid())
   expect(screen.getByLabelText('Bootstrap servers')).toHaveAccessibleDescription(/No broker. host:port/)
   expect(screen.getByLabelText('Value of option 1')).toHaveAccessibleDescription('A secret.')
   expect(screen.getByText('Elsewhere.')).toBeInTheDocument()
   expect(screen.getAllByText(/A secret/)).toHaveLength(1)
-  await waitFor(() => expect(next()).toHaveAccessibleDescription('3 findings have to be repaired first.'))
+  await waitFor(() => expect(next()).toHaveAccessibleDescription('Fix 3 findings first.'))
 
   faults.mockReturnValue([])
   const path = 'spec.positions.topic'
@@ -95,7 +95,7 @@ it('shows what the server finds at the field that it means', async () => {
   await waitFor(() => expect(next()).not.toHaveAttribute('aria-disabled'))
   await userEvent.click(next())
   await waitFor(() =>
-    expect(screen.getByLabelText('Topic of the offset syncs')).toHaveAccessibleDescription('No topic.'),
+    expect(screen.getByLabelText('Offset syncs topic')).toHaveAccessibleDescription('No topic.'),
   )
 }, 20_000)
 
@@ -106,6 +106,6 @@ it('is there again after a reload, with the component as it is now', async () =>
   showRouted(<MigrationForm pipeline={moved} kind="cluster" given={{}} />)
   expect(await screen.findByLabelText('Bootstrap servers')).toHaveValue('new:9092')
   expect(screen.getByLabelText('Value of option 1')).toHaveValue('${secret:new}')
-  expect(screen.getByLabelText('Name of orders there')).toHaveValue('old.orders')
+  expect(screen.getByLabelText('New name of orders')).toHaveValue('old.orders')
   expect(screen.getByText('sources.shop is on older:9092 now')).toBeInTheDocument()
 }, 20_000)

@@ -349,7 +349,7 @@ def test_a_pipeline_that_does_not_exist_is_a_problem_in_words(viewer: APIClient)
 
 
 def test_unknown_and_invalid_query_parameters_are_refused_all_at_once(viewer: APIClient) -> None:
-    response = viewer.get(LIST, {"lable": "team:shop", "phase": "ASLEEP", "page": 2, "q": "x\0", "limit": 0})
+    response = viewer.get(LIST, {"lable": "team:shop", "phase": "ASLEEP", "page": "2", "q": "x\0", "limit": "0"})
 
     assert (response.status_code, response.json()["code"]) == (400, "query_invalid")
     findings = {finding["path"]: finding for finding in response.json()["findings"]}

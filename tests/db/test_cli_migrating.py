@@ -20,7 +20,8 @@ from tests.factories import HostFactory, PipelineFactory, RunFactory, definition
 @pytest.fixture
 def run(command_line: CommandLine) -> Run:
     """A command line that may act, on an installation where orders runs on alpha."""
-    HostFactory.create(name="beta")
+    HostFactory.create(heard=True)
+    HostFactory.create(name="beta", heard=True)
     pipeline = PipelineFactory.create(name="orders", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
     RunFactory.create(pipeline=pipeline)
     return command_line("operator", Role.OPERATOR)

@@ -83,7 +83,8 @@ def ana() -> APIClient:
 @pytest.fixture
 def orders() -> Pipeline:
     """It runs on alpha; there is a host beta."""
-    HostFactory.create(name="beta")
+    HostFactory.create(heard=True)
+    HostFactory.create(name="beta", heard=True)
     pipeline = PipelineFactory.create(name="orders", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
     RunFactory.create(pipeline=pipeline)
     return pipeline

@@ -6591,6 +6591,7 @@ export interface operations {
         parameters: {
             query?: {
                 cursor?: string;
+                host?: string;
                 label?: string;
                 limit?: number;
                 phase?: "STOPPED" | "PREFLIGHT" | "STARTING" | "RUNNING" | "DEGRADED" | "STALLED" | "PAUSING" | "PAUSED" | "STOPPING" | "BACKOFF" | "BLOCKED" | "FAILED" | "UNKNOWN";

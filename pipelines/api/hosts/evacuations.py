@@ -11,7 +11,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer, idempotent
-from pipelines.api.http.openapi import query_parameters
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import Instant, Shape, Text
 from pipelines.domain.base.roles import Role
@@ -73,10 +72,9 @@ class EvacuationList(View):
     """Evacuations."""
 
     roles = {"POST": Role.ADMIN}
+    queries = {"GET": PageQuery}
 
-    @extend_schema(
-        operation_id="list_evacuations", parameters=query_parameters(PageQuery), responses=Page[views.EvacuationView]
-    )
+    @extend_schema(operation_id="list_evacuations", responses=Page[views.EvacuationView])
     def get(self, request: Request) -> Response:
         """List evacuations, newest first."""
         rows = Evacuation.objects.all()
@@ -117,10 +115,10 @@ class PolicyList(View):
     """Who has to approve."""
 
     roles = {"POST": Role.ADMIN}
+    queries = {"GET": PageQuery}
 
     @extend_schema(
         operation_id="list_approval_policies",
-        parameters=query_parameters(PageQuery),
         responses=Page[views.ApprovalPolicyView],
     )
     def get(self, request: Request) -> Response:
@@ -156,10 +154,9 @@ class FreezeList(View):
     """When no migration begins."""
 
     roles = {"POST": Role.ADMIN}
+    queries = {"GET": PageQuery}
 
-    @extend_schema(
-        operation_id="list_freezes", parameters=query_parameters(PageQuery), responses=Page[views.FreezeView]
-    )
+    @extend_schema(operation_id="list_freezes", responses=Page[views.FreezeView])
     def get(self, request: Request) -> Response:
         """List freezes, newest first."""
         return page(FreezeWindow.objects.all(), ["-id"], self.query(PageQuery), each(views.freeze_view))

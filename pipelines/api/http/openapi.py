@@ -124,12 +124,15 @@ def _parameter(name: str, field: dict[str, Any], definitions: dict[str, Any]) ->
 
 
 class Schema(AutoSchema):
-    """Operations with what they all have: problems as failures, and Idempotency-Key where it is understood."""
+    """Operations with what they all have: problems as failures, Idempotency-Key where it is understood, and the query
+    parameters that the view accepts."""
 
     def get_override_parameters(self) -> list[Any]:
         """Parameters that the view does not name itself."""
         handler = getattr(self.view, self.method.lower(), None)
-        return [IDEMPOTENCY_KEY, LOCATION] if getattr(handler, "idempotent", False) else []
+        shape = getattr(self.view, "queries", {}).get(self.method)
+        query = query_parameters(shape) if shape else []
+        return query + ([IDEMPOTENCY_KEY, LOCATION] if getattr(handler, "idempotent", False) else [])
 
     def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
         bodies: dict[str, Any] = super()._get_response_bodies(direction)

@@ -221,9 +221,11 @@ class LoginBody(Shape):
 
 
 class PipelinesQuery(PageQuery):
-    """Which pipelines. `label`: `name:value`, or `name` alone; `q`: part of the name or the description."""
+    """Which pipelines. `label`: `name:value`, or `name` alone; `q`: part of the name or the description;
+    `host`: the name of the host that owns them."""
 
     phase: Phase | None = None
+    host: str | None = Field(default=None, max_length=63)
     label: str | None = Field(default=None, max_length=200)
     q: str | None = Field(default=None, max_length=200)
 

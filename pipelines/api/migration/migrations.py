@@ -16,7 +16,6 @@ from rest_framework.response import Response
 
 from pipelines.api.access.rights import require_governed, require_rights
 from pipelines.api.http.base import View, answer, idempotent
-from pipelines.api.http.openapi import query_parameters
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import ActionBody, Shape, Text
 from pipelines.domain.base.findings import Finding
@@ -138,9 +137,10 @@ def require_spec_rights(view: View, pipeline: str, spec: dict[str, Any]) -> None
 class MigrationList(MigrationBase):
     """Migrations."""
 
+    queries = {"GET": MigrationsQuery}
+
     @extend_schema(
         operation_id="list_migrations",
-        parameters=query_parameters(MigrationsQuery),
         responses=Page[views.MigrationView],
     )
     def get(self, request: Request) -> Response:
@@ -267,9 +267,10 @@ class RevertMigration(MigrationBase):
 class MigrationEvidence(MigrationBase):
     """The report."""
 
+    queries = {"GET": EvidenceQuery}
+
     @extend_schema(
         operation_id="get_migration_evidence",
-        parameters=query_parameters(EvidenceQuery),
         responses={
             (200, "application/json"): OpenApiResponse(OpenApiTypes.OBJECT),
             (200, "text/html"): OpenApiTypes.STR,

@@ -7,7 +7,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import PipelineView, View, answer, idempotent
-from pipelines.api.http.openapi import query_parameters
 from pipelines.api.http.paging import Page, page
 from pipelines.api.http.watch_requests import GroupBody, GroupPlanBody, GroupsQuery, SeriesQuery
 from pipelines.domain.base.roles import Role
@@ -23,7 +22,9 @@ from pipelines.services.monitoring.watching import Wanted
 class PipelineLag(PipelineView):
     """How much waits, and for how long."""
 
-    @extend_schema(operation_id="get_lag", parameters=query_parameters(SeriesQuery), responses=views.LagView)
+    queries = {"GET": SeriesQuery}
+
+    @extend_schema(operation_id="get_lag", responses=views.LagView)
     def get(self, request: Request, name: str) -> Response:
         """Show the lag of every partition in records and in seconds, now and over time."""
         query = self.query(SeriesQuery)
@@ -33,9 +34,10 @@ class PipelineLag(PipelineView):
 class WatchedGroups(View):
     """Consumer groups that are watched."""
 
+    queries = {"GET": GroupsQuery}
+
     @extend_schema(
         operation_id="list_watched_groups",
-        parameters=query_parameters(GroupsQuery),
         responses=Page[views.WatchedGroupView],
     )
     def get(self, request: Request) -> Response:
@@ -75,9 +77,9 @@ class WatchedGroupDetail(View):
 class WatchedGroupLag(View):
     """A group over time."""
 
-    @extend_schema(
-        operation_id="get_watched_group_lag", parameters=query_parameters(SeriesQuery), responses=views.SnapshotsView
-    )
+    queries = {"GET": SeriesQuery}
+
+    @extend_schema(operation_id="get_watched_group_lag", responses=views.SnapshotsView)
     def get(self, request: Request, group_id: int) -> Response:
         """Show what the group had committed, its lag, coordinator and members over time."""
         query = self.query(SeriesQuery)

@@ -13,7 +13,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import PipelineView, answer, idempotent
-from pipelines.api.http.openapi import query_parameters
 from pipelines.api.http.requests import PositionsApplyBody, PositionsPlanBody, PositionsQuery
 from pipelines.api.lifecycle.lifecycle import repeated
 from pipelines.domain.base.findings import Finding
@@ -35,9 +34,9 @@ MAX_WAIT = 30.0
 class Positions(PipelineView):
     """The positions of a pipeline."""
 
-    @extend_schema(
-        operation_id="get_positions", parameters=query_parameters(PositionsQuery), responses=views.PositionsView
-    )
+    queries = {"GET": PositionsQuery}
+
+    @extend_schema(operation_id="get_positions", responses=views.PositionsView)
     def get(self, request: Request, name: str) -> Response:
         """Show ledger, checkpoint, group and log range of each partition, with a verdict. The host is asked; `wait`
         says for how many seconds its answer is waited for before the last known one is given."""

@@ -11,7 +11,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer, idempotent
-from pipelines.api.http.openapi import query_parameters
 from pipelines.api.http.requests import ActionBody
 from pipelines.api.lifecycle.lifecycle import repeated
 from pipelines.foundation.errors import NotFound
@@ -34,7 +33,9 @@ class StacksQuery(BaseModel):
 class RunStacks(View):
     """Dumps of a run's stacks."""
 
-    @extend_schema(operation_id="get_run_stacks", parameters=query_parameters(StacksQuery), responses=StacksView)
+    queries = {"GET": StacksQuery}
+
+    @extend_schema(operation_id="get_run_stacks", responses=StacksView)
     def get(self, request: Request, run_id: int) -> Response:
         """Show the dumps of a run, newest first: those that its stop took, and those that were asked for."""
         query = self.query(StacksQuery)

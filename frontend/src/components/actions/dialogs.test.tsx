@@ -89,7 +89,7 @@ describe('a stop by force', () => {
       return operation({ kind: 'force-stop' })
     })
     show(<ForceStopDialog pipeline={pipeline({}, ['force-stop'])} onClose={closed} />)
-    expect(await screen.findByText(/A batch in hand is given up\./)).toBeInTheDocument()
+    expect(await screen.findByText(/The in-flight batch is cancelled\./)).toBeInTheDocument()
     await userEvent.click(screen.getByRole('button', { name: 'Force stop' }))
     expect(asked).not.toHaveBeenCalled()
     await userEvent.type(screen.getByLabelText('Type orders to confirm'), 'orders')

@@ -1,4 +1,4 @@
-"""What the sources have in common that are pushed to: the limits of their intake log."""
+"""What the sources have in common that are pushed to: the limits of their ingest buffer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_transactions_fit(transaction_capacity: int, capacity: int) -> None:
 
 
 class Limits(Spec):
-    """How much an intake log takes in (Flume's MemoryChannel and FileChannel)."""
+    """How much an ingest buffer holds (Flume's MemoryChannel and FileChannel)."""
 
     capacity: int = field(
         "The most events that the buffer holds. When it is full, clients have to wait; nothing is dropped.",
@@ -66,15 +66,14 @@ class Limits(Spec):
 
 
 class IntakeSourceSpec(SourceSpec, Limits):
-    """A source that is pushed to. What it takes in is appended to an intake log first, from which it is read again as
-    often as needed; the log lets go of what every required channel has delivered."""
+    """A source that is pushed to. Events are appended to an ingest buffer first, from which they are read again as
+    often as needed. The buffer frees what every required channel has delivered."""
 
     on_host: ClassVar[bool] = True
     intake: Literal["memory", "file"] = field(
         "Where the ingest buffer is kept. `file`: on disk, safe with every answer, also after a loss of power. "
-        "`memory`: "
-        "in shared memory, which survives the agent and not a reboot of its host; what a reboot loses is reported as "
-        "INTAKE_LOST.",
+        "`memory`: in shared memory, which survives the agent and not a reboot of its host; what a reboot loses "
+        "is reported as INTAKE_LOST.",
         default="file",
         example="memory",
     )

@@ -8,7 +8,7 @@ from pipelines.domain.definitions.parts.component import ChannelSpec, field
 
 
 class DirectChannel(ChannelSpec):
-    """A cursor of its own over a source that can be read again; neighbours cannot hold it back."""
+    """Reads a rereadable source at its own positions. Other channels cannot hold it back."""
 
     title: ClassVar[str] = "Direct"
     type: Literal["direct"] = field("Chooses this channel.", example="direct")

@@ -17,8 +17,8 @@ UrlPath = Annotated[str, Syntax("invalid_path", r"/[A-Za-z0-9._~/-]{0,255}", 'St
 
 
 class HttpSource(IntakeSourceSpec):
-    """Takes events by POST. An event that was answered with 200 is in the intake log, and is delivered. A full log is
-    answered with 503 and Retry-After, and names what holds it up."""
+    """Takes events by POST. An event that was answered with 200 is in the ingest buffer, and is delivered. A full
+    buffer is answered with 503 and Retry-After, and names what holds it up."""
 
     title: ClassVar[str] = "HTTP"
     type: Literal["http"] = field("Chooses this source.", example="http")

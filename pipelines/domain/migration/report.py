@@ -104,7 +104,7 @@ def _tables(content: Mapping[str, Any]) -> list[str]:
             "Sums over all batches of the pipeline.",
         ),
         _table("Durations by stage", ("stage", "started", "ended", "seconds"), _stages(content)),
-        _table("Steps", ("step", "stage", "state", "began", "seconds", "tried", "message"), _steps(content)),
+        _table("Steps", ("step", "stage", "state", "started", "seconds", "tried", "message"), _steps(content)),
         _table(
             "Preflight of the new agent",
             ("component", "kind", "type", "state", "detail"),
@@ -132,7 +132,7 @@ def _about(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
         ("reason", content["reason"]),
         ("requested by", content["created_by"]),
         ("asked for", _Time(content["created_at"])),
-        ("begun", _Time(content.get("begun_at"))),
+        ("started", _Time(content.get("begun_at"))),
         ("ended", _Time(content.get("ended_at"))),
         ("revision before, after", _pair(before.get("revision"), after.get("revision") or target.get("revision"))),
         ("host before, after", _pair(before.get("host"), after.get("host") or target.get("host"))),

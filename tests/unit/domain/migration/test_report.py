@@ -193,10 +193,10 @@ def test_the_page_of_one_that_was_taken_back_shows_both_cuts() -> None:
         "first_delivered_at": at(35.1),
     }
     page = words(page_of(way_back=back))
-    assert "back 5.1 s, between the deliveries of 12:00:30" in page
+    assert "delivery pause of the rollback (measured) 5.1 s, between the deliveries of 12:00:30" in page
     assert "rollback 3, 0 possible duplicates of in-flight batches, at most 7" in page
     assert "shop.main in/0 2,000 2,003 3 0" in page
-    assert "way back" not in words(page_of())
+    assert "of the rollback" not in words(page_of())
 
 
 class Tags(HTMLParser):

@@ -18,8 +18,9 @@ Charset = Annotated[
 
 
 class ExecSource(IntakeSourceSpec):
-    """Runs a command and takes each line of its output. What the command printed before the ingest buffer had it
-    cannot be read again: at most once up to the buffer, at least once from there. Only administrators may publish it."""
+    """Runs a command and takes each line of its output. What the command printed before the ingest buffer had it is
+    lost if the agent ends: at most once up to the buffer, at least once from there. Only administrators may publish
+    it."""
 
     title: ClassVar[str] = "Command"
     required_role: ClassVar[Role] = Role.ADMIN

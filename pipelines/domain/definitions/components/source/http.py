@@ -18,7 +18,7 @@ UrlPath = Annotated[str, Syntax("invalid_path", r"/[A-Za-z0-9._~/-]{0,255}", 'St
 
 class HttpSource(IntakeSourceSpec):
     """Takes events by POST. An event that was answered with 200 is in the ingest buffer, and is delivered. A full
-    buffer is answered with 503 and Retry-After, and names the channel that holds it up."""
+    buffer is answered with 503 and Retry-After, and names what holds it up."""
 
     title: ClassVar[str] = "HTTP"
     type: Literal["http"] = field("Chooses this source.", example="http")

@@ -95,12 +95,12 @@ describe('the calls behind the wizard', () => {
     )
   })
 
-  it('say so where a value is hidden, which nobody could send', () => {
+  it('say so where a value is hidden, which cannot be sent', () => {
     const body = { pipeline: 'orders', kind: 'revision', reason: '' } as const
     const noteOn = (definition: unknown) => createMigrationCall({ ...body, spec: { definition } }).note
     const sinks = [{ password: '[hidden]' }]
     expect(noteOn({ sinks })).toBe(
-      'A value is hidden here: before this is sent, write it in place of [hidden], as ${secret:NAME}.',
+      'A value is hidden. Replace [hidden] with ${secret:NAME} before you send this.',
     )
     expect(noteOn('password: "[hidden]"')).toMatch(/^A value is hidden/)
     expect(noteOn({ topics: ['hidden'] })).toBeUndefined()

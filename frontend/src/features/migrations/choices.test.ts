@@ -9,10 +9,10 @@ it('says why a choice cannot be made', () => {
   expect(refusalOf(migration({ choices }), 'abort')).toBe('Too late.')
 })
 
-describe('a price', () => {
+describe('an expected impact', () => {
   it('of nothing says so', () => {
-    expect(priceInWords(price({ words: 'The old agent never noticed.' }))).toBe(
-      'It costs nothing. The old agent never noticed.',
+    expect(priceInWords(price({ words: 'The old agent keeps running.' }))).toBe(
+      'Expected impact: none. The old agent keeps running.',
     )
   })
 
@@ -26,11 +26,11 @@ describe('a price', () => {
   it('counts one record as one', () => {
     const given = price({ exact: false, skip: 1, replay: 1, duplicates_max: 1, words: 'They stay.' })
     expect(priceInWords(given)).toBe(
-      'It costs 1 record skipped, 1 record read again, up to 1 record twice. They stay.',
+      'Expected impact: 1 record skipped, 1 record reread, at most 1 possible duplicate. They stay.',
     )
   })
 
-  it('that nobody has counted promises nothing', () => {
+  it('that was not counted promises nothing', () => {
     expect(priceInWords(price({ exact: false, words: 'Nothing is done.' }))).toBe('Nothing is done.')
   })
 })

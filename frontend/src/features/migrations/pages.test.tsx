@@ -53,7 +53,7 @@ describe('the plan', () => {
     const blockers = [finding(), finding({ code: 'NO_CAPACITY', message: 'There is no room.' })]
     const found = migration({ stage: 'DRAFT', plan: migrationPlan({ blockers }) })
     showRouted(<PlanPage migration={found} readOnly={null} />)
-    expect(await screen.findByText('2 in the way')).toBeInTheDocument()
+    expect(await screen.findByText('2 blocking')).toBeInTheDocument()
     expect(screen.getByText('There is no room.')).toBeInTheDocument()
   })
 

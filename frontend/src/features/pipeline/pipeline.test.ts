@@ -5,12 +5,12 @@ import { parseLabels, printLabels } from './labels'
 import { freeLine } from '@/components/ui/chartMarks'
 import { marksOf, toColumns, wordsAt } from './live/series'
 
-describe('the books in words', () => {
+describe('the ledger totals in words', () => {
   it('say that every record is accounted for', () => {
     expect(inWords(books())).toBe(
       '1,000 read, 990 delivered, 10 filtered; every record is accounted for, no duplicates.',
     )
-    expect(inWords(books({ duplicates_max: 1 }))).toContain('at most 1 duplicate.')
+    expect(inWords(books({ duplicates_max: 1 }))).toContain('at most 1 possible duplicate.')
   })
 
   it('name the fault', () => {
@@ -19,7 +19,7 @@ describe('the books in words', () => {
     expect(inWords(books({ balanced: false }))).toContain('the ledger is unbalanced.')
   })
 
-  it('do not praise books in which nothing stands', () => {
+  it('say so where nothing was read', () => {
     expect(inWords(books({ read: 0, delivered: 0, filtered: 0 }))).toBe('Nothing has been read yet.')
   })
 })
@@ -81,7 +81,7 @@ it('marks where a migration paused the line, handed it over and ended', () => {
     'Migration: committed',
   ])
   expect(wordsAt(marks, '2026-11-21T12:00:01Z', '2026-11-21T11:59:59Z')).toBe(
-    'Migration pauses, New side, Migrated',
+    'Migration: pausing, Migration: resuming, Migration: committed',
   )
   expect(wordsAt(marks, '2026-11-21T12:00:03Z', '2026-11-21T12:00:01Z')).toBe('')
 })

@@ -108,11 +108,13 @@ describe('what was asked for before', () => {
   it('never passes a mask for a value', () => {
     const to = { bootstrap_servers: 'new:9092', options: { 'sasl.password': '[hidden]' } }
     const spec = { source: 'shop', to, positions: { by: 'timestamp' } }
-    expect(missing('cluster', again('cluster', spec))).toMatch(/^The value of sasl.password is hidden here/)
+    expect(missing('cluster', again('cluster', spec))).toMatch(/^The value of sasl.password is hidden/)
     const same = { ...to, options: shop.options }
-    expect(missing('cluster', again('cluster', { ...spec, to: same }))).toMatch(/^Write both the name/)
+    expect(missing('cluster', again('cluster', { ...spec, to: same }))).toMatch(
+      /^Enter the name and the value/,
+    )
     const sent = { definition: { sources: { shop } } }
-    expect(missing('revision', again('revision', sent))).toMatch(/^A value is hidden in the text/)
+    expect(missing('revision', again('revision', sent))).toMatch(/^A value in the definition is hidden/)
     expect(missing('revision', { ...EMPTY, text: 'topics: [hidden]' })).toBeNull()
   })
 })

@@ -91,7 +91,7 @@ describe('many dead letters', () => {
     })
     const onClose = vi.fn()
     show(<ReplayDialog name="orders" filter={{ cause: 'too large' }} onClose={onClose} />)
-    await userEvent.click(await screen.findByRole('button', { name: 'Retry' }))
+    await userEvent.click(await screen.findByRole('button', { name: 'Retry dead letters' }))
     expect(await screen.findByRole('alert')).toHaveTextContent('does not read the topic')
     expect(sent).toEqual([
       expect.objectContaining({

@@ -46,7 +46,7 @@ it('where to go on is said with what each way skips and reads again', async () =
   expect(link).toHaveAttribute('href', '/pipelines/orders/positions')
 })
 
-describe('whom to believe', () => {
+describe('the source of truth', () => {
   it('is answered with a reason, once the name was typed', async () => {
     const asked = vi.fn()
     given.get('/session', () => session())
@@ -64,7 +64,7 @@ describe('whom to believe', () => {
     expect(await screen.findByText(/redelivers everything since then/)).toBeInTheDocument()
     await userEvent.click(screen.getByRole('radio', { name: /The database/ }))
     await userEvent.type(screen.getByLabelText('Reason'), 'an old backup')
-    await confirm('Believe the database')
+    await confirm('Use the database')
     await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull())
     expect(asked.mock.calls).toEqual([[{ believe: 'database', reason: 'an old backup' }]])
   })

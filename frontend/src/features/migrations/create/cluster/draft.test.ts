@@ -96,7 +96,7 @@ it.each([
   [{ options: [pair('a', '1'), pair('a', '2')] }, 'A client option is listed twice.'],
   [
     { options: [pair('sasl.password', '[hidden]')] },
-    'The value of sasl.password is hidden here: write it anew, as ${secret:NAME}.',
+    'The value of sasl.password is hidden. Enter it again as ${secret:NAME}.',
   ],
   [{ by: 'given' as const }, 'Enter the offset of every partition first.'],
   [

@@ -3337,9 +3337,9 @@ export interface components {
          *     - `APPROVED`: Approved. This plan is approved and ready to start.
          *     - `PREFLIGHT`: Preflight. The new agent is initialized as a standby on its host. The old one keeps working.
          *     - `PAUSING`: Pausing. Consumption is stopping. The in-flight batch is finishing.
-         *     - `PAUSE_PROVEN`: Pause verified. Checks that nothing is being read, in flight or unaccounted for.
+         *     - `PAUSE_PROVEN`: Pause verified. Nothing is being read, in flight or unaccounted for.
          *     - `SNAPSHOT`: Snapshot. Positions, revision, checkpoint and ledger totals are recorded.
-         *     - `APPLYING`: Applying. The old run ends and is proven over. Positions are handed over.
+         *     - `APPLYING`: Applying. The old run ends, which is verified. The new agent gets its positions.
          *     - `READY_TO_CUT_OVER`: Ready to cut over. No agent runs the pipeline. The new agent is ready to take over.
          *     - `RESUMING`: Resuming. The new agent delivers its first records.
          *     - `VERIFYING`: Verifying. Ledger, lag, rate and errors are compared with those from before the change.
@@ -3759,7 +3759,7 @@ export interface components {
          *     - `STOPPED`: Stopped. No process exists.
          *     - `PREFLIGHT`: Preflight. Every component is initialized and probed. Nothing has been read.
          *     - `STARTING`: Starting. Preflight passed. The first batch has not been delivered yet.
-         *     - `RUNNING`: Running. Records are moving, or the source is idle and reachable.
+         *     - `RUNNING`: Running. Records are being delivered, or the source is idle and reachable.
          *     - `DEGRADED`: Degraded. A source or a sink is unavailable. Batches go to another sink of the group, or are held and retried. Nothing is lost.
          *     - `STALLED`: Stalled. The agent is alive and there is lag, but no batch has finished within `stall_timeout`.
          *     - `PAUSING`: Pausing. The in-flight batch is finishing.
@@ -3768,7 +3768,7 @@ export interface components {
          *     - `BACKOFF`: Backing off. The last run ended by itself. The next one starts when the back-off ends.
          *     - `BLOCKED`: Blocked. A position or a component needs a decision. Nothing is read.
          *     - `FAILED`: Failed. The restart budget is spent. Start the pipeline to try again.
-         *     - `UNKNOWN`: Unknown. The agent's heartbeat or its host is lost. It is not restarted elsewhere until the old run is proven over.
+         *     - `UNKNOWN`: Unknown. The heartbeat of the agent or its host is lost. No run starts elsewhere until the old run has ended.
          * @enum {string}
          */
         Phase: "STOPPED" | "PREFLIGHT" | "STARTING" | "RUNNING" | "DEGRADED" | "STALLED" | "PAUSING" | "PAUSED" | "STOPPING" | "BACKOFF" | "BLOCKED" | "FAILED" | "UNKNOWN";
@@ -6648,6 +6648,7 @@ export interface operations {
         parameters: {
             query?: {
                 cursor?: string;
+                host?: string;
                 label?: string;
                 limit?: number;
                 phase?: "STOPPED" | "PREFLIGHT" | "STARTING" | "RUNNING" | "DEGRADED" | "STALLED" | "PAUSING" | "PAUSED" | "STOPPING" | "BACKOFF" | "BLOCKED" | "FAILED" | "UNKNOWN";

@@ -81,7 +81,7 @@ def test_a_trial_tells_what_came_of_it(run: Run, tmp_path: Path, settings: Any) 
         good, bad = run("webhooks", "ping", number), run("webhooks", "ping", number)
     assert (good.exit_code, bad.exit_code) == (0, ExitCode.FAILED), (good.output, bad.output)
     assert "the endpoint answered 200" in good.stdout
-    assert 'Not delivered: It answers 404: "nobody here"' in bad.stdout
+    assert 'Not delivered: The endpoint answers 404: "nobody here"' in bad.stdout
     shown = run("webhooks", "deliveries", "list", number, "--state", "failed")
     assert "webhook.ping" in shown.stdout
     assert "nobody here" in shown.stdout

@@ -286,7 +286,7 @@ def test_a_source_that_takes_no_records_is_refused_with_what_to_do_instead(opera
     assert refused["code"] == "not_replayable"
     assert "Append the repaired line" in words["sources.files"]
     assert "no longer reads the topic orders-in" in words["sources.shop"]
-    assert "no source gone any more" in words["sources.gone"]
+    assert "no longer has the source gone" in words["sources.gone"]
 
 
 def test_letters_that_are_settled_or_taken_cannot_be_chosen(run: Run, operator: Api) -> None:

@@ -115,7 +115,7 @@ def test_a_symbolic_link_is_neither_followed_nor_a_way_out(state: Path, tmp_path
     janitor(state).prune()
     assert left(state, "runs", pipeline) == {"2"}, "the directory with the link is gone"
     assert (outside / "file").read_text() == "theirs"
-    with pytest.raises(ValueError, match="not ours"):
+    with pytest.raises(ValueError, match="not Headgate"):
         LocalStoreroom(state).remove(outside)
-    with pytest.raises(ValueError, match="not ours"):
+    with pytest.raises(ValueError, match="not Headgate"):
         LocalStoreroom(state).remove(state / "runs")

@@ -127,7 +127,7 @@ def test_a_new_request_supersedes_the_open_operation_and_says_by_what() -> None:
     stop = ask(pipeline, "stop")
 
     pause.refresh_from_db()
-    assert (pause.state, pause.message) == (OperationState.SUPERSEDED, "ana asked for stop instead.")
+    assert (pause.state, pause.message) == (OperationState.SUPERSEDED, "ana requested stop instead.")
     assert (stop.state, pipeline.desired_state) == (OperationState.PENDING, DesiredState.STOPPED)
 
 

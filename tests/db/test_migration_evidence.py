@@ -68,7 +68,7 @@ def test_everybody_who_asked_for_something_is_named_and_whoever_was_refused(orde
         ("ana", "abort", "accepted"),
     ]
     assert [row["reason"] for row in rows][::4] == ["a new topic", "not today"]
-    assert "ana asked for this" in rows[1]["reason"]
+    assert "ana requested this" in rows[1]["reason"]
 
 
 def test_requests_of_another_migration_are_not_in_it(orders: Pipeline) -> None:

@@ -243,7 +243,7 @@ def test_a_pipeline_that_changes_host_goes_on_behind_what_was_replayed_before(ru
     there = directory_of(tmp_path / "beta", operation)
     assert not there.exists(), "what alpha has done is not known yet"
     operation.refresh_from_db()
-    assert "waits for alpha" in operation.message
+    assert "waits for the progress report of alpha" in operation.message
     alpha.turn()
     beta.turn()
     assert (progress(there).done, directory_of(tmp_path / "alpha", operation).exists()) == (1, False)
@@ -275,7 +275,7 @@ def test_a_batch_in_hand_when_the_pipeline_changes_host_is_announced_as_possibly
     operation.refresh_from_db()
     assert progress(directory_of(tmp_path / "beta", operation)).done == 0
     assert operation.progress["possible_duplicates"] == 100
-    assert "[200, 300) was in hand" in operation.message
+    assert "[200, 300) was in flight" in operation.message
 
 
 def test_what_a_silent_host_may_have_replayed_is_announced_and_its_old_journals_count_no_more(

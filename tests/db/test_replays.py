@@ -164,7 +164,7 @@ def test_a_broker_that_stays_away_ends_the_replay_at_its_deadline_and_the_letter
     operation = replay(run)
     host.replayer.turn()
     operation.refresh_from_db()
-    assert "tried again: broker away" in operation.message
+    assert "is retried: broker away" in operation.message
     done = host.until_over(operation)
     assert (done.state, (done.error or {})["code"]) == (OperationState.FAILED, "deadline_passed")
     assert states(run) == [LetterState.NEW] * 2

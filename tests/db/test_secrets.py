@@ -211,7 +211,7 @@ def test_a_host_reads_all_names_in_one_query_and_says_why_it_cannot(key_file: Pa
     key_file.unlink()
     closed = store.read({"a"})["a"]
     assert isinstance(closed, Unreadable)
-    assert "closed" in closed.reason
+    assert "unavailable" in closed.reason
 
 
 def test_validation_and_differences_show_references_as_they_are() -> None:

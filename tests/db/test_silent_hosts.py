@@ -409,7 +409,7 @@ class TestPlacement:
         with pytest.raises(Conflict) as refused:
             site.ask(site.pipeline("q", on=None), OperationKind.START)
         assert refused.value.code == "no_capacity"
-        assert "a has 1 of 1 slots taken" in refused.value.detail
+        assert "a has 1 of 1 slots used" in refused.value.detail
         assert "b has 100 MiB of 100 MiB free" in refused.value.detail
         assert [finding.code for finding in refused.value.findings] == ["NO_CAPACITY"]
         assert Operation.objects.count() == 1

@@ -99,7 +99,7 @@ def test_a_failure_is_tried_again_by_the_schedule_and_then_given_up_with_the_end
     assert len({message.id for message in posts.sent}) == 1
     assert len({message.headers["webhook-timestamp"] for message in posts.sent}) == MOST_ATTEMPTS
     assert (hook.enabled, hook.failing_since is None) == (False, False)
-    assert "10 attempts failed" in hook.disabled_reason
+    assert "10 attempts in a row failed" in hook.disabled_reason
     assert Event.objects.get(kind="webhook.disabled").data["webhook"] == hook.pk
     assert Alert.objects.get(rule="webhook_disabled").key == f"webhook {hook.pk}"
 

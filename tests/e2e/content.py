@@ -82,7 +82,7 @@ def webhooks_of(actor: Actor) -> None:
     webhooks.switch_off(webhook=gone, reason="its endpoint answers 410 Gone.")
     for number, state in enumerate(DeliveryState):
         event = EventFactory.create(kind="alert.opened", pipeline=Pipeline.objects.get(name="shop"))
-        failed = {"response_status": 503, "last_error": f"It answers 503: {LONG}"} if number == 3 else {}
+        failed = {"response_status": 503, "last_error": f"The endpoint answers 503: {LONG}"} if number == 3 else {}
         Delivery.objects.create(
             webhook=well,
             event=event,

@@ -218,7 +218,7 @@ def _wanted(row: PartitionSurvey, target: Target, at_time: Mapping[str, Mapping[
     if at is None and goal is Goal.LEDGER and _is_new(row):
         return start
     if at is None:
-        return f"The {goal} knows no position of it."
+        return f"The {goal} has no position of it."
     return at if goal is Goal.GROUP else min(max(at, start), end)
 
 

@@ -56,7 +56,7 @@ def test_an_order_of_an_older_supervisor_is_ignored(kept: Kept) -> None:
     kept.said("up")
     order(kept, owner=5, seq=40, command="stop", term_at=0.0, kill_at=0.0)
     kept.said("control.json is ignored")
-    assert "another has taken" in kept.log
+    assert "has lost its lease" in kept.log
     assert alive(kept.driver())
 
 

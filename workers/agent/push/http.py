@@ -155,7 +155,7 @@ class Application:
             pin = logs.read_pin(self._log.directory)
             detail = str(error) or f"The ingest buffer did not answer within {_APPEND_TIMEOUT:.0f} s."
             if pin and str(pin) not in detail:
-                detail += f" It is held by {pin}."
+                detail += f" It is pinned by {pin}."
             raise Refusal(503, detail, Retry_After=str(max(1, math.ceil(self._spec.keep_alive)))) from error
 
     def _check_fit(self, events: list[Event]) -> None:

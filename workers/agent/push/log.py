@@ -240,7 +240,7 @@ class IntakeLog:
 
     def _held_up_by(self) -> str:
         pin = read_pin(self.directory)
-        return f"it is held by {pin}." if pin else "its events have not been delivered yet."
+        return f"it is pinned by {pin}." if pin else "its events have not been delivered yet."
 
     def _refusal(self, kind: type[LogFull], text: str) -> LogFull:
         self.refused += 1

@@ -160,7 +160,7 @@ def test_a_log_that_left_the_position_behind_is_found_while_it_runs(
 
 def test_a_topic_made_again_blocks_the_batch_that_would_read_it(stage: Stage) -> None:
     stage.source.seen = KNOWN.model_copy(update={"topics": {"t": "two"}})
-    with pytest.raises(Blocked, match="made again"):
+    with pytest.raises(Blocked, match="created again"):
         before_batch(stage.guard, Gate(1))()
 
 

@@ -76,7 +76,7 @@ def test_a_time_is_the_first_record_that_is_not_older_and_the_end_where_there_is
     [
         (row(), Target(goal=Goal.OFFSETS, offsets={"in": {0: 301}}), "0 to 300"),
         (row(log_start=50), Target(goal=Goal.OFFSETS, offsets={"in": {0: 49}}), "50 to 300"),
-        (row(group=None), Target(goal=Goal.GROUP), "group knows no position"),
+        (row(group=None), Target(goal=Goal.GROUP), "group has no position"),
         (row(group=400), Target(goal=Goal.GROUP), "400 is not in the log"),
         (row(ledger=None), Target(goal=Goal.LEDGER), "ledger has no position"),
     ],

@@ -85,7 +85,7 @@ class TestRoom:
     @pytest.mark.parametrize(
         ("room", "words"),
         [
-            (replace(empty, slots=2, agents=2), "a has 2 of 2 slots taken"),
+            (replace(empty, slots=2, agents=2), "a has 2 of 2 slots used"),
             (replace(empty, memory=1 << 30, taken=1 << 29), "a has 512 MiB of 1024 MiB free"),
         ],
     )

@@ -90,7 +90,9 @@ def test_findings_lead_to_their_line_and_a_repaired_definition_becomes_a_pipelin
         text.fill(definition)
         finding = page.get_by_role("button", name=re.compile("topicz"))
         expect(finding).to_be_visible()
-        expect(page.get_by_role("button", name="Create pipeline", exact=True)).to_have_attribute("aria-disabled", "true")
+        expect(page.get_by_role("button", name="Create pipeline", exact=True)).to_have_attribute(
+            "aria-disabled", "true"
+        )
         finding.click()
         expect(text).to_be_focused()
 

@@ -40,7 +40,7 @@ PHASES: dict[Phase, Term] = {
     Phase.FAILED: Term("Failed", "The restart budget is spent. Start the pipeline to try again."),
     Phase.UNKNOWN: Term(
         "Unknown",
-        "The heartbeat of the agent or its host is lost. No run starts elsewhere until the old run has verifiably ended.",
+        "The heartbeat of the agent or its host is lost. No other run starts until the old one has provably ended.",
     ),
 }
 
@@ -77,9 +77,7 @@ STAGES: dict[MigrationStage, Term] = {
         "Preflight", "The new agent is initialized as a standby on its host. The old one keeps working."
     ),
     MigrationStage.PAUSING: Term("Pausing", "Consumption is stopping. The in-flight batch is finishing."),
-    MigrationStage.PAUSE_PROVEN: Term(
-        "Pause verified", "Nothing is being read, in flight or unaccounted for."
-    ),
+    MigrationStage.PAUSE_PROVEN: Term("Pause verified", "Nothing is being read, in flight or unaccounted for."),
     MigrationStage.SNAPSHOT: Term("Snapshot", "Positions, revision, checkpoint and ledger totals are recorded."),
     MigrationStage.APPLYING: Term("Applying", "The old run ends, which is verified. Positions are handed over."),
     MigrationStage.READY_TO_CUT_OVER: Term(

@@ -25,7 +25,7 @@ export const T0 = '2026-11-21T12:00:00Z'
 
 const ACTIONS: Action[] = ['start', 'pause', 'resume', 'stop', 'force-stop', 'restart', 'edit', 'delete']
 
-const CONSEQUENCES: Partial<Record<Action, string>> = { 'force-stop': 'A batch in hand is given up.' }
+const CONSEQUENCES: Partial<Record<Action, string>> = { 'force-stop': 'The in-flight batch is aborted.' }
 
 /** A pipeline that runs; `allowed` names the actions it may take. */
 export function pipeline(
@@ -309,7 +309,7 @@ export function migration(fields: Partial<MigrationDetail> = {}): MigrationDetai
       migrationChoice('approve', { sentence: 'Approve this very plan.' }),
       migrationChoice('advance', { allowed: false, sentence: 'Begin.', reason: '1 more must approve it.' }),
       migrationChoice('abort', {
-        sentence: 'Give it up.',
+        sentence: 'Cancel migration.',
         price: price({ words: 'Nothing was touched.' }),
       }),
     ],
@@ -336,7 +336,7 @@ export function migrationPlan(fields: Partial<MigrationPlan> = {}): MigrationPla
     changes: [{ change, consequence: 'restart', reason: 'The agent reads it when it starts.' }],
     consequence: 'restart',
     steps: [],
-    pause: { expected: 4.2, most: 63, words: 'The batch in hand.' },
+    pause: { expected: 4.2, most: 63, words: 'The in-flight batch.' },
     skip: 0,
     replay: 0,
     moves: [],

@@ -79,7 +79,7 @@ STAGES: dict[MigrationStage, Term] = {
     MigrationStage.PAUSING: Term("Pausing", "Consumption is stopping. The in-flight batch is finishing."),
     MigrationStage.PAUSE_PROVEN: Term("Pause verified", "Nothing is being read, in flight or unaccounted for."),
     MigrationStage.SNAPSHOT: Term("Snapshot", "Positions, revision, checkpoint and ledger totals are recorded."),
-    MigrationStage.APPLYING: Term("Applying", "The old run ends, which is verified. Positions are handed over."),
+    MigrationStage.APPLYING: Term("Applying", "The old run ends, which is verified. The chosen positions are set."),
     MigrationStage.READY_TO_CUT_OVER: Term(
         "Ready to cut over", "No agent runs the pipeline. The new agent is ready to take over."
     ),

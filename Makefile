@@ -32,7 +32,7 @@ environment:
 setup: environment ## make this machine able to run Headgate (idempotent)
 	@$(PROVISION) setup
 
-demo: setup ## a pipeline on real Kafka and Spark; DEMO_EXIT=1 runs it unattended and prints the books
+demo: setup ## a pipeline on real Kafka and Spark; DEMO_EXIT=1 runs it unattended and prints the ledger totals
 	@$(MANAGE) up --demo $(if $(filter-out 0,$(DEMO_EXIT)),--exit) $(UP_ARGS)
 
 wheel: setup ## build the wheel, with the page in it, into dist/
@@ -41,7 +41,7 @@ wheel: setup ## build the wheel, with the page in it, into dist/
 up: setup ## Redis, Kafka, worker and web server for development
 	@$(MANAGE) up $(UP_ARGS)
 
-check: environment ## lint, formatting, types and import rules
+check: environment ## lint, formatting, types, import rules and words
 	@$(STEPS) check
 
 test-fast: environment ## every test without Spark, Kafka or a browser (five minutes on two cores)

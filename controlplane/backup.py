@@ -82,7 +82,7 @@ def backup(path: Path) -> Summary:
             os.fsync(raw.fileno())
         temporary.replace(path)
     except OSError as error:
-        raise BackupError(f"{path} cannot be written: {error}.", "Choose another place, or make room.") from error
+        raise BackupError(f"{path} cannot be written: {error}.", "Choose another file, or free disk space.") from error
     finally:
         temporary.unlink(missing_ok=True)
     return summary
@@ -150,7 +150,7 @@ def check(path: Path) -> dict[str, Any]:
     except (OSError, EOFError, ValueError) as error:
         raise BackupError(f"{path} cannot be read: {error}.", "Is it a file of `headgate backup`?") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise BackupError(f"{path} is no backup of Headgate.", "Use a file of `headgate backup`.")
+        raise BackupError(f"{path} is not a backup of Headgate.", "Use a file of `headgate backup`.")
     if footer != {"rows": number - 1, "sha256": digest.hexdigest()}:
         raise BackupError(f"{path} is damaged or was cut off.", "Use another backup.")
     _require_known(header)
@@ -162,7 +162,7 @@ def _require_known(header: dict[str, Any]) -> None:
     newer = sorted(set(header["migrations"]) - known)
     if header["version"] > VERSION or newer:
         raise BackupError(
-            f"The backup is of a newer Headgate; {newer[0] if newer else 'its format'} is not known here.",
+            f"The backup is of a newer Headgate; {newer[0] if newer else 'its format'} is not known to this version.",
             "Restore it with that version.",
         )
 
@@ -189,9 +189,7 @@ def _require_free(*, replace: bool) -> None:
         raise BackupError(f"A worker of {awake.name} is running.", "Stop every worker and web server first.")
     full = [model._meta.label for model in _models() if model is not Group and model._base_manager.exists()]
     if full and not replace:
-        raise BackupError(
-            f"The database is not empty: {', '.join(full[:5])}.", "Say --replace to delete what is there."
-        )
+        raise BackupError(f"The database is not empty: {', '.join(full[:5])}.", "Use --replace to delete its content.")
 
 
 def _empty(model: type[models.Model]) -> None:

@@ -1,4 +1,4 @@
-"""The supervisor inside a Celery worker: background loops of the worker itself, which need no broker to go on."""
+"""The supervisor inside a Celery worker: background loops of the worker itself, which need no broker."""
 
 from __future__ import annotations
 

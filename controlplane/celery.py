@@ -1,6 +1,6 @@
 """The task queue: messages that wake supervisors, and housekeeping.
 
-`celery -A controlplane.celery worker -Q control,host.<name> --pool threads --concurrency 2 -B`
+`python -m controlplane.worker worker -Q control,host.<name> --pool threads --concurrency 2 -B`
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import sys
 from typing import Any
 
 from celery import Celery
@@ -20,7 +21,11 @@ from django.conf import settings
 HOUSEKEEPING_SECONDS = 60.0
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
-app = Celery("headgate")
+_path = sys.path[:]
+app = Celery("headgate", loader="controlplane.loader:Loader")
+sys.path[:] = (
+    _path  # Celery puts the current directory first, where files of the user may have the names of our packages
+)
 app.conf.update(
     broker_url=settings.HEADGATE.redis_url.get_secret_value(),
     broker_connection_timeout=2,

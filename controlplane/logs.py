@@ -1,4 +1,4 @@
-"""Structured logs, plain for people or JSON for machines; values of secret keys never reach them."""
+"""Structured logs, plain or JSON; values of secret keys never reach them."""
 
 from __future__ import annotations
 

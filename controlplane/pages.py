@@ -16,9 +16,11 @@ from django.views.decorators.http import require_safe
 
 from pipelines.foundation import dispatch
 
-NOT_BUILT = "The page has not been built yet. Run `make setup` in the project's directory, then load this page again.\n"
+NOT_BUILT = (
+    "The dashboard has not been built yet. Run `make setup` in the project's directory, then load this page again.\n"
+)
 DOCS_NOT_BUILT = "The documentation has not been built yet. Run `make docs` in the project's directory, then reload.\n"
-DOCS_MISSING = "The documentation has no such page. It begins at /docs/.\n"
+DOCS_MISSING = "The documentation has no such page. It starts at /docs/.\n"
 
 
 @require_safe

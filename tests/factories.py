@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import factory
@@ -72,11 +72,14 @@ class UserFactory(DjangoModelFactory[User]):
 
 
 class HostFactory(DjangoModelFactory[Host]):
-    """A host that was seen just now."""
+    """A host that was seen just now. `heard`: for as long as any test may take, however slow the machine is."""
 
     class Meta:
         model = Host
         django_get_or_create = ("name",)
+
+    class Params:
+        heard = factory.Trait(seen_at=factory.LazyFunction(lambda: now() + timedelta(hours=1)))
 
     name = "alpha"
     seen_at = factory.LazyFunction(now)

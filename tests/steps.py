@@ -21,6 +21,7 @@ CHECKS = (
     Step("formatting", (str(_BIN / "ruff"), "format", "--check", ".")),
     Step("types", (str(_BIN / "mypy"),)),
     Step("import rules", (str(_BIN / "lint-imports"), "--no-logo")),
+    Step("words", (sys.executable, "-m", "tests.words")),
     Step("check of the dashboard", provision("check-frontend"), needs=("dashboard packages",)),
 )
 OTHERS = (

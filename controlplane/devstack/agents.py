@@ -30,7 +30,7 @@ def stop_pipelines(api: Api, state: Path, console: Console) -> None:
         try:
             api.act(name, "stop", timeout=STOP_TIMEOUT, drain=False)
         except (Refused, RuntimeError, TimeoutError) as error:
-            console.say(f"{name} did not stop in order: {error}")
+            console.say(f"{name} did not stop cleanly: {error}")
 
 
 def end_agents(state: Path, console: Console) -> None:

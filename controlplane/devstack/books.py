@@ -67,11 +67,11 @@ class Books:
         if self.sink.foreign:
             yield f"{self.sink.foreign} records of the sink should not be there"
         if self.sink.duplicates > self.announced:
-            yield f"{self.sink.duplicates} duplicates, the ledger announced at most {self.announced}"
+            yield f"{self.sink.duplicates} duplicates, and the ledger has at most {self.announced}"
         if not self.summary["balanced"]:
-            yield "the books do not balance"
+            yield "the ledger is unbalanced"
         if not self.pause_still:
-            yield "the cursor moved during the pause"
+            yield "the position moved during the pause"
         if not self.restarts:
             yield "the killed agent was not started again"
         if self.processes_left:
@@ -88,9 +88,9 @@ class Books:
             ("in the sink topic", f"{self.sink.records:,}"),
             ("missing", f"{self.sink.missing:,}"),
             ("duplicates", f"{self.sink.duplicates:,}"),
-            ("duplicates announced, at most", f"{self.announced:,}"),
+            ("possible duplicates, at most", f"{self.announced:,}"),
             ("balanced", _yes(self.summary["balanced"])),
-            ("cursor still during the pause", _yes(self.pause_still)),
+            ("position unchanged in the pause", _yes(self.pause_still)),
             ("restarts", f"{self.restarts:,}"),
             ("processes left", f"{self.processes_left:,}"),
             ("start request to first record", "never" if self.first_record is None else f"{self.first_record:.1f} s"),

@@ -39,7 +39,7 @@ def produce(servers: str, topic: str, *, first: int, rate: float, count: int | N
 def _report(error: KafkaError) -> None:
     """Once per loss of the broker; the client connects again by itself."""
     if error.code() == KafkaError._ALL_BROKERS_DOWN:
-        print("the broker is away; records wait", flush=True)
+        print("the broker is unreachable; records wait", flush=True)
 
 
 def _send(producer: Producer, topic: str, value: bytes, failures: list[KafkaError]) -> None:

@@ -23,7 +23,7 @@ def web_url(port: int) -> str:
 def worker_argv(host: str) -> list[str]:
     """The Celery worker of this host, which starts and supervises agents, with the beat inside."""
     return [
-        *(sys.executable, "-W", ROOT_WARNING, "-m", "celery", "--quiet", "-A", "controlplane.celery"),
+        *(sys.executable, "-W", ROOT_WARNING, "-m", "controlplane.worker", "--quiet"),
         *("worker", "-Q", f"control,host.{host}"),
         *("-n", f"headgate@{host}", "--pool", "threads", "--concurrency", "2", "-B"),
         *("--without-gossip", "--without-mingle", "--loglevel", "INFO"),

@@ -46,7 +46,7 @@ class Stack:
         self._records.mkdir(parents=True, exist_ok=True)
         for record in sorted(self._records.glob("*.json")):
             if end_leftover(record):
-                self._console.say(f"Ended {record.stem}, left behind by a stack that was killed.")
+                self._console.say(f"Ended {record.stem}, left by a killed stack.")
 
     def start(self, *services: Service) -> None:
         """Start them together and wait until all are ready. Raises SetupError or Interrupted."""
@@ -88,7 +88,7 @@ class Stack:
             delay = min(2.0**member.failures, RESTART_DELAY_MAX)
             member.due_at, member.failures = now + delay, member.failures + 1
             code = member.child.process.returncode
-            self._console.say(f"{member.service.name} ended ({_describe(code)}); it is started again in {delay:.0f} s.")
+            self._console.say(f"{member.service.name} ended ({_describe(code)}); the next start is in {delay:.0f} s.")
         elif now >= member.due_at:
             member.due_at, member.started_at = None, now
             member.child = self._spawn(member.service)

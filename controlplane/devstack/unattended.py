@@ -90,7 +90,7 @@ class Unattended:
         still = self._standing() == before
         more = sum(topics.end_offsets(self._demo.servers, source).values()) - grown
         self._say(
-            f"Paused: {more:,} records arrived in {PAUSE_LOOK:.0f} s, the cursor {'stood still' if still else 'MOVED'}."
+            f"Paused: {more:,} records arrived in {PAUSE_LOOK:.0f} s, position {'unchanged' if still else 'MOVED'}."
         )
         return still
 
@@ -102,7 +102,7 @@ class Unattended:
             for place in query["cursor"]
         }
         if not cursor:
-            raise Failed("the status shows no cursor")
+            raise Failed("the status has no position")
         return cursor, topics.end_offsets(self._demo.servers, self._demo.sink)
 
     def _kill(self) -> None:

@@ -81,7 +81,7 @@ def _start(options: Options, stack: Stack, worker_is_ready: Callable[[], bool], 
     if options.redis_port is not None:
         stack.start(redis_service(data_dir=options.state / "redis", port=options.redis_port))
     _ensure_secret_key(console)
-    console.say("Bringing the database up to date.")
+    console.say("Migrating the database.")
     call_command("migrate", interactive=False, verbosity=0)
     services = [
         worker_service(host=options.host, env=env, is_ready=worker_is_ready),
@@ -98,14 +98,14 @@ def _ensure_secret_key(console: Console) -> None:
     environment = settings.HEADGATE
     if environment.secret_keys is None and environment.secret_key_file is None and not environment.key_file.exists():
         add_key(environment.key_file)
-        console.say(f"Made the secret store's key, {environment.key_file}: keep a copy of it in a safe place.")
+        console.say(f"Created the secret store's key, {environment.key_file}: keep a copy of it in a safe place.")
 
 
 def _work(options: Options, stack: Stack, console: Console, interrupt: Interrupt) -> int:
     password = access.ensure_admin()
     if options.unattended:
         if password:
-            console.say(f"Made the user {access.ADMIN} with the password {password}")
+            console.say(f"Created the user {access.ADMIN} with the password {password}")
         return _unattended(options, console, interrupt)
     pipeline = _begin_demo(options, stack, interrupt) if options.demo else None
     kafka = None if options.kafka_port is None else options.servers
@@ -119,7 +119,7 @@ def _begin_demo(options: Options, stack: Stack, interrupt: Interrupt) -> str:
     try:
         demo.begin(Api(web_url(options.web_port), access.fresh_token(), interrupt), shown)
     except (Refused, RuntimeError, TimeoutError) as error:
-        raise SetupError(f"The demo could not be started: {error}", "The worker's lines above may say more.") from error
+        raise SetupError(f"The demo could not be started: {error}", "See the worker's log above.") from error
     stack.start(shown.producer(rate=options.rate))
     return shown.name
 
@@ -134,7 +134,9 @@ def _unattended(options: Options, console: Console, interrupt: Interrupt) -> int
         return 1
     problems = list(books.problems())
     console.say("\n" + books.table())
-    console.say("FAILED: " + "; ".join(problems) + "." if problems else "Nothing is missing and the books balance.")
+    console.say(
+        "FAILED: " + "; ".join(problems) + "." if problems else "No record is missing, and the ledger is balanced."
+    )
     return 1 if problems else 0
 
 
@@ -160,7 +162,7 @@ def _account_for_agents(options: Options, console: Console) -> None:
     left = sorted(agents.running_pipelines(options.state))
     if left:
         console.say(
-            f"The agents of {', '.join(left)} go on without the control plane. The next `headgate up` takes care of\n"
+            f"The agents of {', '.join(left)} continue without the control plane. The next `headgate up` supervises\n"
             "them again; `headgate up --stop-agents` also ends them when it stops."
         )
     else:

@@ -14,7 +14,7 @@ Headgate is at   {url}
 user             {user}
 password         {password}
 """
-_PRINTED_BEFORE = "as printed at the first start; for a new one: {program} create-user {user} --role admin"
+_PRINTED_BEFORE = "as printed at the first start; set a new one: {program} create-user {user} --role admin"
 _KAFKA = "Kafka is at      {kafka}\n"
 _TO_TRY = """
 Three things to try:
@@ -23,11 +23,11 @@ Three things to try:
        export HEADGATE_URL={url}
        export HEADGATE_TOKEN=$({program} create-token {user})
        {program} status {pipeline} --watch
-  3. Kill its Spark driver, and see it come back with nothing lost:
+  3. Kill its Spark driver, and watch it restart without a loss:
        kill -9 $(pgrep -f 'workers.agent .*/runs/{pipeline}/')
        {program} ledger {pipeline}
 """
-_STOP = "\nCtrl-C stops everything in order.\n"
+_STOP = "\nCtrl-C stops everything.\n"
 
 
 def welcome(url: str, *, password: str | None, kafka: str | None, pipeline: str | None) -> str:

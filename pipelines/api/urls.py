@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
-from drf_spectacular.views import SpectacularJSONAPIView
 
 from pipelines.api.access import secrets, session
 from pipelines.api.definitions import catalogue, rehearsals, revisions
 from pipelines.api.hosts import evacuations, hosts
-from pipelines.api.http.docs import Docs
+from pipelines.api.http.docs import Docs, Document
 from pipelines.api.ledger import records
 from pipelines.api.lifecycle import lifecycle, pipelines, reconciling
 from pipelines.api.migration import migrations
@@ -141,7 +140,7 @@ v1 = [
     path("secrets/rotate", secrets.SecretRotation.as_view()),
     path("secrets/<secret:name>", secrets.SecretDetail.as_view()),
     path("audit", records.Audit.as_view()),
-    path("schema", SpectacularJSONAPIView.as_view(), name="schema"),
+    path("schema", Document.as_view(), name="schema"),
 ]
 
 urlpatterns = [

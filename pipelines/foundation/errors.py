@@ -10,7 +10,7 @@ class HeadgateError(Exception):
 
     status = 500
     code = "internal_error"
-    title = "Something went wrong"
+    title = "Unexpected error"
 
     def __init__(
         self, detail: str, *, code: str | None = None, hint: str = "", findings: list[Any] | None = None, **data: Any
@@ -28,7 +28,7 @@ class BadRequest(HeadgateError):
 
     status = 400
     code = "bad_request"
-    title = "The request cannot be understood"
+    title = "Invalid request"
 
 
 class Forbidden(HeadgateError):
@@ -52,7 +52,7 @@ class Conflict(HeadgateError):
 
     status = 409
     code = "conflict"
-    title = "Not possible in the present state"
+    title = "Not possible in the current state"
 
 
 class PreconditionFailed(HeadgateError):
@@ -60,7 +60,7 @@ class PreconditionFailed(HeadgateError):
 
     status = 412
     code = "changed_meanwhile"
-    title = "It was changed meanwhile"
+    title = "Changed in the meantime"
 
 
 class Invalid(HeadgateError):
@@ -92,4 +92,4 @@ class Unavailable(HeadgateError):
 
     status = 503
     code = "unavailable"
-    title = "Not available now"
+    title = "Temporarily unavailable"

@@ -64,7 +64,7 @@ def open_keyring(keys: Sequence[str], file: Path) -> Keyring:
         return Keyring([line for line in lines if line and not line.startswith("#")])
     except ValueError:
         message = f"{file} on this host does not hold one Fernet key a line."
-        raise StoreClosed(message, f"Repair the file; `headgate add-secret-key --file {file}` makes keys.") from None
+        raise StoreClosed(message, f"Fix the file; `headgate add-secret-key --file {file}` creates keys.") from None
 
 
 def _read(file: Path) -> str:
@@ -72,16 +72,18 @@ def _read(file: Path) -> str:
         with file.open(encoding="ascii") as opened:
             if os.fstat(opened.fileno()).st_mode & _OTHERS:
                 message = f"{file} on this host can be read or written by others than its owner, so it is not used."
-                raise StoreClosed(message, f"Run `chmod 600 {file}`; exchange the keys if others may have seen them.")
+                raise StoreClosed(
+                    message, f"Run `chmod 600 {file}`; rotate the keys if other users can have read them."
+                )
             return opened.read(_LARGEST_FILE)
     except FileNotFoundError:
         raise StoreClosed(
-            f"The secret store is closed: this host has no key file {file}.",
+            f"The secret store is unavailable: this host has no key file {file}.",
             "Run `headgate add-secret-key`, or set HEADGATE_SECRET_KEY_FILE or HEADGATE_SECRET_KEYS.",
         ) from None
     except (OSError, UnicodeDecodeError):
         message = f"The key file {file} cannot be read on this host."
-        raise StoreClosed(message, "Make it readable by the user that Headgate runs as, and by nobody else.") from None
+        raise StoreClosed(message, "Make it readable by Headgate's user alone.") from None
 
 
 def add_key(file: Path) -> None:

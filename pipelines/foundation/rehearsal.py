@@ -52,8 +52,8 @@ def rehearse(
     if "missing" in answer:
         raise RehearsalFailed("not_provisioned", **answer["missing"])
     if "result" not in answer:
-        detail = "The rehearsal found reasons against it."
-        raise RehearsalFailed("rehearsal_refused", detail, "Repair what the findings name.", answer["findings"])
+        detail = "The rehearsal has findings."
+        raise RehearsalFailed("rehearsal_refused", detail, "Resolve the findings.", answer["findings"])
     result: dict[str, Any] = answer["result"]
     return result
 
@@ -77,7 +77,7 @@ def _ask(request: bytes, seconds: float) -> dict[str, Any]:
     try:
         answer, log = child.communicate(request, seconds)
     except subprocess.TimeoutExpired:
-        detail = f"It did not end within {seconds:g} s."
+        detail = f"The rehearsal did not end within {seconds:g} s."
         raise RehearsalFailed("rehearsal_timeout", detail, "Send fewer events.") from None
     finally:
         _end(child)
@@ -85,7 +85,7 @@ def _ask(request: bytes, seconds: float) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(answer)
     except ValueError:
         words = log.decode(errors="replace").strip()[-_LAST_WORDS:]
-        raise RehearsalFailed("rehearsal_failed", f"It ended with {child.returncode}: {words}") from None
+        raise RehearsalFailed("rehearsal_failed", f"The rehearsal ended with {child.returncode}: {words}") from None
     return found
 
 

@@ -38,7 +38,8 @@ class LedgerBatch(models.Model):
     overlaps = models.PositiveBigIntegerField(default=0)
     sink = models.CharField(max_length=63, blank=True, default="")
     attempts = models.PositiveIntegerField(default=0)
-    planned = models.JSONField(null=True, blank=True, help_text="journal.Planned of an open batch.")
+    sink_ends = models.JSONField(default=dict, blank=True, help_text="Open batch: end offsets of its sinks before it.")
+    open_ended = models.BooleanField(default=False, help_text="Open batch: its ranges end where it will have ended.")
     planned_at = models.DateTimeField(null=True, blank=True)
     done_at = models.DateTimeField(null=True, blank=True)
     operation = models.ForeignKey(

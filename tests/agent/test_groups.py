@@ -175,7 +175,7 @@ def test_abandoned_tasks_are_counted_and_end_the_run_where_they_hold_all_slots_o
         stuck.port = port
         with pytest.raises(deadline.SlotsLost, match="hold 2 task slots"):
             group.deliver(batch, Listener(lambda failed: failures.append(failed.cause), lambda _: None))
-        assert set(failures) == {"the write did not end within 2 s and was cancelled"}
+        assert set(failures) == {"the write did not end within 2 s and was canceled"}
         assert deadline.lost_slots(session.sparkContext) == 2
     wait_for(lambda: deadline.lost_slots(session.sparkContext) == 0, "the tasks to end with their server", 30)
     assert session.range(10).count() == 10

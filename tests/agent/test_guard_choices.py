@@ -127,7 +127,7 @@ def below_the_start(stage: Stage) -> None:
         (
             ledger_lost,
             "LEDGER_LOST",
-            "the ledger knows no position",
+            "the ledger has no position",
             {Goal.CHECKPOINT: (0, 120), Goal.GROUP: (120, 0), Goal.EARLIEST: (0, 520), Goal.LATEST: (400, 0)},
         ),
         (
@@ -157,7 +157,7 @@ def below_the_start(stage: Stage) -> None:
         (
             below_the_start,
             "BELOW_LOG_START",
-            "30 records cannot be read any more",
+            "30 records can no longer be read",
             {Goal.LEDGER: (30, 0), Goal.CHECKPOINT: (30, 0), Goal.EARLIEST: (30, 200), Goal.LATEST: (400, 0)},
         ),
     ],

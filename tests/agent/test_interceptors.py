@@ -120,5 +120,5 @@ def test_java_is_asked_before_the_first_record_whether_it_takes_a_pattern(sessio
     made(type="regex_filter", regex="a+").initialise(session)
     refused = made(type="regex_filter", regex="a")
     refused.spec = refused.spec.model_copy(update={"regex": "("})
-    with pytest.raises(Refused, match="Java refuses"):
+    with pytest.raises(Refused, match="Java rejects"):
         refused.initialise(session)

@@ -110,7 +110,7 @@ def test_an_initialisation_that_comes_late_fails_the_batch_whatever_on_error_say
 
 
 def test_an_instance_that_never_gets_an_event_through_is_at_fault_itself(session: SparkSession) -> None:
-    with pytest.raises(Exception, match="100 events failed alike"):
+    with pytest.raises(Exception, match="100 events failed with one cause"):
         sent(session, events(*["raise"] * 200), python("Various"))
     outs = sent(session, events("a", *["raise"] * 200), python("Various", config={"another": "instance"}))
     assert sum(out.problem is not None for out in outs) == 200
@@ -123,7 +123,7 @@ def test_an_instance_that_never_gets_an_event_through_is_at_fault_itself(session
         ("exit", r"sys.exit\(3\)"),
         ("kill", "ended the process with 4"),
         ("hang", "longer than 1 s"),
-        ("system_exit", "failed to initialise"),
+        ("system_exit", "failed to initialize"),
     ],
 )
 def test_a_bad_initialize_on_the_driver_is_a_finding_and_nothing_worse(does: str, words: str) -> None:
@@ -139,7 +139,7 @@ def test_a_bad_initialize_on_the_driver_is_a_finding_and_nothing_worse(does: str
         ("exit", r"sys.exit\(3\)"),
         ("kill", "crash"),
         ("hang", "longer"),
-        ("system_exit", "failed to initialise"),
+        ("system_exit", "failed to initialize"),
     ],
 )
 def test_one_that_fails_on_executors_only_is_found_before_the_first_record(
@@ -155,7 +155,7 @@ def test_one_that_fails_on_executors_only_is_found_before_the_first_record(
 
 def test_only_classes_of_the_registry_run() -> None:
     place = Place("p", 1, PATH, classes=frozenset({"acme.orders:Enrich"}))
-    with pytest.raises(Refused, match="not among the interceptors") as refused:
+    with pytest.raises(Refused, match="not an interceptor that this host allows") as refused:
         made(place=place, **python("Enrich")).probe()
     assert refused.value.findings[0].code == "INTERCEPTOR_NOT_ALLOWED"
 

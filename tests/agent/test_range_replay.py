@@ -75,6 +75,6 @@ def test_a_range_comes_once_more_and_only_it_although_the_agent_is_killed(
     again.obey(Command.RUN, timeout=240)
     wait_for(lambda: progress(gone).over, "the refusal", timeout=240)
     (refused,) = (each for each in entries(gone) if isinstance(each, Exited))
-    assert (refused.code, "5 offsets are gone" in refused.reason) == (1, True)
+    assert (refused.code, "5 offsets have expired" in refused.reason) == (1, True)
     assert topics.read().duplicates == out.duplicates
     again.stop()

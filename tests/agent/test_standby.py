@@ -72,7 +72,7 @@ def test_a_promoted_standby_goes_on_to_the_record(
     assert pipeline.announced_duplicates == 0
     gap = largest_gap(topics, flowing)
     with capsys.disabled():
-        print("".join(f"\n{each}" for each in told) + f"\npause as the data saw it {gap:.2f} s at most")
+        print("".join(f"\n{each}" for each in told) + f"\ndelivery pause (measured) {gap:.2f} s at most")
 
 
 def taken_over(pipeline: Pipeline, old: Run, standby: Run, *, same_lineage: bool) -> str:

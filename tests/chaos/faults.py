@@ -140,7 +140,7 @@ FAULTS = [
     _fault(8, "Redis killed and its data lost", _PLANE, "db/test_event_stream.py::test_a_stream_outlives_redis"),
     _fault(
         9,
-        "Worker alive and deaf after Redis came back",
+        "Worker alive and unresponsive after Redis came back",
         f"{_HEARS}::test_a_worker_hears_again_after_every_restart_of_redis_or_is_restarted",
         f"{_HEARS}::test_a_deaf_worker_ends_itself_with_a_code_of_its_own_and_its_beat_ends_with_it",
         "unit/supervisor/test_hearing.py::test_one_deaf_queue_ends_the_worker_within_ten_seconds_and_is_named",
@@ -184,7 +184,7 @@ FAULTS = [
     ),
     _fault(
         19,
-        "Agent exits 0 although nobody asked",
+        "Agent exits 0 without a request",
         f"{_DECIDE}::TestEnds::test_an_end_that_nobody_asked_for_is_followed_by_another_run",
     ),
     _fault(
@@ -459,7 +459,7 @@ FAULTS = [
     ),
     _fault(
         67,
-        "Commit of a watched group jumps forward",
+        "Commit of an external consumer group jumps forward",
         f"{_WATCHED}::test_jumps_are_events_with_before_and_after_and_coordinator",
         "agent/test_watched_groups.py::test_commits_that_vanish_go_back_and_go_on_beyond_the_log_are_seen",
     ),

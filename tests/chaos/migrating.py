@@ -113,4 +113,4 @@ def stamped(demo: Demo, release: str) -> dict[str, Any]:
 def told(evidence: dict[str, Any]) -> str:
     """Its end, its pause and the time of each step, for whoever watches the test."""
     seconds = {step["step"]: step["seconds"] for step in evidence["steps"]}
-    return f"{evidence['stage']}: pause as the data saw it {evidence['pause']['seen']} s, steps {seconds}"
+    return f"{evidence['stage']}: delivery pause (measured) {evidence['pause']['seen']} s, steps {seconds}"

@@ -18,11 +18,11 @@ _HEAD = """\
 Written by `make chaos`; `make chaos FAULT=46` runs one row and replaces it here. Every fault is produced for real, or
 simulated where the second table names a test of the tiers `unit`, `db` or `simulation`.
 
-A test that counts records tells how many it misses, how many are there more often than once, and how many of those
-the ledger had announced; the figures of a row are the sums over its tests. Recovery is the longest time from the fault
+A test that counts records reports how many are missing, how many are duplicates, and how many possible duplicates the
+ledger had counted; the figures of a row are the sums over its tests. Recovery is the longest time from the fault
 to the next finished batch, of those that were measured. Seeds: {seeds}.
 
-| # | fault | tries | missing | duplicates | announced | recovery, s | |
+| # | fault | tries | missing | duplicates | possible duplicates | recovery, s | |
 |-|-|-|-|-|-|-|-|
 """
 _TESTS = """

@@ -98,7 +98,7 @@ def test_a_hung_writer_is_killed_at_the_deadline_while_its_neighbour_keeps_its_r
             assert read > 0.9 * expected
         assert (failed[0].sink, failed[0].cause) == (
             "first",
-            f"the write did not end within {DEADLINE} s and was cancelled",
+            f"the write did not end within {DEADLINE} s and was canceled",
         )
 
         wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in hung), "the hung writers to be gone")
@@ -141,7 +141,7 @@ def test_a_broker_that_hangs_is_given_up_at_the_deadline_and_what_it_got_was_ann
             run.wait_delivered(2000, 120)
         failed = {each.batch: (each.sink, each.cause) for each in run.of_kind(SinkFailed)}
         late = [each for each in run.of_kind(Done) if each.batch in failed]
-        assert set(failed.values()) == {("first", "the write did not end within 10 s and was cancelled")}
+        assert set(failed.values()) == {("first", "the write did not end within 10 s and was canceled")}
         assert len(late) == len(failed)
         assert {(each.sink, each.duplicates_max - each.counts.delivered) for each in late} == {("second", 0)}
         topics.produce(1000)

@@ -88,7 +88,7 @@ def test_a_required_sink_that_hangs_ends_in_503_which_names_it(make_defined: Mak
             return answer.text if "sinks.collector" in answer.text else None
 
         text = wait_for(refused, "a refusal that names the sink", 60)
-        assert "a write has been going on for" in text
+        assert "a write has been running for" in text
         hanging.going.set()
         wait_for(lambda: accepted <= hanging.got, "everything that was accepted", 90)
         assert run.stop().exit_code == 0

@@ -61,7 +61,7 @@ def test_a_gap_is_shown_in_the_status_and_a_reviewed_decision_leads_on(stream: S
     assert other["replay"] == sum(row["ledger"] for row in shown["partitions"])
     assert headgate(installation, "positions", "apply", name, planned["hash"])[0] == ExitCode.OK
     code, words = headgate(installation, "positions", "apply", name, other["hash"])
-    assert (code, "plan_stale" in words or "not one of the present state" in words) == (ExitCode.REFUSED, True)
+    assert (code, "plan_stale" in words or "has changed since this plan was made" in words) == (ExitCode.REFUSED, True)
 
     installation.api.act(name, "start", timeout=LONG)
     wait_for(lambda: stream.read > read + GONE_ON, LONG, f"reading goes on after {read}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from uuid import UUID
 
 import pytest
 import yaml
@@ -40,6 +41,7 @@ from tests.factories import (
     definition_data,
     now,
 )
+from tests.settings import BASE_DIR
 
 pytestmark = pytest.mark.django_db
 LIST = "/api/v1/pipelines"
@@ -111,16 +113,18 @@ def test_a_list_costs_the_same_number_of_queries_however_long(
 
 
 def test_pages_follow_each_other_without_gap_or_repetition(viewer: APIClient) -> None:
-    for each in range(7):
-        PipelineFactory.create(name=f"p{each}")
+    made = {"a-c", "ab", "a1", "a", "a-1", "b0", "b-z"}  # collations differ in where a hyphen stands
+    for each in made:
+        PipelineFactory.create(name=each)
     names: list[str] = []
-    following: str | None = LIST + "?limit=3"
+    following: str | None = LIST + "?limit=2"
     while following:
         body = viewer.get(following).json()
         names += [pipeline["name"] for pipeline in body["results"]]
-        following = f"{LIST}?limit=3&cursor={body['next']}" if body["next"] else None
+        following = f"{LIST}?limit=2&cursor={body['next']}" if body["next"] else None
 
-    assert names == [f"p{each}" for each in range(7)]
+    assert (len(names), set(names)) == (7, made)
+    assert names == [pipeline["name"] for pipeline in viewer.get(LIST).json()["results"]]
 
 
 def test_a_foreign_cursor_is_refused(viewer: APIClient) -> None:
@@ -344,3 +348,50 @@ def test_a_pipeline_that_does_not_exist_is_a_problem_in_words(viewer: APIClient)
 
     assert (response.status_code, response.json()["code"]) == (404, "pipeline_not_found")
     assert "nothing" in response.json()["detail"]
+
+
+def test_unknown_and_invalid_query_parameters_are_refused_all_at_once(viewer: APIClient) -> None:
+    response = viewer.get(LIST, {"lable": "team:shop", "phase": "ASLEEP", "page": "2", "q": "x\0", "limit": "0"})
+
+    assert (response.status_code, response.json()["code"]) == (400, "query_invalid")
+    findings = {finding["path"]: finding for finding in response.json()["findings"]}
+    assert {path: finding["code"] for path, finding in findings.items()} == {
+        "lable": "unknown_parameter",
+        "phase": "enum",
+        "page": "unknown_parameter",
+        "q": "nul_character",
+        "limit": "greater_than_equal",
+    }
+    assert findings["lable"]["suggestion"] == 'Did you mean "label"?'
+
+
+def test_no_address_accepts_a_query_parameter_that_it_does_not_declare(admin: APIClient) -> None:
+    description = json.loads((BASE_DIR / "frontend" / "openapi.json").read_text())
+    for path, item in description["paths"].items():
+        for method in item:
+            address = path
+            for each in item[method].get("parameters", []):
+                number = UUID(int=1) if each["schema"].get("format") == "uuid" else 1
+                address = address.replace(f"{{{each['name']}}}", str(number))
+            response = getattr(admin, method)(f"{address}?no-such=1", format="json")
+            findings = [finding["path"] for finding in response.json()["findings"]]
+            assert (response.status_code, findings) == (400, ["no-such"]), (method, path)
+    assert admin.get("/api/v1/schema?no-such=1").status_code == 400
+    assert admin.get("/api/v1/events?no-such=1", HTTP_ACCEPT="text/event-stream").status_code == 400
+
+
+def test_an_unknown_method_stays_one_whatever_the_parameters_are(admin: APIClient) -> None:
+    assert admin.put(f"{LIST}?no-such=1", {}, format="json").status_code == 405
+    assert admin.options(LIST).status_code == 200
+
+
+def test_the_list_can_be_of_one_host(viewer: APIClient) -> None:
+    PipelineFactory.create(name="here", host=HostFactory.create(name="alpha"))
+    PipelineFactory.create(name="there", host=HostFactory.create(name="beta"))
+    PipelineFactory.create(name="nowhere", host=None)
+
+    def names(host: str) -> list[str]:
+        return [found["name"] for found in viewer.get(LIST, {"host": host}).json()["results"]]
+
+    assert (names("alpha"), names("beta"), names("gamma")) == (["here"], ["there"], [])
+    assert names("") == ["here", "nowhere", "there"]

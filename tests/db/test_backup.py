@@ -117,7 +117,7 @@ def test_a_changed_row_and_a_newer_headgate_are_refused(full: None, tmp_path: Pa
     with pytest.raises(BackupError, match="damaged"):
         check(file)
     (tmp_path / "other.gz").write_bytes(gzip.compress(b'{"format":"other"}\n{"rows":0,"sha256":""}\n'))
-    with pytest.raises(BackupError, match="no backup"):
+    with pytest.raises(BackupError, match="not a backup"):
         check(tmp_path / "other.gz")
 
 

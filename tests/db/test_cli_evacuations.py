@@ -17,7 +17,8 @@ from tests.factories import HostFactory, PipelineFactory, RunFactory
 @pytest.fixture
 def run(command_line: CommandLine) -> Run:
     """A command line of an admin; one pipeline runs on alpha, and nobody carries an evacuation out."""
-    HostFactory.create(name="beta")
+    HostFactory.create(heard=True)
+    HostFactory.create(name="beta", heard=True)
     row = PipelineFactory.create(name="orders", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
     RunFactory.create(pipeline=row)
     return command_line("admin", Role.ADMIN)

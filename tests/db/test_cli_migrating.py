@@ -20,7 +20,8 @@ from tests.factories import HostFactory, PipelineFactory, RunFactory, definition
 @pytest.fixture
 def run(command_line: CommandLine) -> Run:
     """A command line that may act, on an installation where orders runs on alpha."""
-    HostFactory.create(name="beta")
+    HostFactory.create(heard=True)
+    HostFactory.create(name="beta", heard=True)
     pipeline = PipelineFactory.create(name="orders", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
     RunFactory.create(pipeline=pipeline)
     return command_line("operator", Role.OPERATOR)
@@ -50,7 +51,7 @@ def test_one_is_planned_reviewed_begun_and_given_up(run: Run) -> None:
     assert "headgate migrations replan" in wrong.stderr
     early = run("migrations", "advance", "orders")
     assert early.exit_code == ExitCode.REFUSED
-    assert "It is not approved yet" in early.stderr or "must approve it" in early.stderr
+    assert "This plan is not approved yet" in early.stderr or "must approve it" in early.stderr
     assert run("migrations", "approve", "orders", "--digest", hashed).exit_code == 0
     assert run("migrations", "advance", "orders").exit_code == 0
     assert "PREFLIGHT" in run("migrations", "show", "orders").stdout
@@ -117,7 +118,7 @@ def test_where_others_approve_the_author_is_told_whom_to_ask(run: Run) -> None:
     assert "Awaiting approval by 2 other users" in done.stderr
     refused = run("migrations", "approve", "orders")
     assert refused.exit_code == ExitCode.NO_ACCESS
-    assert "operator asked for this migration" in refused.stderr
+    assert "operator requested this migration" in refused.stderr
 
 
 def test_the_report_of_one_under_way_verifies_and_has_a_page(run: Run, tmp_path: Path) -> None:

@@ -285,7 +285,7 @@ def test_a_source_that_takes_no_records_is_refused_with_what_to_do_instead(opera
     words = {finding["path"]: finding["message"] + finding["suggestion"] for finding in refused["findings"]}
     assert refused["code"] == "not_replayable"
     assert "Append the repaired line" in words["sources.files"]
-    assert "does not read the topic orders-in any more" in words["sources.shop"]
+    assert "no longer reads the topic orders-in" in words["sources.shop"]
     assert "no source gone any more" in words["sources.gone"]
 
 

@@ -30,7 +30,8 @@ EVA = Actor("eva")
 @pytest.fixture
 def five() -> list[Pipeline]:
     """Five pipelines that run on alpha; beta has room for all of them."""
-    HostFactory.create(name="beta")
+    HostFactory.create(heard=True)
+    HostFactory.create(name="beta", heard=True)
     rows = []
     for number in range(5):
         row = PipelineFactory.create(name=f"p{number}", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
@@ -66,7 +67,7 @@ def test_so_many_move_at_once_and_the_next_when_one_has_come_through(five: list[
 
 def test_those_that_begin_together_take_no_more_room_than_each_host_has(five: list[Pipeline]) -> None:
     Host.objects.filter(name="beta").update(slots=3)
-    HostFactory.create(name="gamma", slots=2)
+    HostFactory.create(name="gamma", slots=2, heard=True)
     begin(at_once=5)
     assert evacuations.turn(host="alpha") == 5
     moves = list(Migration.objects.select_related("pipeline", "new_revision"))
@@ -205,7 +206,7 @@ def test_a_cancelled_evacuation_gives_up_what_waits_for_approval_and_leaves_what
     assert under_way() == ["p0", "p1"]
     evacuations.cancel(evacuation=Evacuation.objects.get(pk=row.pk), actor=EVA)
     assert under_way() == ["p0"]
-    assert "It was cancelled." in Migration.objects.get(pipeline__name="p1").message
+    assert "Canceled." in Migration.objects.get(pipeline__name="p1").message
 
 
 def test_nothing_else_is_placed_on_a_host_that_is_being_emptied_and_a_drain_leaves_it_its_work(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.base.positions import Frozen, PartitionRange
+from pipelines.domain.base.positions import Frozen, PartitionPosition, PartitionRange
 from pipelines.domain.ledger import journal
 from pipelines.domain.ledger.journal import Entry, EntryKind, JournalCorrupt
 from pipelines.domain.ledger.ledger import Counts
@@ -86,9 +86,12 @@ def test_taking_in_the_same_entries_twice_changes_nothing(run: Run) -> None:
 
 
 def test_a_planned_batch_is_open_until_it_is_done(run: Run) -> None:
-    take(run, planned(0, rng(0, 10)))
+    ends = {"out": [PartitionPosition(topic="lake", partition=0, offset=7)]}
+    entry = planned(0, rng(0, 10)).model_copy(update={"sink_ends": ends, "open_ended": True})
+    take(run, entry)
     (row,) = batches()
-    assert (row.state, row.planned) == ("planned", planned(0, rng(0, 10)).model_dump(mode="json"))
+    assert row.state == "planned"
+    assert [head.planned for head in ledger_heads(run.pipeline_id, run.lineage, [("shop", "main")])] == [entry]
     take(run, done(0, rng(0, 10), duplicates_max=3, attempts=2))
     (row,) = batches()
     assert (row.state, row.duplicates_max, row.attempts) == ("done", 3, 2)
@@ -165,7 +168,7 @@ def test_every_switch_of_a_group_is_an_event_with_sink_cause_and_penalty(run: Ru
     take(run, switched(0), switched(4, failures=2, penalty_ms=4000))
     first, second = Event.objects.filter(kind="sink.switched").order_by("id")
     assert first.message.startswith("Sink a of the group g failed (1 in a row): away.")
-    assert first.message.endswith("b is tried next. It is left alone for 2 s.")
+    assert first.message.endswith("b is tried next. It is not tried for 2 s.")
     assert (second.data["sink"], second.data["cause"], second.data["penalty_ms"]) == ("a", "away", 4000)
 
 
@@ -176,8 +179,8 @@ def test_failures_without_a_penalty_are_one_event_per_pass(run: Run) -> None:
 
 def test_penalties_go_on_in_the_next_run_until_the_sink_came_back(run: Run) -> None:
     take(run, switched(0), switched(0, sink="c", failures=3), switched(2, failures=2))
-    take(run, switched(3, cause="took a batch again", penalty_ms=0, failures=0, until=0.0))
-    assert Event.objects.get(kind="sink.recovered").message.endswith("took a batch again; b takes the batches.")
+    take(run, switched(3, cause="accepts batches again", penalty_ms=0, failures=0, until=0.0))
+    assert Event.objects.get(kind="sink.recovered").message.endswith("accepts batches again; b takes the batches.")
     take(run, switched(9, sink="d", failures=5, until=2e9))
     (head, other) = ledger_heads(run.pipeline_id, run.lineage, [("shop", "main"), ("shop", "other")])
     assert [(each.sink, each.failures, each.until) for each in head.penalties] == [("c", 3, 1e9), ("d", 5, 2e9)]
@@ -185,8 +188,8 @@ def test_penalties_go_on_in_the_next_run_until_the_sink_came_back(run: Run) -> N
 
 
 def test_the_drivers_last_word_is_kept(run: Run) -> None:
-    take(run, journal.Exited(code=14, reason="the keeper is gone"))
-    assert (run.exit_code, run.exit_reason) == (14, "the keeper is gone")
+    take(run, journal.Exited(code=14, reason="the keeper has ended"))
+    assert (run.exit_code, run.exit_reason) == (14, "the keeper has ended")
 
 
 def test_entries_of_another_epoch_are_refused(run: Run) -> None:

@@ -102,7 +102,7 @@ def test_what_is_so_already_succeeds_at_once_and_changes_nothing(
 @pytest.mark.parametrize(
     ("action", "desired", "phase", "words"),
     [
-        ("pause", DesiredState.STOPPED, Phase.STOPPED, "It is stopped"),
+        ("pause", DesiredState.STOPPED, Phase.STOPPED, "The pipeline is stopped"),
         ("resume", DesiredState.STOPPED, Phase.STOPPED, "start it"),
         ("restart", DesiredState.STOPPED, Phase.STOPPED, "start it"),
         ("restart", DesiredState.PAUSED, Phase.PAUSED, "resume or stop"),
@@ -305,7 +305,7 @@ def test_a_refused_action_says_what_is_possible_instead(operator: APIClient) -> 
     assert (problem["status"], problem["code"]) == (409, "action_not_allowed")
     allowed = {each["name"]: each for each in problem["allowed_actions"]}
     assert allowed["start"]["allowed"]
-    refused = {"name": "pause", "allowed": False, "reason": "It is stopped.", "consequence": ""}
+    refused = {"name": "pause", "allowed": False, "reason": "The pipeline is stopped.", "consequence": ""}
     assert allowed["pause"] == refused
 
 

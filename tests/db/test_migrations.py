@@ -83,7 +83,8 @@ def ana() -> APIClient:
 @pytest.fixture
 def orders() -> Pipeline:
     """It runs on alpha; there is a host beta."""
-    HostFactory.create(name="beta")
+    HostFactory.create(heard=True)
+    HostFactory.create(name="beta", heard=True)
     pipeline = PipelineFactory.create(name="orders", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
     RunFactory.create(pipeline=pipeline)
     return pipeline
@@ -450,7 +451,7 @@ def test_giving_up_before_anything_has_changed_lets_the_old_agent_go_on(ana: API
     migration = Migration.objects.get()
     migration_steps.conclude(migration=migration)
     assert migration.stage == MigrationStage.ABORTED
-    assert "ana gave it up: not today" in migration.message
+    assert "ana canceled the migration: not today" in migration.message
 
 
 def test_the_way_back_of_a_committed_one_is_a_migration_of_its_own(ana: APIClient, orders: Pipeline) -> None:
@@ -572,7 +573,7 @@ def test_nobody_takes_a_label_away_that_others_have_decided_by(ana: APIClient, o
 
     refused = relabel(ana, {"other": "x"})
     assert (refused.status_code, refused.json()["code"]) == (403, "labels_govern_migrations")
-    assert "2 other people have to approve them; the freeze until" in refused.json()["detail"]
+    assert "2 other users have to approve them; the freeze until" in refused.json()["detail"]
     assert relabel(ana, {"team": "else"}).status_code == 403
     assert relabel(ana, {"team": "demo", "new": "y"}).status_code == 200
     assert post(ana, MIGRATIONS, body()).status_code == 201

@@ -6,6 +6,7 @@ from threading import Thread
 from typing import Any
 from uuid import uuid4
 
+import pytest
 from django.db import connection
 from django.db.models import QuerySet
 
@@ -92,3 +93,15 @@ def test_a_pipeline_that_rests_and_was_busy_has_its_place_among_those_that_do_no
     assert [row.pipeline.name for row in supervision.roster("alpha", set())] == ["b"]
     assert [row.pipeline.name for row in supervision.roster("alpha", {busy.id})] == ["a", "b"]
     assert [row.pipeline.name for row in supervision.roster("alpha", None)] == ["a", "b", "c"]
+
+
+def test_pipelines_of_a_host_have_one_order_whatever_the_collation_of_the_database(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Code points put `a-c` before `ab`; the collation of a language passes over the hyphen."""
+    HostFactory.create(name="alpha")
+    rests = {"phase": Phase.STOPPED, "desired_state": DesiredState.STOPPED, "generation": 1, "observed_generation": 1}
+    made = [PipelineFactory.create(name=name, host_id="alpha", **rests) for name in ("a1", "ab", "a-c")]
+    monkeypatch.setattr(supervision, "_pipelines", lambda host: made)
+    for busy in (None, {pipeline.id for pipeline in made}):
+        assert [row.pipeline.name for row in supervision.roster("alpha", busy)] == ["a-c", "a1", "ab"]

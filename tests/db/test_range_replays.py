@@ -194,11 +194,11 @@ def test_a_replay_that_cannot_go_on_fails_with_the_cause_and_what_was_done(run: 
     watch.turn()
     agent = Agent(directory_of(tmp_path, operation), 3)
     agent.does(0)
-    agent.journal.append(Exited(code=1, reason="60 offsets are gone."))
+    agent.journal.append(Exited(code=1, reason="60 offsets have expired."))
     watch.turn()
     operation.refresh_from_db()
     assert (operation.state, (operation.error or {})["code"]) == (OperationState.FAILED, "replay_failed")
-    assert "60 offsets are gone. 100 records were delivered" in (operation.error or {})["message"]
+    assert "60 offsets have expired. 100 records were delivered" in (operation.error or {})["message"]
 
 
 def test_a_cancelled_replay_is_withdrawn_and_its_last_batch_is_still_taken_in(run: Run, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_runs_that_the_database_forgot_are_asked_about_and_nothing_is_started(in
     installation.pass_time(10)
     assert phase(installation.pipeline) == Phase.BLOCKED
     assert installation.codes() == ["DATABASE_BEHIND"]
-    assert "run 1 that the database does not know" in installation.pipeline.findings[0]["message"]
+    assert "run 1 that the database does not have" in installation.pipeline.findings[0]["message"]
     assert not installation.agents.living
     assert not Run.objects.exists()
 
@@ -174,7 +174,7 @@ def test_a_stop_that_the_database_forgot_is_not_undone(installation: Installatio
     installation.pass_time(10)
     assert not installation.agents.living
     assert phase(installation.pipeline) == Phase.BLOCKED
-    assert "what request" in Pipeline.objects.get().findings[0]["message"]
+    assert "has the request" in Pipeline.objects.get().findings[0]["message"]
     assert believe(admin, "database") == 202
     installation.until(lambda: phase(installation.pipeline) == Phase.RUNNING)
     assert Run.objects.count() == 2

@@ -145,7 +145,7 @@ def test_a_worker_that_dies_in_the_middle_is_followed_by_one_that_tells_what_may
     done = host.until_over(operation)
     assert states(run) == [LetterState.REPLAYED] * 6
     assert (done.progress["done"], done.progress["possible_duplicates"]) == (6, 2)
-    assert "Up to 2 of them may be there twice" in done.message
+    assert "Up to 2 of them are possible duplicates" in done.message
     assert len(host.clusters.sent) == 7
 
 
@@ -227,7 +227,7 @@ def test_the_body_of_a_truncated_letter_is_read_from_the_file_that_has_it_whole(
     done = host.until_over(replay(run))
     assert host.bodies() == [whole]
     reasons = [each["reason"] for each in done.progress["reasons"]]
-    assert "lies another event" in reasons[0]
+    assert "is another event" in reasons[0]
     assert "cannot be read" in reasons[1]
 
 

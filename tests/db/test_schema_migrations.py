@@ -11,10 +11,11 @@ from django.apps.registry import Apps
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from pipelines.models import Host, Pipeline, Run
+from pipelines.models import Host, LedgerBatch, Pipeline, Run
 
 BEFORE_STANDBYS = ("pipelines", "0016_told_at_decision")
 BEFORE_ON_TIMEOUT = ("pipelines", "0022_evacuation_rules")
+BEFORE_OPEN_BATCHES = ("pipelines", "0023_on_timeout")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -44,6 +45,11 @@ def before_standbys(transactional_db: None) -> Iterator[Apps]:
 @pytest.fixture
 def before_on_timeout(transactional_db: None) -> Iterator[Apps]:
     yield from at(BEFORE_ON_TIMEOUT)
+
+
+@pytest.fixture
+def before_open_batches(transactional_db: None) -> Iterator[Apps]:
+    yield from at(BEFORE_OPEN_BATCHES)
 
 
 def test_runs_of_before_have_epochs_and_those_that_ended_well_whole_journals(before_standbys: Apps) -> None:
@@ -94,3 +100,31 @@ def test_what_was_asked_of_a_late_drain_or_pause_holds_afterwards_and_on_the_way
     again = rows_of(migrate_to(BEFORE_ON_TIMEOUT), "Pipeline")
     kept = dict(again.values_list("name", "after_timeout"))
     assert kept == {name: after for name, (_, after, _) in asked.items()}
+
+
+def test_an_open_batch_of_before_keeps_what_was_planned(before_open_batches: Apps) -> None:
+    host = before_open_batches.get_model("pipelines", "Host").objects.create(name="alpha", seen_at=NOW)
+    pipeline = before_open_batches.get_model("pipelines", "Pipeline").objects.create(
+        name="orders", host=host, created_at=NOW, updated_at=NOW, phase_since=NOW
+    )
+    revision = before_open_batches.get_model("pipelines", "Revision").objects.create(
+        pipeline=pipeline, number=1, definition={}, created_at=NOW
+    )
+    run = before_open_batches.get_model("pipelines", "Run").objects.create(
+        pipeline=pipeline, revision=revision, host=host, number=1, generation=1, epoch=1, lineage=0, token="t"
+    )
+    ends = {"lake": [{"topic": "lake", "partition": 0, "offset": 7}]}
+    rows_of(before_open_batches, "LedgerBatch").create(
+        run=run,
+        pipeline=pipeline,
+        lineage=0,
+        source="shop",
+        channel="main",
+        first_batch=3,
+        last_batch=3,
+        state="planned",
+        planned={"batch": 3, "ranges": [], "sink_ends": ends, "open_ended": True},
+    )
+    migrate_to()
+    batch = LedgerBatch.objects.get()
+    assert (batch.sink_ends, batch.open_ended) == (ends, True)

@@ -293,7 +293,7 @@ class TestFence:
         site.pass_time(30)
         assert (site.phase(pipeline), site.where(pipeline)) == ("RUNNING", "a")
         first = Run.objects.get(number=1)
-        assert (first.outcome, first.exit_reason) == ("LOST", "The host was started anew.")
+        assert (first.outcome, first.exit_reason) == ("LOST", "The host was restarted.")
 
 
 class TestAlert:
@@ -467,7 +467,7 @@ class TestDrain:
         assert (site.where(quick), site.phase(quick)) == ("b", "RUNNING")
         assert site.machines["a"].host.signals == []
         said = Event.objects.filter(kind="host.drain", pipeline=slow).values_list("message", flat=True)
-        assert [each for each in said if "goes on as it was" in each] != []
+        assert [each for each in said if "the pipeline continues running" in each] != []
         held.slow = False
         site.pass_time(EVACUATED_AGAIN_AFTER - 70, step=10)
         assert site.where(slow) == "a", "it is not asked for again before its time"

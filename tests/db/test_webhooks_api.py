@@ -144,9 +144,9 @@ def test_switched_off_what_waits_goes_on_waiting_and_switched_on_it_is_sent_with
 
 def test_the_alert_of_an_endpoint_is_over_when_it_is_switched_on(admin: APIClient) -> None:
     address = post(admin)["Location"]
-    webhooks.switch_off(webhook=Webhook.objects.get(), reason="its server answers 410 Gone.")
+    webhooks.switch_off(webhook=Webhook.objects.get(), reason="its endpoint answers 410 Gone.")
     shown = admin.get(address).json()
-    assert (shown["enabled"], shown["disabled_reason"]) == (False, "its server answers 410 Gone.")
+    assert (shown["enabled"], shown["disabled_reason"]) == (False, "its endpoint answers 410 Gone.")
     assert Alert.objects.get().state == "OPEN"
     assert admin.patch(address, {"enabled": True}, format="json").json()["disabled_reason"] == ""
     assert Alert.objects.get().state == "RESOLVED"

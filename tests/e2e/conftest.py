@@ -64,8 +64,8 @@ def chromium() -> Iterator[Browser]:
         started.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One for all tests of a process."""
+    """One for a module: while Playwright runs, Django refuses its database to all tests of the same process."""
     with chromium() as started:
         yield started

@@ -43,7 +43,7 @@ MESSAGES = {
 CAUSES = [
     ("sinks.out", "It has 2,400,112 bytes; the topic takes 1,048,588."),
     ("sources.shop.interceptors[1]", "java.time.format.DateTimeParseException: Text '2026-13-45' could not be parsed"),
-    ("sources.shop.selector", "No channel of the selector takes it."),
+    ("sources.shop.selector", "No channel of the selector matches the event."),
 ]
 BODIES = ['{"order": 17, "items": [{"sku": "A-1", "n": 2}], "note": "Grüße"}'.encode(), b"text", b"\x00\xff\x10"]
 
@@ -79,7 +79,7 @@ def webhooks_of(actor: Actor) -> None:
     url = f"https://ops.example.com/hooks/headgate/{LONG}?token={LONG}"
     wanted = [Wanted(each, ["migration.*", "alert.*"], [reference], "Operations") for each in (url, url + "-2")]
     well, gone = [webhooks.create(wanted=each, reach=Reach(), keyring=None, actor=actor) for each in wanted]
-    webhooks.switch_off(webhook=gone, reason="its server answers 410 Gone.")
+    webhooks.switch_off(webhook=gone, reason="its endpoint answers 410 Gone.")
     for number, state in enumerate(DeliveryState):
         event = EventFactory.create(kind="alert.opened", pipeline=Pipeline.objects.get(name="shop"))
         failed = {"response_status": 503, "last_error": f"It answers 503: {LONG}"} if number == 3 else {}

@@ -207,11 +207,11 @@ def went(row: Migration, upto: StepName, state: str = "running", **fields: Any) 
 WORDS = {
     StepName.PREPARE_STANDBY: "Every component is ready.",
     StepName.PAUSE: "Batch 812 is being finished.",
-    StepName.PROVE_PAUSE: "The pause is proven.",
-    StepName.TAKE_SNAPSHOT: "4 positions are written down.",
-    StepName.END_OLD_RUN: "No process of it lives.",
-    StepName.PROMOTE: "Run 2 has the pipeline.",
-    StepName.OBSERVE: "31 s of observation are left.",
+    StepName.PROVE_PAUSE: "The pause is verified.",
+    StepName.TAKE_SNAPSHOT: "4 positions are recorded.",
+    StepName.END_OLD_RUN: "None of its processes is alive.",
+    StepName.PROMOTE: "Run 2 is promoted.",
+    StepName.OBSERVE: "31 s of observation left.",
 }
 
 
@@ -313,7 +313,7 @@ def committed(row: Migration) -> None:
     found = went(row, StepName.OBSERVE, "done", observed=observed(), **fields)
     passed = [{"stage": "COMMITTED", "by": "rules", "at": now().isoformat()}]
     after = {**fields["snapshot"], "books_after": books(row.pipeline_id)}
-    over(found, MigrationStage.COMMITTED, "It is done.", passed=passed, snapshot=after)
+    over(found, MigrationStage.COMMITTED, "The change is permanent.", passed=passed, snapshot=after)
 
 
 def turned(row: Migration, ill: str, last: str) -> Migration:
@@ -336,13 +336,13 @@ def reverted(row: Migration) -> None:
     over(
         turned(row, LAG, "done"),
         MigrationStage.ROLLED_BACK,
-        f"It was taken back. {LAG}",
+        f"The old configuration is restored. {LAG}",
         findings=[finding(LAG, "OBSERVED_LAG", "lag")],
     )
 
 
 def stuck(row: Migration) -> None:
-    words = "start_old was not done within 240 s. Its host is silent."
+    words = "start_old timed out after 240 s. Its host is silent."
     turned(row, LAG, "failed")
     Migration.objects.filter(pk=row.pk).update(
         stage=MigrationStage.NEEDS_ATTENTION, message=words, findings=[finding(words, "STEP_FAILED", "start_old")]

@@ -121,7 +121,7 @@ def killed(pipeline: Pipeline) -> None:
         outcome=RunOutcome.KILLED,
         ended_at=now(),
         rung="sigkill",
-        exit_reason="It did not end within cancel_timeout; sinks.out was at work.",
+        exit_reason="The run did not end within cancel_timeout; sinks.out was at work.",
         dumps=dumps,
     )
 
@@ -207,7 +207,7 @@ def silent() -> None:
         phase=Phase.UNKNOWN,
         desired_state=DesiredState.RUNNING,
         phase_reason="host_lost",
-        phase_message="Nothing is heard of bravo; its agent may live.",
+        phase_message="bravo is silent; its agent may be alive.",
         host=Host.objects.get(name="bravo"),
     )
     RunFactory.create(pipeline=pipeline, number=4, driver_pid=4711)
@@ -216,7 +216,7 @@ def silent() -> None:
 def behind() -> None:
     """Its host remembers more than the database."""
     words = (
-        "alpha has run 5 that the database does not know. The database is older than the host: was a backup restored?"
+        "alpha has run 5 that the database does not have. The database is older than the host: was a backup restored?"
     )
     PipelineFactory.create(
         name="behind",

@@ -25,7 +25,7 @@ from pipelines.domain.runs.protocol import ProcessIdentity
 from tests.java import quick_java
 
 PROJECT = Path(__file__).resolve().parents[2]
-READY = "Ctrl-C stops everything in order."
+READY = "Ctrl-C stops everything."
 
 
 class Up:
@@ -124,7 +124,7 @@ def test_a_killed_stack_hinders_no_other_and_ctrl_c_ends_a_demo_with_its_agents(
         first.process.kill()
         first.process.wait(10)
     with up(state, "--demo") as second:
-        second.says("Ended kafka, left behind by a stack that was killed.")
+        second.says("Ended kafka, left by a killed stack.")
         assert wait(lambda: second.output.count(READY) == 2, 240), second.output[-5000:]
         with up(state) as third:
             assert third.process.wait(180) == 1
@@ -182,5 +182,5 @@ def test_agents_outlive_a_stack_with_the_users_own_redis_and_kafka_until_one_is_
 def test_a_redis_that_does_not_answer_is_named(state: Path) -> None:
     with up(state, "--no-redis", HEADGATE_REDIS_URL=f"redis://:secret@127.0.0.1:{free_port()}/0") as stack:
         assert stack.process.wait(180) == 1
-    assert re.search(r"No Redis answers at 127\.0\.0\.1:\d+/0, which --no-redis means to use", stack.output)
+    assert re.search(r"No Redis answers at 127\.0\.0\.1:\d+/0, which --no-redis requires", stack.output)
     assert "secret" not in stack.output

@@ -76,7 +76,8 @@ def test_a_page_needs_nothing_from_elsewhere(page: Page, address: str, path: str
 
 def test_the_search_finds_a_page_by_a_word_in_it(page: Page, address: str) -> None:
     page.goto(address)
-    page.get_by_role("textbox", name="Search").fill("standby")
+    expect(page.locator(".md-search-result__meta")).to_have_text("Type to start searching")  # its index is loaded
+    page.get_by_role("textbox", name="Search").press_sequentially("standby")
     found = page.locator(".md-search-result__item a")
     expect(found.first).to_be_visible()
     found.first.click()

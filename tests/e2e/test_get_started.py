@@ -20,7 +20,7 @@ from controlplane.install.services.ports import free_port
 PROJECT = Path(__file__).resolve().parents[2]
 PAGES = ("demo", "first-pipeline", "first-migration")
 BLOCK = re.compile(r'^```(?P<kind>sh title="Terminal [12]"|text)\n(?P<text>.*?)^```$', re.MULTILINE | re.DOTALL)
-READY = "Ctrl-C stops everything in order."
+READY = "Ctrl-C stops everything."
 STARTED_WITHIN = 600.0  # a set-up with an empty cache
 COMMAND_WITHIN = 240.0
 DONE = "--- exit code"

@@ -180,7 +180,7 @@ def test_each_stage_shows_its_evidence_and_its_price(browser: Browser, migrated:
         page.goto(newest(stack, "verifying"))
         at(page, "verify")
         page.get_by_role("button", name="Commit migration").click()
-        expect(page.get_by_text("let it go on (COMMITTED)").first).to_be_visible()
+        expect(page.get_by_text("continued the migration (COMMITTED)").first).to_be_visible()
         page.goto(newest(stack, "reverted"))
         at(page, "report")
         page.goto(newest(stack, "stuck"))

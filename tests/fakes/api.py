@@ -22,7 +22,7 @@ def pipeline(name: str, *, phase: str = "STOPPED", revision: int = 1) -> dict[st
         "name": name,
         "description": "Orders",
         "labels": {"team": "payments"},
-        "headline": "It is stopped.",
+        "headline": "The pipeline is stopped.",
         "desired_state": "STOPPED",
         "phase": phase,
         "phase_since": AT,

@@ -152,7 +152,7 @@ class FakeHost:
             documents = self.directories[run_dir].documents
             found = documents.setdefault(protocol.LAUNCH, launch)
             if isinstance(found, Launch) and found.token != launch.token:
-                raise FileExistsError(f"{run_dir} is that of another run")
+                raise FileExistsError(f"{run_dir} belongs to another run")
             documents[protocol.CONTROL] = control
 
     def keep(self, run_dirs: Collection[str]) -> None:

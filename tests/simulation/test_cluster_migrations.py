@@ -226,7 +226,7 @@ def test_without_what_was_translated_it_is_taken_back_at_once(world: TwoClusters
     world.run_until(lambda: over(world), within=60)
     made = present(world)
     assert made.stage == MigrationStage.ROLLED_BACK, world.story()
-    assert "not known any more" in made.message
+    assert "no longer exists" in made.message
     assert world.pipeline.current_revision == before
     world.require_each_once()
 

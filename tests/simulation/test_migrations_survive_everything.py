@@ -273,7 +273,7 @@ def test_a_drain_that_does_not_end_is_given_up_and_the_old_agent_goes_on(world: 
     old = world.agent
     made = _cannot_be_drained(world)
     assert (made.stage, world.agents.living) == (MigrationStage.ABORTED, [old]), world.story()
-    assert "not done within" in made.message
+    assert "timed out after" in made.message
     world.run_until(world.settled)
     assert world.phase is Phase.RUNNING
 

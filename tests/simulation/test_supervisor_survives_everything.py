@@ -282,7 +282,7 @@ def test_a_drain_that_could_not_finish_leaves_the_pipeline_as_it_was(world: Worl
         world.pass_time()
     failed_in_time(world, world.ask(OperationKind.STOP, on_timeout=OnTimeout.ABORT))
     assert world.pipeline.desired_state == before
-    assert Event.objects.filter(kind="desired.changed", message__contains="goes on as it was").count() == 1
+    assert Event.objects.filter(kind="desired.changed", message__contains="the pipeline continues running").count() == 1
     world.agent.slow = False
     world.run_until(world.settled)
     assert (world.phase, Run.objects.count(), world.host.signals) == (Phase(before), 1, [])

@@ -18,8 +18,8 @@ _FOR_ONE_RECORD = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError._UNKNOWN_PARTITION,
 _FOR_ALL = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "Grant the source's user the right to write to the topic.",
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: "Grant the source's user the right to write to the cluster.",
-    KafkaError._UNKNOWN_TOPIC: "Create the topic, or discard the letters.",
-    KafkaError.UNKNOWN_TOPIC_OR_PART: "Create the topic, or discard the letters.",
+    KafkaError._UNKNOWN_TOPIC: "Create the topic, or discard the dead letters.",
+    KafkaError.UNKNOWN_TOPIC_OR_PART: "Create the topic, or discard the dead letters.",
     KafkaError._AUTHENTICATION: "Check the user and the password in the source's options.",
     KafkaError.SASL_AUTHENTICATION_FAILED: "Check the user and the password in the source's options.",
     KafkaError._SSL: "Check the certificates in the source's options.",
@@ -69,7 +69,7 @@ def _read(consumer: Consumer, place: TopicLocation) -> bytes:
         return message.value() or b""
     else:
         raise Away(f"{place.topic}/{place.partition} could not be read within {_LOOK_SECONDS:g} s.")
-    raise Gone(f"Its whole body was at {place.topic}/{place.partition}@{place.offset}, and is deleted there.")
+    raise Gone(f"The complete body was at {place.topic}/{place.partition}@{place.offset} and has been deleted there.")
 
 
 class KafkaOutlet:
@@ -106,7 +106,7 @@ class KafkaOutlet:
         for error in errors:
             if error is not None and error.code() not in _FOR_ONE_RECORD:
                 raise self._trouble(error, [place for place, each in enumerate(errors) if each is None])
-        return [None if error is None else f"The topic refuses it: {error.str()}" for error in errors]
+        return [None if error is None else f"The topic rejects it: {error.str()}" for error in errors]
 
     def _produce(self, record: Outgoing, number: int, errors: list[KafkaError | None]) -> None:
         wanted: dict[str, Any] = {

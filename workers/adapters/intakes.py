@@ -14,12 +14,12 @@ from workers.ports import Away, Closed, Outgoing
 
 _SECONDS = 20.0
 _MOST_PARAMETERS = 100
-"""The source takes no more."""
+"""The source accepts no more events."""
 _FOR_ALL = {
-    401: "Check the token of the source; a new one counts from its next start on.",
-    403: "Check what stands between the worker and the port.",
-    404: "Another path is listened on: restart the pipeline, so that its agent runs the present revision.",
-    405: "Something else listens on the port.",
+    401: "Check the token of the source; a new one applies from its next start.",
+    403: "Check the network between the worker and the port.",
+    404: "The source listens on another path: restart the pipeline, so that its agent runs the current revision.",
+    405: "Another program listens on the port.",
 }
 _PASSING = {408, 429}
 
@@ -75,17 +75,17 @@ def _json(record: Outgoing) -> dict[str, Any]:
             "body": record.body.decode(),
         }
     except UnicodeDecodeError:
-        raise _Unwritable("The source takes JSON, whose texts are UTF-8; send a repaired one.") from None
+        raise _Unwritable("The source accepts JSON in UTF-8; edit the event and retry.") from None
     return {"content": json.dumps([event]).encode(), "headers": {"Content-Type": "application/json"}}
 
 
 def _blob(record: Outgoing) -> dict[str, Any]:
     if len(record.headers) > _MOST_PARAMETERS:
-        raise _Unwritable(f"It has {len(record.headers)} headers; a request takes {_MOST_PARAMETERS}.")
+        raise _Unwritable(f"The event has {len(record.headers)} headers; a request accepts {_MOST_PARAMETERS}.")
     try:
         parameters = [(name, value.decode()) for name, value in record.headers]
     except UnicodeDecodeError:
-        raise _Unwritable("A header is not UTF-8, so it cannot be a parameter; send a repaired one.") from None
+        raise _Unwritable("A header is not UTF-8, so it cannot be a parameter; edit the event and retry.") from None
     return {"content": record.body, "params": parameters}
 
 
@@ -107,7 +107,9 @@ def _trust(certificate: str) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=certificate)
     except (OSError, ssl.SSLError) as error:
-        raise Closed(f"{certificate} cannot be read on this host: {error}", "Let the worker read the chain.") from error
+        raise Closed(
+            f"{certificate} cannot be read on this host: {error}", "Allow the worker to read the chain."
+        ) from error
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.check_hostname = False
     return context

@@ -86,7 +86,7 @@ class HttpPosts:
 
     def _connection(self, parts: SplitResult, deadline: float) -> _Pinned:
         if parts.scheme != "https" and not (self._reach.http and parts.scheme == "http"):
-            raise Refused("Webhooks are sent with encryption alone; use https://.")
+            raise Refused("Webhooks are sent with encryption only; use https://.")
         host, context = parts.hostname or "", self._context if parts.scheme == "https" else None
         port = parts.port or (443 if context else 80)
         return _Pinned(host, port, self._addresses(host, port, deadline), context, deadline)
@@ -172,8 +172,12 @@ def _answer(response: HTTPResponse) -> Answer:
         return Answer(status)
     said = _printable(response.read(MOST_SHOWN).decode("utf-8", "replace"))
     if 300 <= status < 400:
-        return Answer(status, f"It answers {status}; redirects are not followed: correct the address.", later)
-    return Answer(status, f"It answers {status}: {said}" if said else f"It answers {status}.", later)
+        return Answer(
+            status, f"The endpoint answers {status}; redirects are not followed, so correct the address.", later
+        )
+    return Answer(
+        status, f"The endpoint answers {status}: {said}" if said else f"The endpoint answers {status}.", later
+    )
 
 
 def _printable(text: str) -> str:

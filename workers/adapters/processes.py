@@ -98,7 +98,7 @@ class HostProcesses:
             raise OSError(f"the keeper did not detach within {_DETACH_TIMEOUT:.0f} s") from None
         if child.returncode:
             raise OSError(
-                f"the keeper did not start (exit {child.returncode}); {_KEEPER_LOG} in the run directory says why"
+                f"the keeper did not start (exit {child.returncode}); {_KEEPER_LOG} in the run directory has the reason"
             )
 
     def _identify(self, pid: int) -> ProcessIdentity | None:

@@ -53,7 +53,7 @@ class LocalRunDirs:
         if not (run_dir / protocol.LAUNCH).exists():
             launch.store(run_dir / protocol.LAUNCH)
         elif (found := self.launch(run_dir)) is not None and found.token != launch.token:
-            raise FileExistsError(f"{run_dir} is that of another run, which the database does not know")
+            raise FileExistsError(f"{run_dir} belongs to another run, which is not in the database")
         control.store(run_dir / protocol.CONTROL)
 
     def keep(self, run_dirs: Collection[str]) -> None:

@@ -58,7 +58,7 @@ class LocalStoreroom:
         """Remove a file, or a directory with all in it; returns the bytes. What cannot be removed now stays."""
         ours = any(_below(path, root) for root in self._roots(storages)) or path.parent == self._shared
         if not ours:
-            raise ValueError(f"{path} is not ours to remove")
+            raise ValueError(f"{path} is not Headgate's to remove")
         size = _size(path)
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)

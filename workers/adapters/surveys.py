@@ -66,7 +66,7 @@ class ChildSurveys:
             return Answer.model_validate_json(said)
         except ValueError:
             words = log.decode(errors="replace").strip()[-_LAST_WORDS:]
-            raise LookFailed("look_failed", f"The look ended with {child.returncode}: {words}", "") from None
+            raise LookFailed("look_failed", f"The inspection ended with {child.returncode}: {words}", "") from None
 
 
 def _child(module: str) -> subprocess.Popen[bytes]:

@@ -1,1 +1,1 @@
-"""The agent: a PySpark driver that moves records and keeps the books. Imports `pipelines.domain` and no Django."""
+"""The agent: a PySpark driver that moves records and keeps the ledger. Imports `pipelines.domain` and no Django."""

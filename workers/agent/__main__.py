@@ -36,7 +36,7 @@ def main(run_dir: Path) -> int:
         say(f"the JVM cannot be started; is Java 17 or newer installed? {error}")
         return 11
     except (ValueError, LookupError, AttributeError, TypeError) as error:
-        say(f"launch.json is of no use: {error!r}")
+        say(f"launch.json is not usable: {error!r}")
         return 15
     from pydantic import ValidationError
 
@@ -53,12 +53,12 @@ def main(run_dir: Path) -> int:
         launch = Launch.model_validate_json((run_dir / "launch.json").read_bytes())
         definition = Definition.model_validate(substituted(launch.definition, handover.values))
     except EOFError as error:
-        say(f"the secrets did not arrive: {error}")
+        say(f"the secrets were not received: {error}")
         process.process.kill()
         return int(Exit.KEEPER_LOST)
     except ValidationError as error:
         problems = [f"{each['loc']}: {each['type']}" for each in error.errors(include_input=False)]
-        say(f"launch.json is of no use: {'; '.join(problems)}")
+        say(f"launch.json is not usable: {'; '.join(problems)}")
         process.process.kill()
         return int(Exit.BAD_LAUNCH)
     return Driver(run_dir, launch, definition, process).run()

@@ -63,7 +63,7 @@ class Driver:
         self._launcher = Launcher(launch, definition, jvm, self._gate, self._journal, run_dir / "tmp")
         self._launcher.on_blocked = self._blocked
         self._launcher.on_unready = lambda findings: self._end(
-            Exit.INIT_FAILED, "a component of the standby is not ready any more", findings
+            Exit.INIT_FAILED, "a component of the standby is no longer ready", findings
         )
         self._pause = PauseWatch(self._gate, self._queries)
         self._order: Control | None = None
@@ -88,7 +88,7 @@ class Driver:
         """Live until there is a reason to end and nothing is in hand any more; then end in order."""
         self._signals.handle()
         watch.keeper(
-            self._hear_promotion, lambda: self._end(Exit.KEEPER_LOST, "the keeper is gone", within=_FINISH_BATCH)
+            self._hear_promotion, lambda: self._end(Exit.KEEPER_LOST, "the keeper has ended", within=_FINISH_BATCH)
         )
         watch.jvm(self._jvm, self._jvm_lost)
         for query in self._queries:
@@ -114,7 +114,7 @@ class Driver:
         """The standby is the ACTIVE run now. Its gate has the token, and opens as the standing order says."""
         promotion = Promotion.load(self._dir / protocol.PROMOTE)
         if promotion is None or promotion.epoch != epoch or promotion.token != self._launched.token:
-            self._end(Exit.BAD_LAUNCH, "promote.json is not that of this run")
+            self._end(Exit.BAD_LAUNCH, "promote.json is not of this run")
             return
         self._journal.grant(epoch)
         self._gate.grant(epoch)
@@ -129,7 +129,7 @@ class Driver:
         try:
             findings = prepare()
             if findings:
-                self._end(code_for(findings), "preflight found reasons not to start", findings)
+                self._end(code_for(findings), "preflight has findings", findings)
             elif self._launcher.prepared and self._gate.position is not Position.STOPPED:
                 self._launcher.start(self._query_ended)
         except BaseException as error:
@@ -161,7 +161,7 @@ class Driver:
         try:
             return self._launcher.guard.check()
         except Exception as error:
-            say(f"the guard could not look: {cause_of(error)}")
+            say(f"the guard could not compare positions: {cause_of(error)}")
             return []
 
     def _jvm_lost(self, status: int) -> None:

@@ -65,7 +65,7 @@ def main(run_dir: Path, driver: list[str] | None = None) -> int:
     _restart_with_clean_environment(launch["token"])
     frame = handover.receive(sys.stdin.fileno()) if launch.get("handover") else handover.EMPTY
     if frame is None:
-        sys.stderr.write("the secrets of the run did not arrive whole\n")
+        sys.stderr.write("the secrets of the run are incomplete\n")
         return 3
     starter = os.getpid()
     if _detach():
@@ -204,7 +204,7 @@ class Keeper:
         if not self._taken(descriptor):
             return None
         if self._begun_before(descriptor) or (self._dir / "exit.json").exists():
-            raise AlreadyBegun(f"run {self._dir.name} was begun or ended before; this keeper leaves it alone")
+            raise AlreadyBegun(f"run {self._dir.name} was already started; this keeper ends")
         _name_epoch(descriptor, self._epoch)
         return descriptor
 
@@ -217,7 +217,7 @@ class Keeper:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 if self._standby or (self._epoch and _last_epoch(descriptor) == self._epoch):
-                    raise AlreadyBegun(f"run {self._dir.name} has its keeper") from None
+                    raise AlreadyBegun(f"run {self._dir.name} already has a keeper") from None
                 if time.monotonic() >= deadline:
                     return False
                 time.sleep(0.05)
@@ -305,7 +305,7 @@ class Keeper:
         if (last := _last_epoch(lock)) < epoch:
             self._hand_over(lock, epoch)
         else:
-            self._refuse(f"it was promoted under epoch {epoch}, and epoch {last} has begun since")
+            self._refuse(f"it was promoted under epoch {epoch}, and epoch {last} has started since")
         os.close(lock)
 
     def _hand_over(self, lock: int, epoch: int) -> None:

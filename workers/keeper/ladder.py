@@ -110,10 +110,10 @@ class ControlFile:
         document = self._file.read()
         try:
             if document is None:
-                raise ValueError("it is not a whole JSON object")
+                raise ValueError("it is not a complete JSON object")
             order = parse(document, self._boot_id)
             if order.owner < self.order.owner:
-                raise ValueError("it is of a supervisor whose lease another has taken")
+                raise ValueError("it is of a supervisor that has lost its lease")
             self.order = order
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             self.complaint = f"control.json is ignored: {error!r}"

@@ -188,10 +188,10 @@ def _waits(migration: Migration, now: Instant) -> bool:
     row = migration.steps[index]
     if not progress.is_held(row):
         until = now.wall + timedelta(seconds=GATE_SECONDS)
-        words = f"It waits for a person to let it go on to {gate}, until {until:%H:%M} UTC; then it is taken back."
+        words = f"Action required: continue to {gate} before {until:%H:%M} UTC, or the migration is rolled back."
         steps.hold(migration=migration, index=index, now=now, message=words)
     elif progress.left(row, now) <= 0:
-        turn_back(migration, f"Nobody let it go on to {gate} within {GATE_SECONDS / 3600:g} h.")
+        turn_back(migration, f"The gate before {gate} was not passed within {GATE_SECONDS / 3600:g} h.")
     elif (lost := standby_lost(_scene(migration, row, now))) is not None:
         turn_back(migration, lost.message, findings=lost.findings)
     return True
@@ -221,7 +221,7 @@ def _scene(migration: Migration, row: progress.Row, now: Instant) -> Scene:
 
 
 def _late(row: progress.Row, outcome: Outcome) -> str:
-    return f"{row['name']} was not done within {row['seconds']:g} s. {outcome.message}".strip()
+    return f"{row['name']} timed out after {row['seconds']:g} s. {outcome.message}".strip()
 
 
 def _finding(row: progress.Row, message: str) -> dict[str, str]:

@@ -98,7 +98,7 @@ def _prepare(scene: Scene) -> None:
 def _prepared(scene: Scene) -> Outcome:
     run = scene.new_run
     if run is None:
-        return Outcome(message="The new agent is being asked for.")
+        return Outcome(message="The new agent is requested.")
     found = standbys.outcome(run)
     evidence = {"run": run.number, "host": run.host_id, "components": found.components, "findings": found.findings}
     return Outcome(found.ready, found.failed, message=found.message, evidence=evidence, findings=found.findings)
@@ -155,8 +155,8 @@ def _prove(scene: Scene) -> Outcome:
     if not _standby_lives(scene):
         return _standby_lost(scene)
     if proof.holds(items) and run is not None:
-        return Outcome(done=True, message="The pause is proven.", evidence=evidence)
-    return Outcome(message=f"Not proven yet: {missing}.", evidence=evidence)
+        return Outcome(done=True, message="The pause is verified.", evidence=evidence)
+    return Outcome(message=f"Not verified yet: {missing}.", evidence=evidence)
 
 
 def cursors(observed: dict[str, Any]) -> list[dict[str, Any]]:
@@ -202,9 +202,9 @@ def _stopped_at(run: Run | None) -> dict[str, Any]:
 def _snapshot_taken(scene: Scene) -> Outcome:
     taken = scene.migration.snapshot or {}
     if taken.get("digest"):
-        words = f"{len(taken['positions'])} positions are written down."
+        words = f"{len(taken['positions'])} positions are recorded."
         return Outcome(done=True, message=words, evidence={"digest": taken["digest"]})
-    return Outcome(message="Being written down.")
+    return Outcome(message="Positions are being recorded.")
 
 
 def _attempt(scene: Scene) -> str:
@@ -225,10 +225,10 @@ def _answered(scene: Scene) -> Outcome:
     """What the host has found on both clusters."""
     look = steering.look_of(scene.migration)
     if look is None or not steering.is_of(scene.migration, _attempt(scene)):
-        return Outcome(message="The host asks both clusters.")
+        return Outcome(message="The host is reading both clusters.")
     if look.state == LookState.PENDING:
         before = int((scene.migration.snapshot or {}).get("behind", 0))
-        return _behind(before) if before else Outcome(message="The host asks both clusters.")
+        return _behind(before) if before else Outcome(message="The host is reading both clusters.")
     if look.state == LookState.FAILED:
         return _not_looked(look)
     rows = look.moves
@@ -239,17 +239,17 @@ def _answered(scene: Scene) -> Outcome:
     if behind := steering.behind(look):
         return _behind(behind)
     if not any("stopped_at" in row for row in rows):
-        return Outcome(done=True, message=f"{len(rows)} ends are written down.", evidence={"ends": rows})
+        return Outcome(done=True, message=f"{len(rows)} ends are recorded.", evidence={"ends": rows})
     counts = {name: sum(row[name] or 0 for row in rows) for name in ("skip", "replay")}
     words = (
-        f"{len(rows)} positions are translated: {counts['skip']} records are skipped, {counts['replay']} come again."
+        f"{len(rows)} positions are translated: {counts['skip']} records are skipped, {counts['replay']} are reread."
     )
     return Outcome(done=True, message=words, evidence={**counts, "rows": rows})
 
 
 def _behind(records: int) -> Outcome:
-    words = f"The mirror has not brought {records} records that were read already."
-    advice = "See that it runs and keeps up, then begin again; or translate by given offsets."
+    words = f"The mirror has not copied {records} records that were already read."
+    advice = "Check that it runs and keeps up, then plan again; or translate by given offsets."
     found = {"path": "positions", "code": "MIRROR_BEHIND", "message": words, "suggestion": advice}
     return Outcome(message=words, findings=[found])
 
@@ -266,7 +266,7 @@ def _translate_back(scene: Scene) -> None:
 
 def _translated_back(scene: Scene) -> Outcome:
     if not steering.needs_translation(scene.migration, scene.pipeline):
-        return Outcome(done=True, message="Its positions are those of the snapshot.")
+        return Outcome(done=True, message="The positions are those of the snapshot.")
     return _answered(scene)
 
 
@@ -284,7 +284,7 @@ def _ended(scene: Scene) -> Outcome:
     if run is None and pipeline.phase == Phase.STOPPED and _obeyed(pipeline):
         last = last_active(pipeline.pk)
         evidence = {"run": last.number, "outcome": last.outcome, "exit_code": last.exit_code} if last else None
-        return Outcome(done=True, message="No process of it lives.", evidence=evidence)
+        return Outcome(done=True, message="None of its processes is alive.", evidence=evidence)
     return Outcome(message=pipeline.phase_message)
 
 
@@ -297,14 +297,16 @@ def _set_positions(scene: Scene) -> None:
 def _positions_set(scene: Scene) -> Outcome:
     look = steering.look_of(scene.migration)
     if look is None and scene.migration.kind == MigrationKind.CLUSTER:
-        return Outcome(failed=True, message="The translation of its positions is not known any more; begin it again.")
+        return Outcome(
+            failed=True, message="The translation of its positions no longer exists; plan the migration again."
+        )
     if look is None or look.state in {LookState.PENDING, LookState.ANSWERED}:
-        return Outcome(message="The host counts what the decision does.")
+        return Outcome(message="The host is counting the records skipped and reread.")
     if look.state == LookState.FAILED:
         return _not_looked(look)
     moves = look.moves
     counts = {name: sum(each[name] or 0 for each in moves) for name in ("skip", "replay")}
-    words = f"{counts['skip']} records are skipped, {counts['replay']} come again."
+    words = f"{counts['skip']} records are skipped, {counts['replay']} are reread."
     return Outcome(done=True, message=words, evidence={**counts, "moves": moves})
 
 
@@ -331,7 +333,7 @@ def _promoted(scene: Scene) -> Outcome:
             "positions": selecting.positions(pipeline.pk),
             "lag": selecting.seen_now(pipeline, run).lag,
         }
-        return Outcome(done=True, message=f"Run {run.number} has the pipeline.", evidence=evidence)
+        return Outcome(done=True, message=f"Run {run.number} is promoted.", evidence=evidence)
     return Outcome(message=pipeline.phase_message)
 
 
@@ -355,7 +357,7 @@ def _observe(scene: Scene) -> Outcome:
     plan = selecting.plan_of(migration)
     rules = plan.rules if plan else ObservationRules()
     if run is None:
-        return Outcome(failed=True, message="The new side has no run.")
+        return Outcome(failed=True, message="The new agent has no run.")
     taken = migration.snapshot or {}
     before = Sample.model_validate(taken.get("before") or {})
     now = selecting.seen_now(scene.pipeline, run, _span(scene)).since(
@@ -373,19 +375,19 @@ def _observe(scene: Scene) -> Outcome:
     seen = observed.model_dump(mode="json")
     words = "; ".join(check.words for check in observed.breaches)
     if _committed_by_hand(migration):
-        return Outcome(done=True, message="A person has committed it.", evidence=seen, fields={"observed": seen})
+        return Outcome(done=True, message="Committed by a user.", evidence=seen, fields={"observed": seen})
     if observed.conclusion is Conclusion.COMMIT:
         passed = [*migration.passed, {"stage": MigrationStage.COMMITTED.value, "by": "rules", "at": _wall(scene)}]
         asked = plan is not None and MigrationStage.COMMITTED in plan.gates
         fields = {"observed": seen} if asked else {"observed": seen, "passed": passed}
-        return Outcome(done=True, message="Every rule holds.", evidence=seen, fields=fields)
+        return Outcome(done=True, message="All rules hold.", evidence=seen, fields=fields)
     if observed.conclusion is Conclusion.ROLL_BACK:
         return Outcome(failed=True, message=f"Not as before: {words}", evidence=seen, findings=_breaches(seen))
     if observed.conclusion is Conclusion.ASK:
         asks = not observed.breaches
-        message = "Every rule holds; commit it." if asks else f"Not as before: {words}"
+        message = "All rules hold; commit the migration." if asks else f"Not as before: {words}"
         return Outcome(asks, False, not asks, message, seen, _breaches(seen), {"observed": seen})
-    return Outcome(message=f"{observed.left:.0f} s of observation are left.", evidence=seen)
+    return Outcome(message=f"{observed.left:.0f} s of observation left.", evidence=seen)
 
 
 def _backlog(migration: Migration) -> int | None:
@@ -434,7 +436,7 @@ def _discarded(scene: Scene) -> Outcome:
 
 def _resume(scene: Scene) -> None:
     desired = DesiredState(scene.migration.old_desired)
-    steering.want(migration=scene.migration, desired=desired, why=f"Migration {scene.migration.pk} is taken back.")
+    steering.want(migration=scene.migration, desired=desired, why=f"Migration {scene.migration.pk} is rolled back.")
 
 
 def _resumed(scene: Scene) -> Outcome:
@@ -454,7 +456,7 @@ def _pause_new(scene: Scene) -> Outcome:
     if pipeline.phase in {Phase.PAUSED, Phase.STOPPED, *_REFUSED} and _obeyed(pipeline):
         return Outcome(done=True, message=f"{scene.name} is {pipeline.phase}.")
     if progress.left(scene.row, scene.now) <= PATIENCE:
-        return Outcome(done=True, message="It could not be paused in time; it is ended.")
+        return Outcome(done=True, message="The pause timed out; the run is ended.")
     return Outcome(message=pipeline.phase_message)
 
 
@@ -471,7 +473,7 @@ def _restore(scene: Scene) -> None:
 def _restored(scene: Scene) -> Outcome:
     pipeline, migration = scene.pipeline, scene.migration
     same = (pipeline.current_revision_id, pipeline.host_id) == (migration.old_revision_id, migration.old_host_id)
-    return Outcome(done=same, message="Revision and host are those of before." if same else "Being restored.")
+    return Outcome(done=same, message="The old revision and host are restored." if same else "Being restored.")
 
 
 def _started(scene: Scene) -> Outcome:

@@ -19,7 +19,7 @@ PLACES = {
     "list_of_1000": "/pipelines?limit=1000",
     "page_of_50": "/pipelines?limit=50",
     "status": "/pipelines/pipeline-00500/status",
-    "books": "/pipelines/pipeline-00500/ledger/summary",
+    "ledger_totals": "/pipelines/pipeline-00500/ledger/summary",
     "events": "/events?limit=50",
 }
 

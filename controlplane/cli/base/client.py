@@ -187,7 +187,7 @@ def _check_token(token: str) -> None:
         raise CommandError(
             title="HEADGATE_TOKEN is not a valid token",
             detail="It contains spaces or characters that no token has.",
-            hint="Copy it again; `manage.py create_token` creates a new one.",
+            hint="Copy it again; `headgate create-token` creates a new one.",
             code="bad_token",
             exit_code=ExitCode.USAGE,
         )

@@ -91,7 +91,7 @@ _HINTS = {
     "again with `headgate migrations replan ID`.",
     "evacuation_open": "`headgate hosts evacuations list` shows its id. Follow it with `headgate hosts evacuations "
     "watch ID`, or cancel it with `headgate hosts evacuations cancel ID`.",
-    "not_authenticated": "Set HEADGATE_TOKEN; `manage.py create_token` creates a token.",
+    "not_authenticated": "Set HEADGATE_TOKEN; `headgate create-token` creates a token.",
 }
 
 

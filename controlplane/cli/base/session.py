@@ -22,6 +22,7 @@ class Format(StrEnum):
 
 Output = Annotated[Format, typer.Option("--output", "-o", help="The output format: table, json or yaml.")]
 Name = Annotated[str, typer.Argument(help="The pipeline's name.", metavar="NAME")]
+OfHost = Annotated[str | None, typer.Option("--host", help="Only pipelines of this host.", metavar="NAME")]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="The maximum number of entries.")]
 Reason = Annotated[str, typer.Option("--reason", help="The reason, recorded in the audit log.")]
 

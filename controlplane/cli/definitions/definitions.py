@@ -8,7 +8,7 @@ import typer
 
 from controlplane.cli.base import inputs
 from controlplane.cli.base.errors import CommandError, ExitCode
-from controlplane.cli.base.session import Limit, Name, Session, path
+from controlplane.cli.base.session import Limit, Name, OfHost, Session, path
 
 if TYPE_CHECKING:
     from pipelines.domain.definitions.document.spec import Definition
@@ -64,6 +64,7 @@ def list_pipelines(
     session: Session,
     phase: Annotated[str | None, typer.Option("--phase", help="Only this phase, such as RUNNING.")] = None,
     label: Annotated[str | None, typer.Option("--label", help="Only this label, NAME:VALUE.")] = None,
+    host: OfHost = None,
     query: Annotated[str | None, typer.Option("--query", "-q", help="Part of the name or description.")] = None,
     limit: Limit = 1000,
 ) -> None:
@@ -71,7 +72,7 @@ def list_pipelines(
     from controlplane.cli.base import output
 
     phase = phase.upper() if phase else None
-    found = session.client().pages("pipelines", phase=phase, label=label, q=query, limit=limit)
+    found = session.client().pages("pipelines", phase=phase, label=label, host=host, q=query, limit=limit)
     if session.printed(found):
         return
     columns = ("name", "phase", "desired state", "records/s", "lag", "host", "revision", "since")

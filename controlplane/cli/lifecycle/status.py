@@ -7,20 +7,24 @@ from typing import Annotated, Any
 
 import typer
 
-from controlplane.cli.base.session import Session, path
+from controlplane.cli.base.errors import CommandError
+from controlplane.cli.base.session import OfHost, Session, path
 
 
 def status(
     session: Session,
     name: Annotated[str | None, typer.Argument(help="The pipeline's name.", metavar="[NAME]")] = None,
+    host: OfHost = None,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh every second until Ctrl-C.")] = False,
 ) -> None:
     """Show the status of a pipeline, or of all pipelines."""
     from controlplane.cli.base import reports
 
+    if name is not None and host is not None:
+        raise CommandError.of_usage("Give either the NAME of a pipeline or --host.")
     client = session.client()
     if name is None:
-        _show(session, watch, lambda: client.pages("pipelines"), reports.fleet, reports.fleet_line)
+        _show(session, watch, lambda: client.pages("pipelines", host=host), reports.fleet, reports.fleet_line)
     else:
         address = path(name, "status")
         _show(session, watch, lambda: client.get(address), reports.status, reports.status_line)

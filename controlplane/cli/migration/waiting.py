@@ -12,9 +12,9 @@ from controlplane.cli.migration.output import Progress
 FINAL = {"COMMITTED", "ROLLED_BACK", "ABORTED"}
 POLL_S = 0.5
 _NOT_STARTED = {
-    "DRAFT": "It is blocked.",
-    "PLANNED": "It is not approved.",
-    "APPROVED": "It is approved, but not started.",
+    "DRAFT": "The plan is blocked.",
+    "PLANNED": "The plan is not approved.",
+    "APPROVED": "The plan is approved, but the migration is not started.",
 }
 _STAGE_AFTER = {"plan_stale": "DRAFT", "migration_blocked": "DRAFT", "not_approved": "PLANNED"}
 """The stage from which you continue after a refusal with this code."""

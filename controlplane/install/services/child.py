@@ -62,12 +62,12 @@ class Child:
         if not self.alive:
             raise SetupError(
                 f"{self.service.name} ended with exit code {self.process.returncode} before it was ready.",
-                "Its last lines above say why.",
+                "Its last lines above have the reason.",
             )
         if not in_time:
             raise SetupError(
                 f"{self.service.name} was not ready after {self.service.ready_timeout:.0f} s.",
-                "Its last lines above say what it waits for; a loaded machine may need a second try.",
+                "See its last lines above; a loaded machine may need a second try.",
             )
 
     def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:

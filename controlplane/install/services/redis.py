@@ -35,8 +35,9 @@ def require_redis(url: str) -> None:
     if not _answers(redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2)):
         place = url.rpartition("@")[2]
         raise SetupError(
-            f"No Redis answers at {place}, which --no-redis means to use.",
-            "Start it, or say where it is: HEADGATE_REDIS_URL=redis://HOST:PORT/0; without --no-redis one is started.",
+            f"No Redis answers at {place}, which --no-redis requires.",
+            "Start it, or set its address: HEADGATE_REDIS_URL=redis://HOST:PORT/0; without --no-redis, Headgate "
+            "starts one.",
         )
 
 

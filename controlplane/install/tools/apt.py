@@ -27,7 +27,7 @@ def install(*alternatives: str) -> None:
     complaint = result.stderr.strip()[-500:] if result else ""
     raise SetupError(
         f"apt-get could not install {' or '.join(alternatives)}: {complaint}",
-        f"Run `apt-get update && apt-get install {alternatives[0]}` and see what it says.",
+        f"Run `apt-get update && apt-get install {alternatives[0]}` and read its output.",
     )
 
 
@@ -38,5 +38,5 @@ def _apt(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except subprocess.TimeoutExpired as error:
         raise SetupError(
-            f"{' '.join(command)} did not end in {TIMEOUT:.0f} s.", "Run it by hand, then again."
+            f"{' '.join(command)} did not end within {TIMEOUT:.0f} s.", "Run it manually, then repeat."
         ) from error

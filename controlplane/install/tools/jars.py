@@ -91,8 +91,7 @@ def verify(path: Path, jar: Jar) -> None:
     if found != jar.sha256:
         raise SetupError(
             f"{jar.coordinates} has the wrong checksum: expected {jar.sha256}, got {found}.",
-            "It was not used. Something between here and the repository changed it (a proxy, a mirror): "
-            "when that is repaired, run it again.",
+            "The file was not used; a proxy or mirror has changed it. Fix that, then run it again.",
         )
 
 

@@ -79,7 +79,7 @@ def _identify(executable: Path) -> Java:
         feature = feature_version(said)
     except ValueError as error:
         raise SetupError(
-            f"{executable} -version did not say which Java it is: {said.strip()[:300]}", INSTALL_HINT
+            f"{executable} -version did not report its version: {said.strip()[:300]}", INSTALL_HINT
         ) from error
     home = _HOME.search(said)
     return Java(executable, feature, _banner(said), home[1] if home else "")

@@ -43,10 +43,10 @@ class Node:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise SetupError(f"{name} did not end in {timeout:.0f} s.", "Run it again.") from error
+            raise SetupError(f"{name} did not end within {timeout:.0f} s.", "Run it again.") from error
         if result.returncode != 0:
             said = f":\n{result.stdout.strip()[:3000]}" if quiet else "."
-            raise SetupError(f"{name} failed with exit code {result.returncode}{said}", "What it said is above.")
+            raise SetupError(f"{name} failed with exit code {result.returncode}{said}", "Its output is above.")
 
 
 def parse_version(text: str) -> tuple[int, int]:

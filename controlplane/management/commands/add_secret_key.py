@@ -15,7 +15,7 @@ from pipelines.foundation.keyring import StoreClosed, add_key
 class Command(BaseCommand):
     """`manage.py add_secret_key`: the new key becomes the current one; older ones still decrypt."""
 
-    help = "Put a new key before those in the secret store's key file; the file is made where there is none."
+    help = "Put a new key before those in the secret store's key file; the file is created if needed."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -32,4 +32,4 @@ class Command(BaseCommand):
         except (StoreClosed, OSError) as error:
             raise CommandError(f"{error} {getattr(error, 'hint', '')}".strip()) from None
         self.stdout.write(f"{file} has a new current key. Copy the file to every host with a worker or a web server,")
-        self.stdout.write("then run `headgate secrets rotate`; after that the older lines may be removed.")
+        self.stdout.write("then run `headgate secrets rotate`; after that you can remove the older lines.")

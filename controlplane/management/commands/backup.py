@@ -14,7 +14,7 @@ from controlplane.backup import BackupError, backup
 class Command(BaseCommand):
     """`manage.py backup FILE`: definitions, ledger, positions, audit, users, secrets (encrypted), as of one moment."""
 
-    help = "Write the control plane's state to a file, while everything goes on."
+    help = "Write the control plane's state to a file, while everything runs."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Where to."""

@@ -16,17 +16,15 @@ from pipelines.services.access import access
 class Command(BaseCommand):
     """`manage.py create_token NAME`: prints the token, once."""
 
-    help = "Create a token and print it; only its hash is kept. A user that does not exist is made with --role."
+    help = "Create a token and print it; only its hash is stored. With --role, a missing user is created."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Whose token, what for and how long."""
         parser.add_argument("username")
-        parser.add_argument(
-            "--role", choices=ROLE_NAMES, help="give the user this role, and create it where it is missing"
-        )
+        parser.add_argument("--role", choices=ROLE_NAMES, help="give the user this role, and create the user if needed")
         parser.add_argument("--name", default="", help="what the token is for")
         parser.add_argument(
-            "--expires-days", type=int, help="days until it expires; without this it holds until revoked"
+            "--expires-days", type=int, help="days until it expires; by default it is valid until revoked"
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
@@ -38,6 +36,6 @@ class Command(BaseCommand):
             raise CommandError(f"There is no user {options['username']!r}. Give --role to create it.")
         days = options["expires_days"]
         if days is not None and days < 1:
-            raise CommandError("--expires-days wants a positive number.")
+            raise CommandError("--expires-days needs a positive number.")
         expires = timedelta(days=days) if days else None
         self.stdout.write(access.create_token(user=user, name=options["name"], expires=expires))

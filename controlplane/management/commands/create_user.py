@@ -26,7 +26,7 @@ class Command(BaseCommand):
         """Name and role."""
         parser.add_argument("username")
         parser.add_argument("--role", choices=ROLE_NAMES, default=Role.VIEWER.word)
-        parser.add_argument("--no-password", action="store_true", help="the user holds tokens and cannot log in")
+        parser.add_argument("--no-password", action="store_true", help="the user has tokens only and cannot log in")
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Write the user and say what was done."""

@@ -57,13 +57,13 @@ SECTIONS: dict[str, dict[str, str]] = {
         "lag_hour_days": "Points of lag, one an hour.",
         "dead_letter_days": "Entries of dead letters.",
         "dead_letters_kept": "The most entries of dead letters for one pipeline.",
-        "run_days": "Directories of runs that are over.",
+        "run_days": "Directories of runs that have ended.",
         "run_bytes": "The most bytes of these directories on a host.",
         "checkpoint_days": "Checkpoints of lineages that have ended.",
-        "webhook_days": "Deliveries of webhooks that are over.",
+        "webhook_days": "Deliveries of webhooks that have ended.",
     },
     "Logs": {
-        "log_format": "`plain` for people, `json` for machines.",
+        "log_format": "`plain` to read, `json` for log collectors.",
         "log_level": "`DEBUG`, `INFO`, `WARNING` or `ERROR`.",
     },
 }

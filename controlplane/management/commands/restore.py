@@ -34,4 +34,4 @@ class Command(BaseCommand):
         except BackupError as error:
             raise CommandError(f"{error} {error.hint}") from error
         self.stdout.write(f"{summary.total} rows of {len(summary.rows)} tables as of {summary.created_at}.")
-        self.stdout.write("Where a host knows more than that, its pipelines are BLOCKED and ask.")
+        self.stdout.write("Where a host is ahead of it, its pipelines are BLOCKED: choose the source of truth.")

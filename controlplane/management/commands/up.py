@@ -34,7 +34,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Every port also has a variable of its own."""
         parser.add_argument("--demo", action="store_true", help="with a pipeline and a paced producer")
-        parser.add_argument("--exit", action="store_true", help="with --demo: run unattended, print the books, exit")
+        parser.add_argument(
+            "--exit", action="store_true", help="with --demo: run unattended, print the ledger totals, exit"
+        )
         parser.add_argument("--no-kafka", action="store_true", help="you have a broker: see --bootstrap-servers")
         parser.add_argument("--no-redis", action="store_true", help="you have a Redis: HEADGATE_REDIS_URL says where")
         parser.add_argument("--stop-agents", action="store_true", help="end agents too when the stack stops")

@@ -83,7 +83,7 @@ export interface paths {
         /** @description List approval policies; of those that concern a pipeline the strictest counts. */
         get: operations["list_approval_policies"];
         put?: never;
-        /** @description Set how many people have to approve, in place of what was set for the same scope. */
+        /** @description Set how many users must approve, replacing the policy of the same scope. */
         post: operations["set_approval_policy"];
         delete?: never;
         options?: never;
@@ -135,7 +135,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** @description Remove a deleted pipeline with its books for ever; `confirm` repeats its name. */
+        /** @description Remove a deleted pipeline with its ledger permanently; `confirm` repeats its name. */
         delete: operations["purge_pipeline"];
         options?: never;
         head?: never;
@@ -205,7 +205,7 @@ export interface paths {
         get: operations["get_evacuation"];
         put?: never;
         post?: never;
-        /** @description Begin no more of its migrations; those under way go on. */
+        /** @description Cancel an evacuation: no further migration starts; those in progress continue. */
         delete: operations["cancel_evacuation"];
         options?: never;
         head?: never;
@@ -239,7 +239,7 @@ export interface paths {
         /** @description List freezes, newest first. */
         get: operations["list_freezes"];
         put?: never;
-        /** @description Let no migration begin for a time; those under way go on. */
+        /** @description Set a period in which no migration starts; those in progress continue. */
         post: operations["add_freeze"];
         delete?: never;
         options?: never;
@@ -292,7 +292,7 @@ export interface paths {
         get: operations["get_host"];
         put?: never;
         post?: never;
-        /** @description Expect a silent host no longer; 409 while it is heard, or while something is assigned to it. */
+        /** @description Remove a silent host; 409 while its worker runs, or while something is assigned to it. */
         delete: operations["remove_host"];
         options?: never;
         head?: never;
@@ -377,7 +377,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Give it up before anything has changed: the old agent goes on. One that needs attention is closed. */
+        /**
+         * @description Cancel a migration before anything has changed: the old agent continues. One that requires action is
+         *     closed.
+         */
         post: operations["abort_migration"];
         delete?: never;
         options?: never;
@@ -426,7 +429,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What was done and what it did: positions, books, pause, durations, findings, with a SHA-256 over it. */
+        /** @description Show the report: positions, ledger totals, pause, durations, findings, with a SHA-256 over it. */
         get: operations["get_migration_evidence"];
         put?: never;
         post?: never;
@@ -479,7 +482,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Take it back; `choices` says at what price. */
+        /** @description Roll back a migration; `choices` has the expected impact. */
         post: operations["rollback_migration"];
         delete?: never;
         options?: never;
@@ -515,7 +518,7 @@ export interface paths {
         get: operations["get_operation"];
         put?: never;
         post?: never;
-        /** @description Give up a start, a pause or a replay that has not ended yet. */
+        /** @description Cancel a start, a pause or a replay that has not ended yet. */
         delete: operations["cancel_operation"];
         options?: never;
         head?: never;
@@ -551,7 +554,7 @@ export interface paths {
         get: operations["get_pipeline"];
         put?: never;
         post?: never;
-        /** @description Delete a stopped pipeline: its books are kept, its name is free again. */
+        /** @description Delete a stopped pipeline: its ledger is kept, its name is free again. */
         delete: operations["delete_pipeline"];
         options?: never;
         head?: never;
@@ -605,7 +608,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Give new dead letters up; they stay in the list until their time is over. */
+        /** @description Discard new dead letters; they stay in the list until they expire. */
         post: operations["discard_dead_letters"];
         delete?: never;
         options?: never;
@@ -659,7 +662,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description State that the run of a silent host is dead, so that the next may start. You state that no process of this run lives. What it delivered after its last report is delivered again; if it does live, all that it delivers from now on is delivered twice, until its host is heard of again and ends it. Nothing is lost either way. */
+        /** @description Declare the run of a silent host lost, so that the next one can start. You confirm that no process of this run is alive. Records delivered after its last report are delivered again; if it is alive, all that it delivers is delivered twice, until its host reports again and ends it. No record is lost. */
         post: operations["declare_pipeline_lost"];
         delete?: never;
         options?: never;
@@ -676,7 +679,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Stop by force, after a dump of the stacks. Its processes are killed at once, and a batch in hand is given up. No record is lost: the next run reads that batch again, so that sinks without a commit of their own may hold its records twice. */
+        /** @description Force stop, after a dump of the stacks. The processes are killed at once, and the in-flight batch is aborted. No record is lost: the next run rereads that batch, so sinks without a commit of their own can get duplicates. */
         post: operations["force_stop_pipeline"];
         delete?: never;
         options?: never;
@@ -725,7 +728,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Show the books of every channel over all runs, and the positions. */
+        /** @description Show the ledger totals of every channel over all runs, and the positions. */
         get: operations["get_ledger_summary"];
         put?: never;
         post?: never;
@@ -744,7 +747,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Pause: consumption stops, the process stays warm. Done when proven. */
+        /** @description Pause: consumption stops, the process stays warm. Done when verified. */
         post: operations["pause_pipeline"];
         delete?: never;
         options?: never;
@@ -802,7 +805,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Say, per partition, what going on elsewhere would skip and replay. Nothing is changed; `hash` applies it.
+         * @description Plan, per partition, which records another position would skip and reread. Nothing is changed; `hash` applies
+         *     it.
          *
          *     200 with the plan; 202 where the host has not answered within 30 s: the address of the plan is in Location.
          */
@@ -840,7 +844,7 @@ export interface paths {
         /** @description Show what is in quarantine, and which records the last runs crashed at. */
         get: operations["get_quarantine"];
         put?: never;
-        /** @description Put records in quarantine: the next run makes dead letters of them and goes on behind them. */
+        /** @description Quarantine records: the next run makes dead letters of them and resumes after them. */
         post: operations["put_in_quarantine"];
         delete?: never;
         options?: never;
@@ -895,7 +899,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Believe the host, whose journals are then taken in, or the database, which goes on from its own positions. */
+        /**
+         * @description Set the source of truth: the host, whose journals are then ingested, or the database, which resumes from
+         *     its own positions.
+         */
         post: operations["reconcile_pipeline"];
         delete?: never;
         options?: never;
@@ -1049,7 +1056,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Start the agent: every component is initialised before the first record. */
+        /** @description Start the agent: every component is initialized before the first record. */
         post: operations["start_pipeline"];
         delete?: never;
         options?: never;
@@ -1169,7 +1176,7 @@ export interface paths {
         /** @description Show the dumps of a run, newest first: those that its stop took, and those that were asked for. */
         get: operations["get_run_stacks"];
         put?: never;
-        /** @description Dump the stacks of a living run now; what it does goes on. */
+        /** @description Dump the stacks of a running agent now; the agent continues. */
         post: operations["dump_run_stacks"];
         delete?: never;
         options?: never;
@@ -1255,10 +1262,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description List watched groups with what was seen of them last. */
+        /** @description List external consumer groups with their last measurement. */
         get: operations["list_watched_groups"];
         put?: never;
-        /** @description Watch a consumer group of anybody; the first look follows within seconds. */
+        /** @description Monitor an external consumer group; the first measurement follows within seconds. */
         post: operations["watch_group"];
         delete?: never;
         options?: never;
@@ -1354,7 +1361,7 @@ export interface paths {
         delete: operations["delete_webhook"];
         options?: never;
         head?: never;
-        /** @description Change a webhook, or switch it on or off. Switched off, what waits for it is given up. */
+        /** @description Change a webhook, or enable or disable it. When it is disabled, its waiting deliveries are canceled. */
         patch: operations["update_webhook"];
         trace?: never;
     };
@@ -1418,7 +1425,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Send an event `webhook.ping`, once; the delivery tells what became of it. */
+        /** @description Send an event `webhook.ping`, once; the delivery shows the result. */
         post: operations["ping_webhook"];
         delete?: never;
         options?: never;
@@ -1443,7 +1450,7 @@ export interface components {
         ActionBody: Record<string, never>;
         /**
          * Alert
-         * @description Something that somebody should look at; `key` names what it is about.
+         * @description A problem that requires attention; `key` names what it is about.
          */
         Alert: {
             /** Id */
@@ -1487,13 +1494,14 @@ export interface components {
         };
         /**
          * AlertRule
-         * @description The rules that people can set; services may raise alerts of further names.
+         * @description The rules that users can set; services may raise alerts of further names.
          * @enum {string}
          */
         AlertRule: "lag" | "stalled" | "blocked" | "failed" | "unbalanced" | "group_moved" | "group_lost" | "expiring" | "host_silent" | "migration_waits";
         /**
          * AlertState
-         * @description OPEN: nobody has seen it. ACKNOWLEDGED: somebody has, and it is still so. RESOLVED: it is over.
+         * @description OPEN: not acknowledged. ACKNOWLEDGED: a user has acknowledged it, and its cause persists. RESOLVED: its cause
+         *     has ended.
          * @enum {string}
          */
         AlertState: "OPEN" | "ACKNOWLEDGED" | "RESOLVED";
@@ -1512,7 +1520,7 @@ export interface components {
         };
         /**
          * Approval
-         * @description Somebody's word; `counts`: it is for the present plan, of somebody who may approve it, and has not expired.
+         * @description An approval; `counts`: it is for the current plan, of a user who may approve it, and has not expired.
          */
         Approval: {
             /** By */
@@ -1534,7 +1542,7 @@ export interface components {
         };
         /**
          * ApprovalPolicy
-         * @description How many people other than the author have to approve, of what.
+         * @description How many users other than the author must approve, of what.
          */
         ApprovalPolicy: {
             /** Id */
@@ -1564,7 +1572,7 @@ export interface components {
         };
         /**
          * ArchivedPipeline
-         * @description A deleted pipeline; its books are kept until it is purged.
+         * @description A deleted pipeline; its ledger is kept until it is purged.
          */
         ArchivedPipeline: {
             /**
@@ -1645,7 +1653,8 @@ export interface components {
         Believe: "host" | "database";
         /**
          * Books
-         * @description The books of a pipeline over all its runs. `balanced`: every record has one verdict, no gap and no overlap.
+         * @description The ledger totals of a pipeline over all its runs. `balanced`: every record has one verdict, no gap and no
+         *     overlap.
          */
         Books: {
             /** Channels */
@@ -1669,9 +1678,9 @@ export interface components {
         };
         /**
          * By
-         * @description How a position became one on the other cluster. MAPPING: by the pairs of a mirror; TIMESTAMP: by the time of the
-         *     last record; GIVEN: by a person; SAME_LOG: it is the same cluster under another address; CUT: by what an earlier
-         *     translation found.
+         * @description How a position became one on the other cluster. MAPPING: by the pairs of a mirror; TIMESTAMP: by the time of
+         *     the last record; GIVEN: by a user; SAME_LOG: it is the same cluster under another address; CUT: by what an
+         *     earlier translation found.
          * @enum {string}
          */
         By: "mapping" | "timestamp" | "given" | "same_log" | "cut";
@@ -1697,7 +1706,7 @@ export interface components {
         };
         /**
          * ChannelBooks
-         * @description The books of one (source, channel). `open_batches`: planned and not acknowledged yet.
+         * @description The ledger totals of one (source, channel). `open_batches`: planned and not acknowledged yet.
          */
         ChannelBooks: {
             /** Source */
@@ -1749,8 +1758,8 @@ export interface components {
         };
         /**
          * ChoicePrice
-         * @description What a choice costs. `exact`: positions are those of the snapshot afterwards. `duplicates_max`: records of
-         *     batches that were begun and not finished; `pause`: seconds in which nothing is delivered.
+         * @description The expected impact of a choice. `exact`: positions are those of the snapshot afterwards. `duplicates_max`:
+         *     records of unfinished batches; `pause`: seconds in which nothing is delivered.
          */
         ChoicePrice: {
             /** Exact */
@@ -1843,14 +1852,22 @@ export interface components {
         /**
          * ConditionType
          * @description What a condition is about.
+         *
+         *     - `Stable`: Stable, Changing, Stability unknown.
+         *     - `PositionsSafe`: Positions safe, Positions unsafe, Positions unknown.
+         *     - `LedgerBalanced`: Ledger balanced, Ledger unbalanced, Ledger unknown.
+         *     - `Supervised`: Supervised, Not supervised, Supervision unknown.
          * @enum {string}
          */
         ConditionType: "Stable" | "PositionsSafe" | "LedgerBalanced" | "Supervised";
         /**
          * Consequence
-         * @description From light to heavy. HOT: nothing that runs depends on it. RESTART: another process, the same checkpoint.
-         *     NEW_LINEAGE: another checkpoint, from the ledger's positions. POSITION_DECISION: the positions mean nothing there;
-         *     a person decides where to go on.
+         * @description What a change costs, from light to heavy.
+         *
+         *     - `hot`: Hot. Nothing that runs depends on it.
+         *     - `restart`: Restart. Another process takes over on the same checkpoint.
+         *     - `new_lineage`: New lineage. A new checkpoint starts at the exact positions of the ledger.
+         *     - `position_decision`: Position decision. The old positions mean nothing there. You decide where to continue.
          * @enum {string}
          */
         Consequence: "hot" | "restart" | "new_lineage" | "position_decision";
@@ -2091,7 +2108,7 @@ export interface components {
         DeliveryState: "WAITING" | "SENDING" | "DELIVERED" | "FAILED";
         /**
          * DesiredState
-         * @description What a person asked for.
+         * @description What a user requested.
          * @enum {string}
          */
         DesiredState: "RUNNING" | "PAUSED" | "STOPPED";
@@ -2109,7 +2126,7 @@ export interface components {
         };
         /**
          * DiscardBody
-         * @description Letters to give up, and why.
+         * @description Dead letters to discard, and why.
          */
         DiscardBody: {
             /** Ids */
@@ -2130,8 +2147,8 @@ export interface components {
         };
         /**
          * DrainBody
-         * @description `on_timeout`: what becomes of an agent that does not end its batch in hand within the drain_timeout of its
-         *     definition: `abort`, it goes on and is asked again after ten minutes, or `stop`, the ladder of a stop begins.
+         * @description `on_timeout`: what follows if an agent's in-flight batch exceeds the drain_timeout of its definition: `abort`,
+         *     the agent continues and is asked again after ten minutes, or `stop`, the stop escalation starts.
          */
         DrainBody: {
             /**
@@ -2142,7 +2159,7 @@ export interface components {
         };
         /**
          * DrainDump
-         * @description The dump of all stacks of the run whose pause was given up. `stuck`: paths of the components that were at work;
+         * @description The dump of all stacks of the run whose pause timed out. `stuck`: paths of the components that were at work;
          *     the stacks themselves are among those of the run.
          */
         DrainDump: {
@@ -2162,8 +2179,8 @@ export interface components {
         DrainOnTimeout: "abort" | "stop";
         /**
          * Draining
-         * @description What a pause waits for, as far as it has been reported. `records`: of batches that are begun and not finished;
-         *     so many may be delivered twice where the old run is killed instead. `rate`: records per second before the pause.
+         * @description What a pause waits for, as far as it has been reported. `records`: of unfinished batches; so many may be
+         *     delivered twice where the old run is killed instead. `rate`: records per second before the pause.
          */
         Draining: {
             /** Batches */
@@ -2178,7 +2195,7 @@ export interface components {
         /**
          * Dump
          * @description All stacks of a run at one moment. `rung`: sigterm or sigkill where a stop took it (`number` counts its
-         *     interrupts), live where a person asked (`asked`), else why. `stuck`: paths of the components that were at work;
+         *     interrupts), live where a user asked (`asked`), else why. `stuck`: paths of the components that were at work;
          *     `silent`: processes that did not answer.
          */
         Dump: {
@@ -2311,8 +2328,8 @@ export interface components {
         };
         /**
          * ExpectedPause
-         * @description The pause that the data is expected to see: seconds between the old side's last delivery and the new side's
-         *     first one. `most`: where the batch in hand takes as long as it may.
+         * @description The expected delivery pause: seconds between the old agent's last delivery and the new agent's first one.
+         *     `most`: where the in-flight batch takes as long as it may.
          */
         ExpectedPause: {
             /** Expected */
@@ -2341,7 +2358,7 @@ export interface components {
         };
         /**
          * Finding
-         * @description One thing that a person should know about a definition.
+         * @description One problem of a definition.
          *
          *     `path` is dotted, with indices and unusual keys in brackets: `sources.shop.interceptors[1].regex`; empty for the
          *     whole text. `code` is stable. `line` and `column` count from 1 and are set where the input was text.
@@ -2458,9 +2475,9 @@ export interface components {
         };
         /**
          * GroupBody
-         * @description A consumer group to watch. `interval`: seconds between looks; `max_rate`: records per second that a partition can
-         *     be consumed with; `leap_records`: lag that is worth an event when it appears within one look. `options`: as those of
-         *     a Kafka source, secrets by reference.
+         * @description An external consumer group to monitor. `interval`: seconds between measurements; `max_rate`: records per
+         *     second that a partition can be consumed with; `leap_records`: lag that emits an event when it appears within
+         *     one measurement. `options`: as those of a Kafka source, secrets by reference.
          */
         GroupBody: {
             /** Group */
@@ -2600,10 +2617,10 @@ export interface components {
         /**
          * Host
          * @description A machine with a worker. LOST: not seen for 30 s; supervised: seen within 5 s. `agents` live there; `promised`
-         *     and `memory_promised` (bytes) also count pipelines that are about to have one. `slots` and `memory_limit` bound
-         *     them. `drained_at`: since when it takes no new agents; `on_timeout`: whether an agent that is to leave and
-         *     does not end its batch in time goes on (`abort`) or is stopped. `lease_epoch` grows when another supervisor takes
-         *     the host.
+         *     and `memory_promised` (bytes) also count pipelines that are about to have one. `slots` and `memory_limit`
+         *     bound them. `drained_at`: since when it takes no new agents; `on_timeout`: whether an agent that is to leave
+         *     and does not end its batch in time continues (`abort`) or is stopped. `lease_epoch` grows when another
+         *     supervisor takes the host.
          */
         Host: {
             /** Name */
@@ -2694,7 +2711,7 @@ export interface components {
         Hosts: components["schemas"]["Host"][];
         /**
          * Impossible
-         * @description A partition that cannot go on there, and why.
+         * @description A partition that cannot continue there, and why.
          */
         Impossible: {
             /** Source */
@@ -2710,9 +2727,9 @@ export interface components {
         };
         /**
          * Intake
-         * @description A source that is pushed to. `taken`: events taken in since the run began; `held`: events in its intake log now,
-         *     of at most `capacity`; `answers`: requests since the run began, by HTTP status; `held_up_by`: what keeps the log
-         *     from letting go; `failure`: why nobody takes events in.
+         * @description A push source. `taken`: events accepted since the run started; `held`: events in its ingest buffer now, of at
+         *     most `capacity`; `answers`: requests since the run started, by HTTP status; `held_up_by`: what keeps the
+         *     buffer from releasing events; `failure`: why it accepts no events.
          */
         Intake: {
             /** Source */
@@ -2786,7 +2803,7 @@ export interface components {
         };
         /**
          * LagPoint
-         * @description One window of the series: positions of its last look, and the most that waited in it.
+         * @description One window of the series: positions of its last measurement, and the most that waited in it.
          */
         LagPoint: {
             /**
@@ -2863,15 +2880,15 @@ export interface components {
         };
         /**
          * LedgerState
-         * @description PLANNED: the sink may have been touched. DONE: the sink has acknowledged. ABANDONED: a person has decided to go
-         *     on elsewhere; the sink may hold some of it. REPLAYED: a range that was read before, delivered once more on request;
-         *     no position moved, and the books do not count it again.
+         * @description PLANNED: the sink may have been touched. DONE: the sink has acknowledged. ABANDONED: a user has chosen to
+         *     continue elsewhere; the sink may hold some of it. REPLAYED: a range that was read before, delivered once more
+         *     on request; no position moved, and the ledger totals do not count it again.
          * @enum {string}
          */
         LedgerState: "planned" | "done" | "abandoned" | "replayed";
         /**
          * LetterState
-         * @description NEW: somebody should look at it. REPLAYED: it was sent back to its source. DISCARDED: a person gave it up.
+         * @description NEW: action required. REPLAYED: it was retried at its source. DISCARDED: a user discarded it.
          * @enum {string}
          */
         LetterState: "NEW" | "REPLAYED" | "DISCARDED";
@@ -2958,7 +2975,7 @@ export interface components {
         };
         /**
          * LookError
-         * @description Why the worker of the host could not look.
+         * @description Why the worker of the host could not inspect the positions.
          */
         LookError: {
             /** Code */
@@ -2970,7 +2987,7 @@ export interface components {
         };
         /**
          * LookState
-         * @description A look at positions. PENDING: the worker of the host has not answered. APPLIED: what it planned was decided.
+         * @description An inspection of positions. PENDING: the worker of the host has not answered. APPLIED: its plan was applied.
          * @enum {string}
          */
         LookState: "PENDING" | "ANSWERED" | "FAILED" | "APPLIED";
@@ -2986,8 +3003,9 @@ export interface components {
         };
         /**
          * Messages
-         * @description Whether messages reach a worker. BUSY: every task slot is taken; AWAY: the broker does not answer; FULL: it takes
-         *     nothing more; DEAF: the worker hears nothing and is started again. Without messages it acts a second later.
+         * @description Whether messages reach a worker. BUSY: every task slot is busy; AWAY: the broker does not answer; FULL: it
+         *     accepts nothing more; DEAF: the worker is unresponsive and is restarted. Without messages it acts a second
+         *     later.
          */
         Messages: {
             /** State */
@@ -3009,7 +3027,7 @@ export interface components {
         };
         /**
          * Migration
-         * @description A migration in a list. `waits_for`: the gate at which a person has to let it go on.
+         * @description A migration in a list. `waits_for`: the gate at which it waits for a user.
          */
         Migration: {
             /**
@@ -3065,16 +3083,17 @@ export interface components {
         };
         /**
          * MigrationAction
-         * @description Names of requests. ADVANCE begins, passes a gate, commits now, or tries a failed step again. CLOSE ends a
-         *     migration that needs attention, and leaves the pipeline as it is. REVERT plans the way back of a committed one.
+         * @description Names of requests. ADVANCE starts, passes a gate, commits now, or retries a failed step. CLOSE ends a
+         *     migration that requires action, and leaves the pipeline as it is. REVERT plans the opposite of a committed
+         *     one.
          * @enum {string}
          */
         MigrationAction: "approve" | "advance" | "abort" | "rollback" | "close" | "revert";
         /**
          * MigrationBody
-         * @description What to change, and why. `spec` depends on the kind: revision {definition | revision}, host {host}, software {},
-         *     position {to, source}, cluster {source | sink, to, topics, positions}; each takes `rules` of the observation and
-         *     `gates`, stages before which a person is asked.
+         * @description What to change, and why. `spec` depends on the kind: revision {definition | revision}, host {host}, software
+         *     {}, position {to, source}, cluster {source | sink, to, topics, positions}; each takes `rules` of the
+         *     observation and `gates`, stages before which the migration waits for you.
          */
         MigrationBody: {
             /** Pipeline */
@@ -3110,7 +3129,7 @@ export interface components {
         };
         /**
          * MigrationDetail
-         * @description A migration with its plan, its steps, and what can be done next, each with its price.
+         * @description A migration with its plan, its steps, and what can be done next, each with its expected impact.
          */
         MigrationDetail: {
             /**
@@ -3196,13 +3215,13 @@ export interface components {
             observed: {
                 [key: string]: unknown;
             } | null;
-            /** @description Null but in PAUSING. */
+            /** @description Null outside of PAUSING. */
             draining: components["schemas"]["Draining"] | null;
-            /** @description Null where the pause was not given up. */
+            /** @description Null unless the pause timed out. */
             drain_dump: components["schemas"]["DrainDump"] | null;
             /**
              * Pause Seconds
-             * @description The pause as the data saw it.
+             * @description Delivery pause (measured).
              */
             pause_seconds: number | null;
             /** Runner Host */
@@ -3211,6 +3230,12 @@ export interface components {
         /**
          * MigrationKind
          * @description What a migration changes: components, the host, a Kafka cluster, positions, or the agent's own software.
+         *
+         *     - `revision`: New revision. Adds, changes or removes components with a new definition.
+         *     - `host`: Host. Runs the same definition on another host.
+         *     - `cluster`: Kafka cluster. Moves a source or a sink to another Kafka cluster.
+         *     - `position`: Position. Continues at another position in the log. The records this skips or rereads are counted.
+         *     - `software`: Agent software. Runs the same definition with the software that is now installed on its host.
          * @enum {string}
          */
         MigrationKind: "revision" | "host" | "cluster" | "position" | "software";
@@ -3306,13 +3331,30 @@ export interface components {
         /**
          * MigrationStage
          * @description How far a migration has come.
+         *
+         *     - `DRAFT`: Blocked plan. Findings block the plan, or it has not been made yet.
+         *     - `PLANNED`: Planned. The plan is made. Nothing has been changed.
+         *     - `APPROVED`: Approved. This plan is approved and ready to start.
+         *     - `PREFLIGHT`: Preflight. The new agent is initialized as a standby on its host. The old one keeps working.
+         *     - `PAUSING`: Pausing. Consumption is stopping. The in-flight batch is finishing.
+         *     - `PAUSE_PROVEN`: Pause verified. Nothing is being read, in flight or unaccounted for.
+         *     - `SNAPSHOT`: Snapshot. Positions, revision, checkpoint and ledger totals are recorded.
+         *     - `APPLYING`: Applying. The old run ends, which is verified. The new agent gets its positions.
+         *     - `READY_TO_CUT_OVER`: Ready to cut over. No agent runs the pipeline. The new agent is ready to take over.
+         *     - `RESUMING`: Resuming. The new agent delivers its first records.
+         *     - `VERIFYING`: Verifying. Ledger, lag, rate and errors are compared with those from before the change.
+         *     - `COMMITTED`: Committed. The change is permanent.
+         *     - `ROLLING_BACK`: Rolling back. The pipeline is returning to its old configuration.
+         *     - `ROLLED_BACK`: Rolled back. The pipeline has its old configuration again.
+         *     - `NEEDS_ATTENTION`: Action required. The migration cannot continue by itself. Choose how to proceed.
+         *     - `ABORTED`: Aborted. The migration ended before anything was changed.
          * @enum {string}
          */
         MigrationStage: "DRAFT" | "PLANNED" | "APPROVED" | "PREFLIGHT" | "PAUSING" | "PAUSE_PROVEN" | "SNAPSHOT" | "APPLYING" | "READY_TO_CUT_OVER" | "RESUMING" | "VERIFYING" | "COMMITTED" | "ROLLING_BACK" | "ROLLED_BACK" | "NEEDS_ATTENTION" | "ABORTED";
         /**
          * MigrationStep
-         * @description One step: what it does, and what came of it. `seconds`: how long it may take. `held_until`: it waits at its gate
-         *     for a person, and is taken back then.
+         * @description One step: what it does, and what came of it. `seconds`: how long it may take. `held_until`: it waits at its
+         *     gate until then, and is rolled back after that.
          */
         MigrationStep: {
             name: components["schemas"]["StepName"];
@@ -3341,8 +3383,8 @@ export interface components {
         };
         /**
          * MigrationStepState
-         * @description PENDING: nothing was done. RUNNING: the intent is recorded, and it may have been done. SKIPPED: the way went
-         *     elsewhere before it was begun.
+         * @description PENDING: nothing was done. RUNNING: the intent is recorded, and it may have been done. SKIPPED: the migration
+         *     took another path before the step started.
          * @enum {string}
          */
         MigrationStepState: "pending" | "running" | "done" | "failed" | "skipped";
@@ -3360,8 +3402,8 @@ export interface components {
         };
         /**
          * Move
-         * @description What a choice does to a partition: it goes on at `new`; so many records are skipped (`gone`: those of them that
-         *     the log has lost already), and so many come again.
+         * @description What a choice does to a partition: it continues at `new`; so many records are skipped (`gone`: those of them
+         *     that have expired), and so many reread.
          */
         Move: {
             /** Source */
@@ -3430,10 +3472,10 @@ export interface components {
         };
         /**
          * OnTimeout
-         * @description What follows where the batch in hand of a pause or of a drain has not ended by `drain_timeout`.
+         * @description What follows if the in-flight batch of a pause or of a drain has not ended by `drain_timeout`.
          *
-         *     ABORT: the request is given up, and the pipeline goes on as it was. STAY: it stays where it is and reads nothing.
-         *     STOP: the drain becomes a stop, which climbs.
+         *     ABORT: the request times out, and the pipeline continues running. STAY: nothing is read, and the pipeline pauses
+         *     when the batch ends. STOP: the drain becomes a stop, which escalates.
          * @enum {string}
          */
         OnTimeout: "abort" | "stay" | "stop";
@@ -3454,7 +3496,7 @@ export interface components {
         };
         /**
          * Operation
-         * @description A request that takes time. `deadline`: when it is given up.
+         * @description A request that takes time. `deadline`: when it times out.
          */
         Operation: {
             /**
@@ -3525,8 +3567,8 @@ export interface components {
         OtherwiseEnum: "roll_back" | "ask";
         /**
          * PartitionState
-         * @description The next offset of a partition as the ledger, Spark's checkpoint and the group have it, what the log holds, and
-         *     the verdict: AGREES, UNKNOWN where nobody has looked, or the codes of what is wrong.
+         * @description The next offset of a partition as the ledger, Spark's checkpoint and the group have it, what the log holds,
+         *     and the verdict: AGREES, UNKNOWN where it was not inspected, or the codes of what is wrong.
          */
         PartitionState: {
             /** Source */
@@ -3554,11 +3596,12 @@ export interface components {
         };
         /**
          * PartitionTranslation
-         * @description One partition of one channel: it stopped at `stopped_at` and goes on at `new`; None with `code`, where it cannot,
-         *     and with `behind`, while the mirror has not brought so many records yet.
+         * @description One partition of one channel: it stopped at `stopped_at` and continues at `new`; None with `code`, where it
+         *     cannot, and with `behind`, while the mirror has not copied so many records yet.
          *
-         *     `exact`: the record behind the last one that was read is the next one. `skip` and `replay` are records; None where
-         *     nobody can count them. `evidence`: what it rests on. `cluster_id`, `topic_id`: the log that `new` is an offset of.
+         *     `exact`: the record after the last one that was read is the next one. `skip` and `replay` are records; None where
+         *     they cannot be counted. `evidence`: what it rests on. `cluster_id`, `topic_id`: the log that `new` is an offset
+         *     of.
          */
         PartitionTranslation: {
             /** Source */
@@ -3697,8 +3740,8 @@ export interface components {
         };
         /**
          * PauseBody
-         * @description `on_timeout`: what follows where the batch in hand does not end within the drain_timeout of the definition:
-         *     `abort`, the pipeline goes on as it was, or `stay`, it reads nothing and is paused as soon as the batch ends.
+         * @description `on_timeout`: what follows if the in-flight batch exceeds the drain_timeout of the definition: `abort`, the
+         *     pipeline continues running, or `stay`, nothing is read and the pipeline is paused when the batch ends.
          */
         PauseBody: {
             /**
@@ -3712,6 +3755,20 @@ export interface components {
         /**
          * Phase
          * @description What the supervisor observed of a pipeline.
+         *
+         *     - `STOPPED`: Stopped. No process exists.
+         *     - `PREFLIGHT`: Preflight. Every component is initialized and probed. Nothing has been read.
+         *     - `STARTING`: Starting. Preflight passed. The first batch has not been delivered yet.
+         *     - `RUNNING`: Running. Records are being delivered, or the source is idle and reachable.
+         *     - `DEGRADED`: Degraded. A source or a sink is unavailable. Batches go to another sink of the group, or are held and retried. Nothing is lost.
+         *     - `STALLED`: Stalled. The agent is alive and there is lag, but no batch has finished within `stall_timeout`.
+         *     - `PAUSING`: Pausing. The in-flight batch is finishing.
+         *     - `PAUSED`: Paused. Nothing is being read. The process stays warm.
+         *     - `STOPPING`: Stopping. A stop was requested. The process has not exited yet.
+         *     - `BACKOFF`: Backing off. The last run ended by itself. The next one starts when the back-off ends.
+         *     - `BLOCKED`: Blocked. A position or a component needs a decision. Nothing is read.
+         *     - `FAILED`: Failed. The restart budget is spent. Start the pipeline to try again.
+         *     - `UNKNOWN`: Unknown. The heartbeat of the agent or its host is lost. No run starts elsewhere until the old run has ended.
          * @enum {string}
          */
         Phase: "STOPPED" | "PREFLIGHT" | "STARTING" | "RUNNING" | "DEGRADED" | "STALLED" | "PAUSING" | "PAUSED" | "STOPPING" | "BACKOFF" | "BLOCKED" | "FAILED" | "UNKNOWN";
@@ -3854,7 +3911,7 @@ export interface components {
          * Plan
          * @description What a choice would do. `hash` applies it, null where it is not possible or not answered yet.
          *
-         *     `possible_duplicates`: records of batches that were begun and not finished, which sinks may hold already.
+         *     `possible_duplicates`: records of unfinished batches, which sinks may hold already.
          */
         Plan: {
             /**
@@ -3895,9 +3952,9 @@ export interface components {
         };
         /**
          * PlannedMove
-         * @description What becomes of one partition: it goes on at `new`; so many records are skipped, so many come again.
+         * @description What becomes of one partition: it continues at `new`; so many records are skipped, so many reread.
          *
-         *     `gone`: those of the skipped ones that the log does not hold any more, whatever is chosen.
+         *     `gone`: those of the skipped ones that have expired, whatever is chosen.
          */
         PlannedMove: {
             /** Source */
@@ -3924,7 +3981,7 @@ export interface components {
         };
         /**
          * PlannedStep
-         * @description One step. `seconds`: how long it may take; `attempts`: how often it is tried; `gate`: a person passes it.
+         * @description One step. `seconds`: how long it may take; `attempts`: how often it is tried; `gate`: a user passes it.
          */
         PlannedStep: {
             name: components["schemas"]["StepName"];
@@ -3963,7 +4020,7 @@ export interface components {
         };
         /**
          * PolicyBody
-         * @description How many people other than the author have to approve, and for how many seconds an approval counts.
+         * @description How many users other than the author must approve, and for how many seconds an approval counts.
          */
         PolicyBody: {
             /**
@@ -4007,7 +4064,7 @@ export interface components {
         };
         /**
          * PositionFinding
-         * @description What the guard has against going on.
+         * @description Why the guard does not let the pipeline continue.
          */
         PositionFinding: {
             /** Path */
@@ -4049,9 +4106,9 @@ export interface components {
         };
         /**
          * PositionsPlanBody
-         * @description Where to go on: `to` is ledger, checkpoint, group, earliest or latest, `timestamp=-30m`, `timestamp=` and a time,
-         *     `offsets=TOPIC/PARTITION:OFFSET,…`, `before=EVENT-30m`, or an object with the key timestamp or offsets. `source`:
-         *     only of this one.
+         * @description Where to continue: `to` is ledger, checkpoint, group, earliest or latest, `timestamp=-30m`, `timestamp=` and a
+         *     time, `offsets=TOPIC/PARTITION:OFFSET,…`, `before=EVENT-30m`, or an object with the key timestamp or offsets.
+         *     `source`: only of this one.
          */
         PositionsPlanBody: {
             /** To */
@@ -4097,7 +4154,7 @@ export interface components {
         };
         /**
          * Quarantine
-         * @description `offered`: what the last runs had in hand when they crashed; `ranges`: what is in quarantine.
+         * @description `offered`: in-flight records of the last runs when they crashed; `ranges`: what is in quarantine.
          */
         Quarantine: {
             /** Offered */
@@ -4352,7 +4409,7 @@ export interface components {
         };
         /**
          * ReconcileBody
-         * @description Whom to believe, and why.
+         * @description The source of truth, and why.
          */
         ReconcileBody: {
             believe: components["schemas"]["Believe"];
@@ -4364,7 +4421,7 @@ export interface components {
         };
         /**
          * Reconciled
-         * @description Whom a person believes.
+         * @description The source of truth that a user has set.
          */
         Reconciled: {
             believe: components["schemas"]["Believe"];
@@ -4428,7 +4485,7 @@ export interface components {
         };
         /**
          * RepairBody
-         * @description One letter and what is sent instead: a text, bytes in base64, or other headers; what is left out stays.
+         * @description One dead letter and what is sent instead: a text, bytes in base64, or other headers; what is omitted stays.
          */
         RepairBody: {
             /** Id */
@@ -4453,7 +4510,7 @@ export interface components {
         };
         /**
          * ReplayBody
-         * @description Which letters, by one of `ids`, `filter` and `repair`; `rate`: letters per second.
+         * @description Which dead letters, by one of `ids`, `filter` and `repair`; `rate`: dead letters per second.
          */
         ReplayBody: {
             /**
@@ -4502,8 +4559,8 @@ export interface components {
         };
         /**
          * RestartBody
-         * @description `on_timeout`: what follows where the batch in hand does not end within the drain_timeout of the definition:
-         *     `abort`, the pipeline goes on as it was, or `stop`, the ladder of a stop begins.
+         * @description `on_timeout`: what follows if the in-flight batch exceeds the drain_timeout of the definition: `abort`, the
+         *     pipeline continues running, or `stop`, the stop escalation starts.
          */
         RestartBody: {
             /**
@@ -4673,9 +4730,9 @@ export interface components {
         Rules: components["schemas"]["Rule"][];
         /**
          * Run
-         * @description One life of an agent. `rung`: how far its stop had to climb; `stuck`: the components that the stop found at work;
-         *     `dumps`: files of its stacks, at /runs/{id}/stacks. A standby has no epoch, and the lineage 0, until it is
-         *     promoted.
+         * @description One life of an agent. `rung`: the stage that its stop escalation reached; `stuck`: the components that the
+         *     stop found at work; `dumps`: files of its stacks, at /runs/{id}/stacks. A standby has no epoch, and the
+         *     lineage 0, until it is promoted.
          */
         Run: {
             /** Id */
@@ -4899,7 +4956,7 @@ export interface components {
         };
         /**
          * Snapshot
-         * @description What was seen of a group in one look, or in a window of them.
+         * @description One measurement of a group, or a window of them.
          */
         Snapshot: {
             /**
@@ -4959,10 +5016,10 @@ export interface components {
         StateEnum: "HEARS" | "BUSY" | "AWAY" | "FULL" | "DEAF";
         /**
          * Status
-         * @description Everything that is known of a pipeline now. `lag`: records waiting, null where nobody reports it.
+         * @description Everything that is known of a pipeline now. `lag`: records waiting, null where it is not reported.
          *
          *     `run`: the living one; `runs`: the last five, newest first. `choices`: where a position asks for a decision, the
-         *     ways on from it with what each would skip or replay.
+         *     possible positions with what each would skip or reread.
          */
         Status: {
             /** Name */
@@ -5061,15 +5118,15 @@ export interface components {
         StepName: "prepare_standby" | "pause" | "prove_pause" | "take_snapshot" | "translate_positions" | "note_sink_ends" | "end_old_run" | "set_positions" | "check_standby" | "promote" | "observe" | "discard_standby" | "resume_old" | "pause_new" | "end_new_run" | "translate_back" | "restore" | "start_old";
         /**
          * StepState
-         * @description A step waits, is under way, or is over.
+         * @description A step is waiting, running, or ended.
          * @enum {string}
          */
         StepState: "pending" | "running" | "done" | "failed";
         /**
          * StopBody
          * @description `drain`: everything that was read is written first, within the drain_timeout of the definition. `on_timeout`:
-         *     what follows where that takes longer: `stop`, the ladder of a stop begins, or `abort`, the pipeline goes on as it
-         *     was.
+         *     what follows if that takes longer: `stop`, the stop escalation starts, or `abort`, the pipeline continues
+         *     running.
          */
         StopBody: {
             /**
@@ -5129,8 +5186,8 @@ export interface components {
         };
         /**
          * WatchedGroup
-         * @description A consumer group that is watched, and what was seen of it last. `simple`: nobody ever joins it; offsets are
-         *     committed from outside.
+         * @description An external consumer group that is monitored, with its last measurement. `simple`: it never has members;
+         *     offsets are committed from outside.
          */
         WatchedGroup: {
             /** Id */
@@ -5465,7 +5522,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -5533,7 +5590,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -5752,7 +5809,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -5912,7 +5969,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6067,7 +6124,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6106,7 +6163,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6176,7 +6233,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6245,7 +6302,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6284,7 +6341,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6323,7 +6380,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6397,7 +6454,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6436,7 +6493,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6475,7 +6532,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6591,6 +6648,7 @@ export interface operations {
         parameters: {
             query?: {
                 cursor?: string;
+                host?: string;
                 label?: string;
                 limit?: number;
                 phase?: "STOPPED" | "PREFLIGHT" | "STARTING" | "RUNNING" | "DEGRADED" | "STALLED" | "PAUSING" | "PAUSED" | "STOPPING" | "BACKOFF" | "BLOCKED" | "FAILED" | "UNKNOWN";
@@ -6640,7 +6698,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6847,7 +6905,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6886,7 +6944,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -6961,7 +7019,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7000,7 +7058,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7137,7 +7195,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7208,7 +7266,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7342,7 +7400,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7414,7 +7472,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7487,7 +7545,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7560,7 +7618,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7599,7 +7657,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7674,7 +7732,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7684,7 +7742,7 @@ export interface operations {
             };
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7852,7 +7910,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7921,7 +7979,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -8124,7 +8182,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -8265,7 +8323,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -8421,7 +8479,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -8615,7 +8673,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -8816,7 +8874,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -8855,7 +8913,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made. */
+                    /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };

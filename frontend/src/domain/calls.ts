@@ -7,6 +7,7 @@ import type {
   ReplayRequest,
   WebhookRequest,
 } from '@/api/types'
+import { curl, shellQuote, shellWord } from './curl'
 
 /** The same action as an API call, and as a CLI command where there is one. */
 export interface Call {
@@ -16,22 +17,13 @@ export interface Call {
   note?: string
 }
 
-interface Request {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  path: string
-  headers?: Record<string, string>
-  /** The flag that gives the body to curl. */
-  body?: { flag: string; type: string }
-}
-
-const origin = () => window.location.origin
-export const command = (words: string) => `headgate --url ${shellWord(origin())} ${words}`
+export const command = (words: string) => `headgate --url ${shellWord(window.location.origin)} ${words}`
 
 export function actionCall(name: string, kind: ActionKind, body: Record<string, unknown> = {}): Call {
   const onTimeout = body.on_timeout ? ` --on-timeout ${shellWord(String(body.on_timeout))}` : ''
   const flags = `${body.drain === false ? ' --no-drain' : ''}${onTimeout}`
   return {
-    ...requestCall({ method: 'POST', path: `/pipelines/${name}/${kind}`, body: jsonBody(body) }),
+    curl: curl('POST', `/api/v1/pipelines/{name}/${kind}`, { path: { name }, body }),
     cli: command(`${kind} ${shellWord(name)}${flags} --wait`),
   }
 }
@@ -46,7 +38,7 @@ export function replayCall(name: string, body: ReplayCallBody): Call {
       : (body.ids ?? []).map(shellWord)
   const rate = body.rate ? ` --rate ${body.rate}` : ''
   return {
-    ...requestCall({ method: 'POST', path: `/pipelines/${name}/dead-letters/replay`, body: jsonBody(body) }),
+    curl: curl('POST', '/api/v1/pipelines/{name}/dead-letters/replay', { path: { name }, body }),
     cli: command(`dead-letters retry ${shellWord(name)} ${which.join(' ')}${rate} --wait`),
   }
 }
@@ -56,7 +48,7 @@ type ReplayCallBody = Partial<Pick<ReplayRequest, 'ids' | 'filter' | 'repair' | 
 /** The decision about positions, after its plan was reviewed. */
 export function applyPositionsCall(name: string, hash: string): Call {
   return {
-    ...requestCall({ method: 'POST', path: `/pipelines/${name}/positions/apply`, body: jsonBody({ hash }) }),
+    curl: curl('POST', '/api/v1/pipelines/{name}/positions/apply', { path: { name }, body: { hash } }),
     cli: command(`positions apply ${shellWord(name)} ${shellWord(hash)}`),
   }
 }
@@ -75,7 +67,7 @@ export function quarantineCall(name: string, body: QuarantineRequest): Call {
     ...(body.start ? ['--start'] : []),
   ]
   return {
-    ...requestCall({ method: 'POST', path: `/pipelines/${name}/quarantine`, body: jsonBody(body) }),
+    curl: curl('POST', '/api/v1/pipelines/{name}/quarantine', { path: { name }, body }),
     cli: command(words.join(' ')),
   }
 }
@@ -83,7 +75,7 @@ export function quarantineCall(name: string, body: QuarantineRequest): Call {
 export function reconcileCall(name: string, believe: Believe, reason: string): Call {
   const body = { believe, reason }
   return {
-    ...requestCall({ method: 'POST', path: `/pipelines/${name}/reconcile`, body: jsonBody(body) }),
+    curl: curl('POST', '/api/v1/pipelines/{name}/reconcile', { path: { name }, body }),
     cli: command(
       ['hosts reconcile', shellWord(name), '--source-of-truth', believe, ...reasonFlag(reason)].join(' '),
     ),
@@ -91,9 +83,8 @@ export function reconcileCall(name: string, believe: Believe, reason: string): C
 }
 
 export function declareLostCall(name: string): Call {
-  const body = jsonBody({ confirm: name })
   return {
-    ...requestCall({ method: 'POST', path: `/pipelines/${name}/declare-lost`, body }),
+    curl: curl('POST', '/api/v1/pipelines/{name}/declare-lost', { path: { name }, body: { confirm: name } }),
     cli: command(`runs declare-lost ${shellWord(name)} --confirm ${shellWord(name)}`),
   }
 }
@@ -107,10 +98,9 @@ export function rangeReplayCall(name: string, range: ReplayRange, hash: string, 
     ...(channel ? [`--channel ${shellWord(channel)}`] : []),
   ]
   return {
-    ...requestCall({
-      method: 'POST',
-      path: `/pipelines/${name}/range-replays`,
-      body: jsonBody({ ...range, hash, reason }),
+    curl: curl('POST', '/api/v1/pipelines/{name}/range-replays', {
+      path: { name },
+      body: { ...range, hash, reason },
     }),
     cli: command(['replays start', shellWord(name), where, ...query, ...reasonFlag(reason)].join(' ')),
   }
@@ -118,14 +108,14 @@ export function rangeReplayCall(name: string, range: ReplayRange, hash: string, 
 
 export function drainCall(host: string, body: DrainBody): Call {
   return {
-    ...requestCall({ method: 'POST', path: `/hosts/${host}/drain`, body: jsonBody(body) }),
+    curl: curl('POST', '/api/v1/hosts/{name}/drain', { path: { name: host }, body }),
     cli: command(`hosts drain ${shellWord(host)} --on-timeout ${body.on_timeout}`),
   }
 }
 
 export function removeHostCall(host: string): Call {
   return {
-    ...requestCall({ method: 'DELETE', path: `/hosts/${host}` }),
+    curl: curl('DELETE', '/api/v1/hosts/{name}', { path: { name: host } }),
     cli: command(`hosts remove ${shellWord(host)}`),
   }
 }
@@ -139,11 +129,10 @@ export function webhookCall(id: number | null, body: Partial<WebhookRequest>): C
   ].join(' ')
   const url = shellQuote(body.url ?? '')
   return {
-    ...requestCall({
-      method: id === null ? 'POST' : 'PATCH',
-      path: id === null ? '/webhooks' : `/webhooks/${id}`,
-      body: jsonBody(body),
-    }),
+    curl:
+      id === null
+        ? curl('POST', '/api/v1/webhooks', { body })
+        : curl('PATCH', '/api/v1/webhooks/{webhook_id}', { path: { webhook_id: id }, body }),
     cli: command(
       id === null ? `webhooks add ${url} ${flags}` : `webhooks update ${id} --url ${url} ${flags}`,
     ),
@@ -155,13 +144,13 @@ export function reasonFlag(reason: string | undefined): string[] {
 }
 
 export function deleteCall(name: string): Call {
-  return { ...requestCall({ method: 'DELETE', path: `/pipelines/${name}` }), cli: null }
+  return { curl: curl('DELETE', '/api/v1/pipelines/{name}', { path: { name } }), cli: null }
 }
 
-export function editCall(name: string, etag: string, fields: unknown): Call {
+export function editCall(name: string, etag: string, fields: object): Call {
   const headers = { 'If-Match': etag }
   return {
-    ...requestCall({ method: 'PATCH', path: `/pipelines/${name}`, headers, body: jsonBody(fields) }),
+    curl: curl('PATCH', '/api/v1/pipelines/{name}', { path: { name }, headers, body: fields }),
     cli: null,
   }
 }
@@ -169,49 +158,10 @@ export function editCall(name: string, etag: string, fields: unknown): Call {
 /** Creating and publishing send a file, so the calls name one instead of repeating it. */
 export function applyCall(name: string, publish: boolean): Call {
   const file = `${name || 'pipeline'}.yaml`
-  const body = {
-    flag: `--data-binary ${shellWord(`@${file}`)}`,
-    type: 'application/yaml',
-  }
   return {
-    ...requestCall({ method: 'POST', path: publish ? `/pipelines/${name}/revisions` : '/pipelines', body }),
+    curl: publish
+      ? curl('POST', '/api/v1/pipelines/{name}/revisions', { path: { name }, file })
+      : curl('POST', '/api/v1/pipelines', { file }),
     cli: command(`apply -f ${shellWord(file)}`),
   }
 }
-
-export function jsonBody(value: unknown): Request['body'] {
-  return {
-    flag: `-d ${shellQuote(JSON.stringify(value))}`,
-    type: 'application/json',
-  }
-}
-
-export function requestCall(request: Request): Omit<Call, 'cli'> {
-  return { curl: curl(request) }
-}
-
-const addressOf = ({ path }: Request) => `${origin()}/api/v1${path}`
-
-function headersOf({ headers = {}, body }: Request): [string, string][] {
-  return Object.entries({ ...headers, ...(body && { 'Content-Type': body.type }) })
-}
-
-function curl(request: Request): string {
-  const { method, body } = request
-  const headers = headersOf(request).map(([key, value]) => `  -H ${shellQuote(`${key}: ${value}`)}`)
-  return [
-    `curl -X ${method} ${shellWord(addressOf(request))}`,
-    `  -H "Authorization: Token $HEADGATE_TOKEN"`,
-    ...headers,
-    ...(body ? [`  ${body.flag}`] : []),
-  ].join(' \\\n')
-}
-
-export function shellQuote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
-}
-
-const PLAIN = /^[\w@+:,./-]+$/
-
-/** What a user wrote as one word of a command; quoted only where a shell would read more in it. */
-export const shellWord = (text: string) => (PLAIN.test(text) ? text : shellQuote(text))

@@ -5,7 +5,8 @@ import type {
   MigrationDetail,
   MigrationRequest,
 } from '@/api/types'
-import { type Call, command, jsonBody, reasonFlag, requestCall, shellQuote, shellWord } from './calls'
+import { type Call, command, reasonFlag } from './calls'
+import { curl, shellQuote, shellWord } from './curl'
 import { HIDDEN, hidesValue } from './hidden'
 import { changedRules } from './observationRules'
 import { definitionText, writtenPosition } from './written'
@@ -53,7 +54,7 @@ function ruleFlags({ rules = {}, gates = [] }: MigrationRequest['spec']): string
 /** A migration to be planned, with everything that it needs; the note says where a part of that is hidden. */
 export function createMigrationCall(body: MigrationRequest): Call {
   return {
-    ...requestCall({ method: 'POST', path: '/migrations', body: jsonBody(body) }),
+    curl: curl('POST', '/api/v1/migrations', { body }),
     cli: planCommand(body),
     ...(hidesValue(body.spec) && { note: HIDDEN_NOTE }),
   }
@@ -74,14 +75,14 @@ function planCommand(body: MigrationRequest): string | null {
 /** Looking at a migration: what the pages of the wizard do again and again. */
 export function watchCall({ id }: Pick<MigrationDetail, 'id'>): Call {
   return {
-    ...requestCall({ method: 'GET', path: `/migrations/${id}` }),
+    curl: curl('GET', '/api/v1/migrations/{migration_id}', { path: { migration_id: id } }),
     cli: command(`migrations show ${shellWord(id)}`),
   }
 }
 
 export function evidenceCall({ id }: Pick<MigrationDetail, 'id'>): Call {
   return {
-    ...requestCall({ method: 'GET', path: `/migrations/${id}/evidence` }),
+    curl: curl('GET', '/api/v1/migrations/{migration_id}/evidence', { path: { migration_id: id } }),
     cli: command(`migrations report ${shellWord(id)}`),
   }
 }
@@ -97,7 +98,7 @@ export function deedCall({ id, plan_hash }: Named, deed: Deed, reason = ''): Cal
   const flags = 'hash' in body ? [`--digest ${shellWord(plan_hash)}`] : reasonFlag(reason)
   const verb = VERBS[name] ?? name
   return {
-    ...requestCall({ method: 'POST', path: `/migrations/${id}/${name}`, body: jsonBody(body) }),
+    curl: curl('POST', `/api/v1/migrations/{migration_id}/${name}`, { path: { migration_id: id }, body }),
     cli: command(['migrations', verb, shellWord(id), ...flags].join(' ')),
   }
 }
@@ -112,27 +113,33 @@ export function evacuateCall(body: EvacuationRequest): Call {
     ...reasonFlag(reason),
   ]
   return {
-    ...requestCall({ method: 'POST', path: '/evacuations', body: jsonBody(body) }),
+    curl: curl('POST', '/api/v1/evacuations', { body }),
     cli: asked && command(['hosts evacuate', shellWord(host), ...flags].join(' ')),
   }
 }
 
 export function cancelEvacuationCall(id: string): Call {
-  return { ...requestCall({ method: 'DELETE', path: `/evacuations/${id}` }), cli: null }
+  return {
+    curl: curl('DELETE', '/api/v1/evacuations/{evacuation_id}', { path: { evacuation_id: id } }),
+    cli: null,
+  }
 }
 
 export function freezeCall(body: FreezeRequest): Call {
-  return { ...requestCall({ method: 'POST', path: '/freezes', body: jsonBody(body) }), cli: null }
+  return { curl: curl('POST', '/api/v1/freezes', { body }), cli: null }
 }
 
 export function endFreezeCall(id: number): Call {
-  return { ...requestCall({ method: 'DELETE', path: `/freezes/${id}` }), cli: null }
+  return { curl: curl('DELETE', '/api/v1/freezes/{freeze_id}', { path: { freeze_id: id } }), cli: null }
 }
 
 export function approvalPolicyCall(body: ApprovalPolicyRequest): Call {
-  return { ...requestCall({ method: 'POST', path: '/approval-policies', body: jsonBody(body) }), cli: null }
+  return { curl: curl('POST', '/api/v1/approval-policies', { body }), cli: null }
 }
 
 export function removeApprovalPolicyCall(id: number): Call {
-  return { ...requestCall({ method: 'DELETE', path: `/approval-policies/${id}` }), cli: null }
+  return {
+    curl: curl('DELETE', '/api/v1/approval-policies/{policy_id}', { path: { policy_id: id } }),
+    cli: null,
+  }
 }

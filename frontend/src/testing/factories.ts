@@ -25,7 +25,7 @@ export const T0 = '2026-11-21T12:00:00Z'
 
 const ACTIONS: Action[] = ['start', 'pause', 'resume', 'stop', 'force-stop', 'restart', 'edit', 'delete']
 
-const CONSEQUENCES: Partial<Record<Action, string>> = { 'force-stop': 'The in-flight batch is aborted.' }
+const CONSEQUENCES: Partial<Record<Action, string>> = { 'force-stop': 'The in-flight batch is cancelled.' }
 
 /** A pipeline that runs; `allowed` names the actions it may take. */
 export function pipeline(
@@ -306,7 +306,7 @@ export function migration(fields: Partial<MigrationDetail> = {}): MigrationDetai
     stale: false,
     steps: [],
     choices: [
-      migrationChoice('approve', { sentence: 'Approve this very plan.' }),
+      migrationChoice('approve', { sentence: 'Approve this plan.' }),
       migrationChoice('advance', { allowed: false, sentence: 'Begin.', reason: '1 more must approve it.' }),
       migrationChoice('abort', {
         sentence: 'Cancel migration.',

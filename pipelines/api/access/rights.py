@@ -19,7 +19,7 @@ def require_rights(role: Role, definition: dict[str, Any]) -> None:
         raise Forbidden(
             f"Your role {role.word} does not allow this: {'; '.join(found)}.",
             code="component_needs_role",
-            hint="Ask somebody with that role to publish and start it.",
+            hint="Ask a user with that role to publish and start it.",
         )
 
 

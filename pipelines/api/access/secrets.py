@@ -8,7 +8,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer, idempotent
-from pipelines.api.http.openapi import query_parameters
 from pipelines.api.http.paging import Page, PageQuery, page
 from pipelines.api.http.requests import ActionBody, ForceQuery, SecretBody
 from pipelines.domain.base.roles import Role
@@ -41,10 +40,9 @@ class SecretList(View):
     """All secrets."""
 
     roles = {"GET": Role.OPERATOR}
+    queries = {"GET": PageQuery}
 
-    @extend_schema(
-        operation_id="list_secrets", parameters=query_parameters(PageQuery), responses=Page[views.SecretView]
-    )
+    @extend_schema(operation_id="list_secrets", responses=Page[views.SecretView])
     def get(self, request: Request) -> Response:
         """List secrets by name, with the pipelines that refer to them; never a value."""
         keyring = opened_if_possible()
@@ -55,6 +53,7 @@ class SecretDetail(View):
     """One secret."""
 
     roles = {"PUT": Role.ADMIN}
+    queries = {"DELETE": ForceQuery}
 
     @extend_schema(
         operation_id="put_secret", request=SecretBody, responses={200: views.SecretView, 201: views.SecretView}
@@ -67,7 +66,7 @@ class SecretDetail(View):
         (view,) = secret_views([secret], keyring)
         return answer(view, 201 if created else 200)
 
-    @extend_schema(operation_id="delete_secret", parameters=query_parameters(ForceQuery), responses={204: None})
+    @extend_schema(operation_id="delete_secret", responses={204: None})
     def delete(self, request: Request, name: str) -> Response:
         """Delete a secret for ever. 409 names the pipelines and webhooks that refer to it, unless `force`."""
         secrets.delete(name=name, force=self.query(ForceQuery).force, actor=self.actor)

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from pipelines.api.access.rights import require_governed, require_rights
 from pipelines.api.http.base import PipelineView, StrictJSONParser, YAMLTextParser, answer, expected_version, idempotent
-from pipelines.api.http.openapi import OPTIONAL_IF_MATCH, query_parameters
+from pipelines.api.http.openapi import OPTIONAL_IF_MATCH
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import DiffQuery, RevisionBody
 from pipelines.api.lifecycle.pipelines import validated
@@ -44,10 +44,9 @@ class RevisionList(PipelineView):
     """The revisions of a pipeline."""
 
     parser_classes = [StrictJSONParser, YAMLTextParser]
+    queries = {"GET": PageQuery}
 
-    @extend_schema(
-        operation_id="list_revisions", parameters=query_parameters(PageQuery), responses=Page[views.RevisionView]
-    )
+    @extend_schema(operation_id="list_revisions", responses=Page[views.RevisionView])
     def get(self, request: Request, name: str) -> Response:
         """List revisions, newest first."""
         rows = Revision.objects.filter(pipeline=self.pipeline)
@@ -94,7 +93,9 @@ class RevisionDetail(PipelineView):
 class RevisionDiff(PipelineView):
     """What a revision changed."""
 
-    @extend_schema(operation_id="diff_revisions", parameters=query_parameters(DiffQuery), responses=views.DiffView)
+    queries = {"GET": DiffQuery}
+
+    @extend_schema(operation_id="diff_revisions", responses=views.DiffView)
     def get(self, request: Request, name: str, number: int) -> Response:
         """Compare a revision with another one, or with the one before."""
         against = self.query(DiffQuery).against or max(1, number - 1)

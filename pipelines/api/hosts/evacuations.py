@@ -11,7 +11,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer, idempotent
-from pipelines.api.http.openapi import query_parameters
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import Instant, Shape, Text
 from pipelines.domain.base.roles import Role
@@ -49,7 +48,7 @@ class Scoped(Shape):
 
 
 class PolicyBody(Scoped):
-    """How many people other than the author have to approve, and for how many seconds an approval counts."""
+    """How many users other than the author must approve, and for how many seconds an approval counts."""
 
     approvers: int = Field(ge=1, le=20)
     expiry_seconds: int = Field(default=86_400, ge=60, le=31_536_000)
@@ -73,10 +72,9 @@ class EvacuationList(View):
     """Evacuations."""
 
     roles = {"POST": Role.ADMIN}
+    queries = {"GET": PageQuery}
 
-    @extend_schema(
-        operation_id="list_evacuations", parameters=query_parameters(PageQuery), responses=Page[views.EvacuationView]
-    )
+    @extend_schema(operation_id="list_evacuations", responses=Page[views.EvacuationView])
     def get(self, request: Request) -> Response:
         """List evacuations, newest first."""
         rows = Evacuation.objects.all()
@@ -108,7 +106,7 @@ class EvacuationDetail(View):
 
     @extend_schema(operation_id="cancel_evacuation", responses=views.EvacuationView)
     def delete(self, request: Request, evacuation_id: UUID) -> Response:
-        """Begin no more of its migrations; those under way go on."""
+        """Cancel an evacuation: no further migration starts; those in progress continue."""
         row = evacuations.cancel(evacuation=evacuations.get(evacuation_id), actor=self.actor)
         return answer(views.evacuation_view(row))
 
@@ -117,10 +115,10 @@ class PolicyList(View):
     """Who has to approve."""
 
     roles = {"POST": Role.ADMIN}
+    queries = {"GET": PageQuery}
 
     @extend_schema(
         operation_id="list_approval_policies",
-        parameters=query_parameters(PageQuery),
         responses=Page[views.ApprovalPolicyView],
     )
     def get(self, request: Request) -> Response:
@@ -130,7 +128,7 @@ class PolicyList(View):
     @extend_schema(operation_id="set_approval_policy", request=PolicyBody, responses={201: views.ApprovalPolicyView})
     @idempotent
     def post(self, request: Request) -> Response:
-        """Set how many people have to approve, in place of what was set for the same scope."""
+        """Set how many users must approve, replacing the policy of the same scope."""
         body = self.body(PolicyBody)
         row = migration_rules.set_policy(
             label=body.label,
@@ -156,10 +154,9 @@ class FreezeList(View):
     """When no migration begins."""
 
     roles = {"POST": Role.ADMIN}
+    queries = {"GET": PageQuery}
 
-    @extend_schema(
-        operation_id="list_freezes", parameters=query_parameters(PageQuery), responses=Page[views.FreezeView]
-    )
+    @extend_schema(operation_id="list_freezes", responses=Page[views.FreezeView])
     def get(self, request: Request) -> Response:
         """List freezes, newest first."""
         return page(FreezeWindow.objects.all(), ["-id"], self.query(PageQuery), each(views.freeze_view))
@@ -167,7 +164,7 @@ class FreezeList(View):
     @extend_schema(operation_id="add_freeze", request=FreezeBody, responses={201: views.FreezeView})
     @idempotent
     def post(self, request: Request) -> Response:
-        """Let no migration begin for a time; those under way go on."""
+        """Set a period in which no migration starts; those in progress continue."""
         body = self.body(FreezeBody)
         row = migration_rules.add_freeze(
             label=body.label,

@@ -35,7 +35,7 @@ class HostDetail(View):
 
     @extend_schema(operation_id="remove_host", responses={204: None})
     def delete(self, request: Request, name: str) -> Response:
-        """Expect a silent host no longer; 409 while it is heard, or while something is assigned to it."""
+        """Remove a silent host; 409 while its worker runs, or while something is assigned to it."""
         hosts.remove(name=name, actor=self.actor)
         return Response(status=204)
 
@@ -74,7 +74,7 @@ class DeclareLost(PipelineView):
 
     @extend_schema(
         operation_id="declare_pipeline_lost",
-        description=f"State that the run of a silent host is dead, so that the next may start. {ownership.CONSEQUENCE}",
+        description=f"Declare the run of a silent host lost, so that the next one can start. {ownership.CONSEQUENCE}",
         request=DeclareLostBody,
         responses=views.RunView,
     )

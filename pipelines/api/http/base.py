@@ -8,6 +8,7 @@ from functools import cached_property, wraps
 from typing import Any, TypeVar
 
 from django.conf import settings
+from django.http import QueryDict
 from pydantic import BaseModel, ValidationError
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser, JSONParser
@@ -16,6 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from pipelines.api.http.problems import request_id
+from pipelines.domain.base.findings import Finding, did_you_mean, dotted, quote
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.shapes import findings_of
 from pipelines.foundation.errors import BadRequest, HeadgateError, Invalid, PreconditionRequired
@@ -26,6 +28,10 @@ from pipelines.services.base.audit import Actor
 
 Body = TypeVar("Body", bound=BaseModel)
 Handler = Callable[..., Response]
+
+
+class NoQuery(BaseModel):
+    """No query parameters."""
 
 
 class TooLarge(HeadgateError):
@@ -61,10 +67,12 @@ class YAMLTextParser(BaseParser):
 
 
 class View(APIView):
-    """One address of the API. `roles` names the role of methods that need another one than usual."""
+    """One address of the API. `roles` names the role of methods that need another one than usual, `queries` the shape
+    of the query parameters of methods that accept any."""
 
     parser_classes = [StrictJSONParser]
     roles: dict[str, Role] = {}
+    queries: dict[str, type[BaseModel]] = {}
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse what no view could answer, before anything is read."""
@@ -72,8 +80,9 @@ class View(APIView):
         length = int(request.META.get("CONTENT_LENGTH") or 0)
         if length > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             raise TooLarge(f"The body has {length} bytes; {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} are allowed.")
-        if any("\0" in value for values in request.query_params.lists() for value in [values[0], *values[1]]):
-            raise BadRequest("A query parameter contains a NUL character.")
+        if hasattr(self, (request.method or "").lower()):
+            shape = self.queries.get("GET" if request.method == "HEAD" else request.method or "", NoQuery)
+            self._query = read_query(request.query_params, shape)
 
     @cached_property
     def role(self) -> Role:
@@ -96,14 +105,38 @@ class View(APIView):
             raise Invalid("The body of the request is not valid.", code="body_invalid", findings=findings) from None
 
     def query(self, shape: type[Body]) -> Body:
-        """The request's query parameters; raises BadRequest with every problem at once."""
-        try:
-            return shape.model_validate(
-                {name: value for name, value in self.request.query_params.items() if value != ""}
-            )
-        except ValidationError as error:
-            findings = findings_of(error, shape)
-            raise BadRequest("A query parameter is not valid.", code="query_invalid", findings=findings) from None
+        """The request's query parameters, which are of the shape that `queries` names for its method."""
+        if not isinstance(self._query, shape):
+            raise TypeError(f"{type(self).__name__}.queries has no {shape.__name__} for {self.request.method}.")
+        return self._query
+
+
+def read_query(given: QueryDict, shape: type[Body]) -> Body:
+    """Query parameters in their shape; an empty one counts as left out. Raises BadRequest with every problem at once:
+    what no view reads would be ignored, and the answer taken for that of another question."""
+    known = shape.model_fields
+    findings = [
+        Finding(
+            path=dotted((name,)),
+            code="unknown_parameter",
+            message=f"There is no query parameter {quote(name)} here.",
+            suggestion=did_you_mean(name, known) or "Remove it.",
+        )
+        for name in given
+        if name not in known
+    ]
+    texts = {name: value for name, value in given.items() if name in known and value != ""}
+    with_nul = [name for name, value in texts.items() if "\0" in value]
+    findings += [
+        Finding(path=name, code="nul_character", message="The value contains a NUL character.") for name in with_nul
+    ]
+    try:
+        found = shape.model_validate({name: value for name, value in texts.items() if name not in with_nul})
+    except ValidationError as error:
+        findings += findings_of(error, shape)
+    if findings:
+        raise BadRequest("A query parameter is not valid.", code="query_invalid", findings=findings)
+    return found
 
 
 def answer(view: BaseModel, status: int = 200, **headers: str) -> Response:

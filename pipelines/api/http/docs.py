@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from drf_spectacular.views import SpectacularSwaggerSplitView
+from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
+
+from pipelines.api.http.base import View
+
+
+class Document(View, SpectacularJSONAPIView):
+    """The description of the API."""
 
 
 class Docs(SpectacularSwaggerSplitView):

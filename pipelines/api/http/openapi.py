@@ -15,9 +15,19 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, model_json_schema
 
 from pipelines.api.http.problems import CONTENT_TYPE
+from pipelines.domain.lifecycle.conditions import CONDITION_LABELS
+from pipelines.domain.lifecycle.vocabulary import CONSEQUENCES, MIGRATION_KINDS, PHASES, STAGES
 from pipelines.selectors.base.views import Problem
 
 REFERENCE = "#/components/schemas/"
+LABELS: dict[str, dict[str, str]] = {
+    "Phase": {state: f"{term.label}. {term.meaning}" for state, term in PHASES.items()},
+    "MigrationStage": {stage: f"{term.label}. {term.meaning}" for stage, term in STAGES.items()},
+    "MigrationKind": {kind: f"{term.label}. {term.meaning}" for kind, term in MIGRATION_KINDS.items()},
+    "Consequence": {each: f"{term.label}. {term.meaning}" for each, term in CONSEQUENCES.items()},
+    "ConditionType": {kind: f"{', '.join(labels.values())}." for kind, labels in CONDITION_LABELS.items()},
+}
+"""What the values of an enumeration are called, by the names of its schema: the labels of the dashboard."""
 PAGE_OF = re.compile(r"Page[_\[](\w+?)[_\]]*$")
 
 
@@ -42,6 +52,9 @@ def _public(schema: dict[str, Any]) -> dict[str, Any]:
     )
     if "title" in renamed:
         renamed["title"] = component_name(renamed["title"])
+    if "enum" in renamed and (labels := LABELS.get(renamed.get("title", ""))):
+        values = "\n".join(f"- `{value}`: {labels[value]}" for value in renamed["enum"])
+        renamed["description"] = f"{renamed['description']}\n\n{values}"
     return renamed
 
 
@@ -75,7 +88,7 @@ class ModelExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-cal
 
 
 LOCATION = OpenApiParameter(
-    "Location", str, OpenApiParameter.HEADER, description="Address of what was made.", response=[200, 201, 202]
+    "Location", str, OpenApiParameter.HEADER, description="Address of the created object.", response=[200, 201, 202]
 )
 IF_MATCH = OpenApiParameter(
     "If-Match", str, OpenApiParameter.HEADER, required=True, description="The `etag` of what you read, or `*`."
@@ -111,12 +124,15 @@ def _parameter(name: str, field: dict[str, Any], definitions: dict[str, Any]) ->
 
 
 class Schema(AutoSchema):
-    """Operations with what they all have: problems as failures, and Idempotency-Key where it is understood."""
+    """Operations with what they all have: problems as failures, Idempotency-Key where it is understood, and the query
+    parameters that the view accepts."""
 
     def get_override_parameters(self) -> list[Any]:
         """Parameters that the view does not name itself."""
         handler = getattr(self.view, self.method.lower(), None)
-        return [IDEMPOTENCY_KEY, LOCATION] if getattr(handler, "idempotent", False) else []
+        shape = getattr(self.view, "queries", {}).get(self.method)
+        query = query_parameters(shape) if shape else []
+        return query + ([IDEMPOTENCY_KEY, LOCATION] if getattr(handler, "idempotent", False) else [])
 
     def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
         bodies: dict[str, Any] = super()._get_response_bodies(direction)

@@ -100,5 +100,7 @@ def _read(cursor: str | None, salt: str, length: int) -> list[Any] | None:
     except signing.BadSignature:
         values = None
     if not isinstance(values, list) or len(values) != length:
-        raise BadRequest("The cursor is not one of this list.", code="cursor_invalid", hint="Begin without a cursor.")
+        raise BadRequest(
+            "The cursor does not belong to this list.", code="cursor_invalid", hint="Start again without a cursor."
+        )
     return values

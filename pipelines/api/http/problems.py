@@ -17,12 +17,12 @@ from pipelines.foundation.errors import HeadgateError
 CONTENT_TYPE = "application/problem+json"
 
 HINTS = {
-    401: "Log in, or send the header `Authorization: Token <token>`; `headgate create-token` makes one.",
-    403: "Ask an admin for a higher role.",
+    401: "Log in, or send the header `Authorization: Token <token>`; `headgate create-token` creates one.",
+    403: "Ask an administrator for a higher role.",
     404: "The address is listed in /api/docs.",
     405: "The header Allow lists the methods of this address.",
     415: "Send application/json.",
-    500: "The log of the server has the cause under the request id.",
+    500: "The server's log has the cause under the request id.",
 }
 CODES = {
     400: "bad_request",
@@ -133,7 +133,7 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Htt
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """A view outside the API refused."""
-    return problem_response(problem(403, "You may not do this."))
+    return problem_response(problem(403, "You are not allowed to do this."))
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
@@ -146,4 +146,4 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """The last resort: the request id and nothing else."""
-    return problem_response(problem(500, "An unexpected error happened; it has been logged."))
+    return problem_response(problem(500, "An unexpected error occurred; the server has logged it."))

@@ -76,16 +76,16 @@ class ActionBody(Shape):
 
 
 class PauseBody(Shape):
-    """`on_timeout`: what follows where the batch in hand does not end within the drain_timeout of the definition:
-    `abort`, the pipeline goes on as it was, or `stay`, it reads nothing and is paused as soon as the batch ends."""
+    """`on_timeout`: what follows if the in-flight batch exceeds the drain_timeout of the definition: `abort`, the
+    pipeline continues running, or `stay`, nothing is read and the pipeline is paused when the batch ends."""
 
     on_timeout: PauseOnTimeout = OnTimeout.ABORT
 
 
 class StopBody(Shape):
     """`drain`: everything that was read is written first, within the drain_timeout of the definition. `on_timeout`:
-    what follows where that takes longer: `stop`, the ladder of a stop begins, or `abort`, the pipeline goes on as it
-    was."""
+    what follows if that takes longer: `stop`, the stop escalation starts, or `abort`, the pipeline continues
+    running."""
 
     drain: bool = True
     on_timeout: DrainOnTimeout = OnTimeout.STOP
@@ -93,20 +93,20 @@ class StopBody(Shape):
     @model_validator(mode="after")
     def _drains_what_it_may_give_up(self) -> Self:
         if self.on_timeout is OnTimeout.ABORT and not self.drain:
-            raise ValueError("without drain there is nothing to give up: leave on_timeout out")
+            raise ValueError("without drain there is nothing to time out: omit on_timeout")
         return self
 
 
 class RestartBody(Shape):
-    """`on_timeout`: what follows where the batch in hand does not end within the drain_timeout of the definition:
-    `abort`, the pipeline goes on as it was, or `stop`, the ladder of a stop begins."""
+    """`on_timeout`: what follows if the in-flight batch exceeds the drain_timeout of the definition: `abort`, the
+    pipeline continues running, or `stop`, the stop escalation starts."""
 
     on_timeout: DrainOnTimeout = OnTimeout.ABORT
 
 
 class DrainBody(Shape):
-    """`on_timeout`: what becomes of an agent that does not end its batch in hand within the drain_timeout of its
-    definition: `abort`, it goes on and is asked again after ten minutes, or `stop`, the ladder of a stop begins."""
+    """`on_timeout`: what follows if an agent's in-flight batch exceeds the drain_timeout of its definition: `abort`,
+    the agent continues and is asked again after ten minutes, or `stop`, the stop escalation starts."""
 
     on_timeout: DrainOnTimeout = OnTimeout.ABORT
 
@@ -148,7 +148,7 @@ class LettersBody(Shape):
 
 
 class RepairBody(Shape):
-    """One letter and what is sent instead: a text, bytes in base64, or other headers; what is left out stays."""
+    """One dead letter and what is sent instead: a text, bytes in base64, or other headers; what is omitted stays."""
 
     id: LetterId
     body: str | None = None
@@ -158,14 +158,14 @@ class RepairBody(Shape):
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
         if self.body is not None and self.body_base64 is not None:
-            raise ValueError("body and body_base64 exclude each other")
+            raise ValueError("give either body or body_base64")
         if self.body_base64 is not None and len(self.body_base64) % 4:
             raise ValueError("body_base64 is not base64: its length is no multiple of 4")
         return self
 
 
 class ReplayBody(Shape):
-    """Which letters, by one of `ids`, `filter` and `repair`; `rate`: letters per second."""
+    """Which dead letters, by one of `ids`, `filter` and `repair`; `rate`: dead letters per second."""
 
     ids: list[LetterId] | None = Field(default=None, min_length=1, max_length=MAX_LETTERS)
     filter: LettersBody | None = None
@@ -200,14 +200,14 @@ class QuarantineBody(Shape):
 
 
 class ReconcileBody(Shape):
-    """Whom to believe, and why."""
+    """The source of truth, and why."""
 
     believe: Believe
     reason: Text = Field(default="", max_length=1000)
 
 
 class DiscardBody(Shape):
-    """Letters to give up, and why."""
+    """Dead letters to discard, and why."""
 
     ids: list[LetterId] = Field(min_length=1, max_length=MAX_LETTERS)
     reason: Text = Field(default="", max_length=1000)
@@ -221,9 +221,11 @@ class LoginBody(Shape):
 
 
 class PipelinesQuery(PageQuery):
-    """Which pipelines. `label`: `name:value`, or `name` alone; `q`: part of the name or the description."""
+    """Which pipelines. `label`: `name:value`, or `name` alone; `q`: part of the name or the description;
+    `host`: the name of the host that owns them."""
 
     phase: Phase | None = None
+    host: str | None = Field(default=None, max_length=63)
     label: str | None = Field(default=None, max_length=200)
     q: str | None = Field(default=None, max_length=200)
 
@@ -269,9 +271,9 @@ class PositionsQuery(BaseModel):
 
 
 class PositionsPlanBody(Shape):
-    """Where to go on: `to` is ledger, checkpoint, group, earliest or latest, `timestamp=-30m`, `timestamp=` and a time,
-    `offsets=TOPIC/PARTITION:OFFSET,…`, `before=EVENT-30m`, or an object with the key timestamp or offsets. `source`:
-    only of this one."""
+    """Where to continue: `to` is ledger, checkpoint, group, earliest or latest, `timestamp=-30m`, `timestamp=` and a
+    time, `offsets=TOPIC/PARTITION:OFFSET,…`, `before=EVENT-30m`, or an object with the key timestamp or offsets.
+    `source`: only of this one."""
 
     to: str | dict[str, Any]
     source: str | None = Field(default=None, max_length=100)

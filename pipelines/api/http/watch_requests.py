@@ -68,7 +68,7 @@ class RuleScope(BaseModel):
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         if self.label and self.pipeline:
-            raise ValueError("label and pipeline exclude each other")
+            raise ValueError("give either label or pipeline")
         return self
 
 
@@ -94,9 +94,9 @@ class GroupsQuery(PageQuery):
 
 
 class GroupBody(Shape):
-    """A consumer group to watch. `interval`: seconds between looks; `max_rate`: records per second that a partition can
-    be consumed with; `leap_records`: lag that is worth an event when it appears within one look. `options`: as those of
-    a Kafka source, secrets by reference."""
+    """An external consumer group to monitor. `interval`: seconds between measurements; `max_rate`: records per
+    second that a partition can be consumed with; `leap_records`: lag that emits an event when it appears within
+    one measurement. `options`: as those of a Kafka source, secrets by reference."""
 
     group: GroupId
     bootstrap_servers: BootstrapServers
@@ -112,7 +112,7 @@ class GroupBody(Shape):
             if key in SECRET_OPTIONS and not (isinstance(value, str) and REFERENCE.fullmatch(value)):
                 raise ValueError(f'{key} is a secret: store it and write "${{secret:NAME}}"')
             if isinstance(value, str) and any(not REFERENCE.fullmatch(m[0]) for m in WRONG_REFERENCE.finditer(value)):
-                raise ValueError(f"{key} has something that is not a reference")
+                raise ValueError(f"{key} has a value that is not a reference")
         for _, message, suggestion in value_problems(self.options):
             raise ValueError(f"{message} {suggestion}")
         return self

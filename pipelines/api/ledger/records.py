@@ -9,7 +9,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import PipelineView, View, answer
-from pipelines.api.http.openapi import query_parameters
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import LedgerQuery, LogQuery, PipelineQuery
 from pipelines.domain.base.roles import Role
@@ -25,9 +24,9 @@ from pipelines.selectors.runs.runs import run_view, runs
 class Ledger(PipelineView):
     """The books, batch by batch."""
 
-    @extend_schema(
-        operation_id="list_ledger", parameters=query_parameters(LedgerQuery), responses=Page[views.LedgerBatchView]
-    )
+    queries = {"GET": LedgerQuery}
+
+    @extend_schema(operation_id="list_ledger", responses=Page[views.LedgerBatchView])
     def get(self, request: Request, name: str) -> Response:
         """List batches, newest first."""
         query = self.query(LedgerQuery)
@@ -40,14 +39,16 @@ class LedgerSummary(PipelineView):
 
     @extend_schema(operation_id="get_ledger_summary", responses=views.BooksView)
     def get(self, request: Request, name: str) -> Response:
-        """Show the books of every channel over all runs, and the positions."""
+        """Show the ledger totals of every channel over all runs, and the positions."""
         return answer(ledger.books_view(self.pipeline))
 
 
 class PipelineRuns(PipelineView):
     """The runs of a pipeline."""
 
-    @extend_schema(operation_id="list_runs", parameters=query_parameters(PageQuery), responses=Page[views.RunView])
+    queries = {"GET": PageQuery}
+
+    @extend_schema(operation_id="list_runs", responses=Page[views.RunView])
     def get(self, request: Request, name: str) -> Response:
         """List runs, newest first."""
         return page(runs(pipeline=self.pipeline), ["-number"], self.query(PageQuery), each(run_view))
@@ -72,9 +73,10 @@ class RunDetail(View):
 class RunLog(View):
     """The log of a run's agent."""
 
+    queries = {"GET": LogQuery}
+
     @extend_schema(
         operation_id="get_run_log",
-        parameters=query_parameters(LogQuery),
         responses={(200, "application/json"): views.LogView, (200, "text/plain"): str},
     )
     def get(self, request: Request, run_id: int) -> HttpResponse | Response:
@@ -96,10 +98,9 @@ class Audit(View):
     """Who asked for what."""
 
     roles = {"GET": Role.OPERATOR}
+    queries = {"GET": PipelineQuery}
 
-    @extend_schema(
-        operation_id="list_audit", parameters=query_parameters(PipelineQuery), responses=Page[views.AuditView]
-    )
+    @extend_schema(operation_id="list_audit", responses=Page[views.AuditView])
     def get(self, request: Request) -> Response:
         """List the audit, newest first."""
         query = self.query(PipelineQuery)

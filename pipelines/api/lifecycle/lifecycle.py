@@ -15,7 +15,6 @@ from rest_framework.response import Response
 
 from pipelines.api.access.rights import require_rights
 from pipelines.api.http.base import PipelineView, View, answer, idempotent, in_place_of
-from pipelines.api.http.openapi import query_parameters
 from pipelines.api.http.paging import Page, each, page
 from pipelines.api.http.requests import ActionBody, PauseBody, PipelineQuery, RestartBody, StopBody, WaitQuery
 from pipelines.domain.base.roles import Role
@@ -80,10 +79,10 @@ def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
     return _View
 
 
-StartPipeline = _action(OperationKind.START, "Start the agent: every component is initialised before the first record.")
+StartPipeline = _action(OperationKind.START, "Start the agent: every component is initialized before the first record.")
 ResumePipeline = _action(OperationKind.RESUME, "Resume a paused pipeline.")
 ForceStopPipeline = _action(
-    OperationKind.FORCE_STOP, f"Stop by force, after a dump of the stacks. {CONSEQUENCES[Action.FORCE_STOP]}"
+    OperationKind.FORCE_STOP, f"Force stop, after a dump of the stacks. {CONSEQUENCES[Action.FORCE_STOP]}"
 )
 
 
@@ -94,7 +93,7 @@ class PausePipeline(ActionView):
 
     @extend_schema(
         operation_id="pause_pipeline",
-        description="Pause: consumption stops, the process stays warm. Done when proven.",
+        description="Pause: consumption stops, the process stays warm. Done when verified.",
         request=PauseBody,
         responses={202: views.OperationView},
     )
@@ -137,9 +136,9 @@ class RestartPipeline(ActionView):
 class OperationList(View):
     """Operations."""
 
-    @extend_schema(
-        operation_id="list_operations", parameters=query_parameters(PipelineQuery), responses=Page[views.OperationView]
-    )
+    queries = {"GET": PipelineQuery}
+
+    @extend_schema(operation_id="list_operations", responses=Page[views.OperationView])
     def get(self, request: Request) -> Response:
         """List operations, newest first."""
         query = self.query(PipelineQuery)
@@ -151,8 +150,9 @@ class OperationDetail(View):
     """One operation."""
 
     roles = {"DELETE": Role.OPERATOR}
+    queries = {"GET": WaitQuery}
 
-    @extend_schema(operation_id="get_operation", parameters=query_parameters(WaitQuery), responses=views.OperationView)
+    @extend_schema(operation_id="get_operation", responses=views.OperationView)
     def get(self, request: Request, operation_id: UUID) -> Response:
         """Show an operation; with `wait` the answer comes when it has ended, or after so many seconds."""
         response = answer(operation_view(_operation(operation_id)))
@@ -163,7 +163,7 @@ class OperationDetail(View):
 
     @extend_schema(operation_id="cancel_operation", responses=views.OperationView)
     def delete(self, request: Request, operation_id: UUID) -> Response:
-        """Give up a start, a pause or a replay that has not ended yet."""
+        """Cancel a start, a pause or a replay that has not ended yet."""
         operation = lifecycle.cancel(operation=_operation(operation_id), actor=self.actor)
         return answer(operation_view(operation))
 

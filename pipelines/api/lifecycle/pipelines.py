@@ -22,7 +22,7 @@ from pipelines.api.http.base import (
     expected_version,
     idempotent,
 )
-from pipelines.api.http.openapi import IF_MATCH, OPTIONAL_IF_MATCH, query_parameters
+from pipelines.api.http.openapi import IF_MATCH, OPTIONAL_IF_MATCH
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import (
     ConfirmQuery,
@@ -61,10 +61,10 @@ class PipelineList(View):
     """All pipelines."""
 
     parser_classes = [StrictJSONParser, YAMLTextParser]
+    queries = {"GET": PipelinesQuery}
 
     @extend_schema(
         operation_id="list_pipelines",
-        parameters=query_parameters(PipelinesQuery),
         responses=Page[views.PipelineView],
     )
     def get(self, request: Request) -> Response:
@@ -96,6 +96,8 @@ def _matching(query: PipelinesQuery) -> QuerySet[Pipeline]:
     found = pipelines()
     if query.phase is not None:
         found = found.filter(phase=query.phase)
+    if query.host:
+        found = found.filter(host=query.host)
     if query.q:
         found = found.filter(Q(name__icontains=query.q) | Q(description__icontains=query.q))
     if query.label:
@@ -139,7 +141,7 @@ class PipelineDetail(PipelineView):
 
     @extend_schema(operation_id="delete_pipeline", parameters=[OPTIONAL_IF_MATCH], responses={204: None})
     def delete(self, request: Request, name: str) -> Response:
-        """Delete a stopped pipeline: its books are kept, its name is free again."""
+        """Delete a stopped pipeline: its ledger is kept, its name is free again."""
         version = expected_version(request, required=False)
         archive.archive(pipeline=self.pipeline, version=version, actor=self.actor)
         return Response(status=204)
@@ -157,9 +159,9 @@ class PipelineStatus(PipelineView):
 class PipelineSeries(PipelineView):
     """Rate and lag over time."""
 
-    @extend_schema(
-        operation_id="get_pipeline_series", parameters=query_parameters(SeriesQuery), responses=views.SeriesView
-    )
+    queries = {"GET": SeriesQuery}
+
+    @extend_schema(operation_id="get_pipeline_series", responses=views.SeriesView)
     def get(self, request: Request, name: str) -> Response:
         """Show rate and lag of the last minutes."""
         return answer(ledger.series_view(self.pipeline, self.query(SeriesQuery).minutes))
@@ -192,9 +194,10 @@ class Validate(View):
 class ArchivedPipelineList(View):
     """Deleted pipelines."""
 
+    queries = {"GET": PageQuery}
+
     @extend_schema(
         operation_id="list_archived_pipelines",
-        parameters=query_parameters(PageQuery),
         responses=Page[views.ArchivedPipelineView],
     )
     def get(self, request: Request) -> Response:
@@ -205,9 +208,11 @@ class ArchivedPipelineList(View):
 class ArchivedPipelineDetail(View):
     """One deleted pipeline."""
 
-    @extend_schema(operation_id="purge_pipeline", parameters=query_parameters(ConfirmQuery), responses={204: None})
+    queries = {"DELETE": ConfirmQuery}
+
+    @extend_schema(operation_id="purge_pipeline", responses={204: None})
     def delete(self, request: Request, pipeline_id: UUID) -> Response:
-        """Remove a deleted pipeline with its books for ever; `confirm` repeats its name."""
+        """Remove a deleted pipeline with its ledger permanently; `confirm` repeats its name."""
         pipeline = archived().filter(id=pipeline_id).first()
         if pipeline is None:
             raise NotFound(

@@ -21,7 +21,8 @@ class Reconcile(PipelineView):
     @extend_schema(operation_id="reconcile_pipeline", request=ReconcileBody, responses={202: views.ReconciledView})
     @idempotent
     def post(self, request: Request, name: str) -> Response:
-        """Believe the host, whose journals are then taken in, or the database, which goes on from its own positions."""
+        """Set the source of truth: the host, whose journals are then ingested, or the database, which resumes from
+        its own positions."""
         body = self.body(ReconcileBody)
         reconciling.decide(pipeline=self.pipeline, believe=body.believe, reason=body.reason, actor=self.actor)
         return answer(views.ReconciledView(believe=body.believe), 202)

@@ -16,7 +16,6 @@ from rest_framework.response import Response
 
 from pipelines.api.access.rights import require_governed, require_rights
 from pipelines.api.http.base import View, answer, idempotent
-from pipelines.api.http.openapi import query_parameters
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import ActionBody, Shape, Text
 from pipelines.domain.base.findings import Finding
@@ -40,9 +39,9 @@ Reason = Annotated[Text, StringConstraints(min_length=1, max_length=1000, strip_
 
 
 class MigrationBody(Shape):
-    """What to change, and why. `spec` depends on the kind: revision {definition | revision}, host {host}, software {},
-    position {to, source}, cluster {source | sink, to, topics, positions}; each takes `rules` of the observation and
-    `gates`, stages before which a person is asked."""
+    """What to change, and why. `spec` depends on the kind: revision {definition | revision}, host {host}, software
+    {}, position {to, source}, cluster {source | sink, to, topics, positions}; each takes `rules` of the
+    observation and `gates`, stages before which the migration waits for you."""
 
     pipeline: Text = Field(min_length=1, max_length=63)
     kind: MigrationKind
@@ -138,9 +137,10 @@ def require_spec_rights(view: View, pipeline: str, spec: dict[str, Any]) -> None
 class MigrationList(MigrationBase):
     """Migrations."""
 
+    queries = {"GET": MigrationsQuery}
+
     @extend_schema(
         operation_id="list_migrations",
-        parameters=query_parameters(MigrationsQuery),
         responses=Page[views.MigrationView],
     )
     def get(self, request: Request) -> Response:
@@ -233,7 +233,8 @@ class AbortMigration(MigrationBase):
     @extend_schema(operation_id="abort_migration", request=WhyBody, responses={202: views.MigrationDetailView})
     @idempotent
     def post(self, request: Request, migration_id: UUID) -> Response:
-        """Give it up before anything has changed: the old agent goes on. One that needs attention is closed."""
+        """Cancel a migration before anything has changed: the old agent continues. One that requires action is
+        closed."""
         reason, row = self.body(WhyBody).reason, get_migration(migration_id)
         return answer(views.detail_view(services.abort(migration=row, reason=reason, actor=self.actor)), 202)
 
@@ -244,7 +245,7 @@ class RollbackMigration(MigrationBase):
     @extend_schema(operation_id="rollback_migration", request=WhyBody, responses={202: views.MigrationDetailView})
     @idempotent
     def post(self, request: Request, migration_id: UUID) -> Response:
-        """Take it back; `choices` says at what price."""
+        """Roll back a migration; `choices` has the expected impact."""
         reason, row = self.body(WhyBody).reason, get_migration(migration_id)
         return answer(views.detail_view(services.rollback(migration=row, reason=reason, actor=self.actor)), 202)
 
@@ -266,16 +267,17 @@ class RevertMigration(MigrationBase):
 class MigrationEvidence(MigrationBase):
     """The report."""
 
+    queries = {"GET": EvidenceQuery}
+
     @extend_schema(
         operation_id="get_migration_evidence",
-        parameters=query_parameters(EvidenceQuery),
         responses={
             (200, "application/json"): OpenApiResponse(OpenApiTypes.OBJECT),
             (200, "text/html"): OpenApiTypes.STR,
         },
     )
     def get(self, request: Request, migration_id: UUID) -> Any:
-        """What was done and what it did: positions, books, pause, durations, findings, with a SHA-256 over it."""
+        """Show the report: positions, ledger totals, pause, durations, findings, with a SHA-256 over it."""
         wanted = self.query(EvidenceQuery).format
         row = get_migration(migration_id)
         found = document(row)

@@ -1,1 +1,1 @@
-"""Lag, alerts, consumer groups of others, webhooks, and the stream of events."""
+"""Lag, alerts, external consumer groups, webhooks, and the stream of events."""

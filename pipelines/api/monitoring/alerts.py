@@ -7,7 +7,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer, idempotent
-from pipelines.api.http.openapi import query_parameters
 from pipelines.api.http.paging import Page, each, page
 from pipelines.api.http.requests import ActionBody
 from pipelines.api.http.watch_requests import AlertsQuery, RuleBody, RuleScope
@@ -22,9 +21,9 @@ from pipelines.services.monitoring import alerts
 class AlertList(View):
     """What somebody should look at."""
 
-    @extend_schema(
-        operation_id="list_alerts", parameters=query_parameters(AlertsQuery), responses=Page[views.AlertView]
-    )
+    queries = {"GET": AlertsQuery}
+
+    @extend_schema(operation_id="list_alerts", responses=Page[views.AlertView])
     def get(self, request: Request) -> Response:
         """List alerts, newest first."""
         query = self.query(AlertsQuery)
@@ -56,6 +55,7 @@ class AlertRuleDetail(View):
     """The settings of one rule."""
 
     roles = {"DELETE": Role.OPERATOR}
+    queries = {"DELETE": RuleScope}
 
     @extend_schema(operation_id="set_alert_rule", request=RuleBody, responses=views.RuleOverrideView)
     def put(self, request: Request, rule: str) -> Response:
@@ -66,7 +66,7 @@ class AlertRuleDetail(View):
         )
         return answer(reading.override_view(row))
 
-    @extend_schema(operation_id="unset_alert_rule", parameters=query_parameters(RuleScope), responses={204: None})
+    @extend_schema(operation_id="unset_alert_rule", responses={204: None})
     def delete(self, request: Request, rule: str) -> Response:
         """Remove a setting; the wider ones count again."""
         scope = self.query(RuleScope)

@@ -14,7 +14,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import View, in_place_of
-from pipelines.api.http.openapi import query_parameters
 from pipelines.api.http.paging import Page, each, page
 from pipelines.api.http.requests import PipelineQuery, StreamQuery
 from pipelines.api.monitoring import stream
@@ -25,9 +24,10 @@ from pipelines.selectors.monitoring.events import event_view, events
 class Events(View):
     """What happened."""
 
+    queries = {"GET": PipelineQuery}
+
     @extend_schema(
         operation_id="list_events",
-        parameters=query_parameters(PipelineQuery),
         responses={(200, "application/json"): Page[views.EventView], (200, stream.MEDIA_TYPE): str},
     )
     def get(self, request: Request) -> Response:
@@ -57,6 +57,7 @@ class Admission(View):
     """Decides who may open a stream, and of what."""
 
     content_negotiation_class = AnyMediaType
+    queries = {"GET": StreamQuery}
 
     def get(self, request: Request) -> Response:
         """Answer with a `subscription`, or with a problem as any other view."""

@@ -7,7 +7,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import PipelineView, View, answer, idempotent
-from pipelines.api.http.openapi import query_parameters
 from pipelines.api.http.paging import Page, page
 from pipelines.api.http.watch_requests import GroupBody, GroupPlanBody, GroupsQuery, SeriesQuery
 from pipelines.domain.base.roles import Role
@@ -23,7 +22,9 @@ from pipelines.services.monitoring.watching import Wanted
 class PipelineLag(PipelineView):
     """How much waits, and for how long."""
 
-    @extend_schema(operation_id="get_lag", parameters=query_parameters(SeriesQuery), responses=views.LagView)
+    queries = {"GET": SeriesQuery}
+
+    @extend_schema(operation_id="get_lag", responses=views.LagView)
     def get(self, request: Request, name: str) -> Response:
         """Show the lag of every partition in records and in seconds, now and over time."""
         query = self.query(SeriesQuery)
@@ -33,13 +34,14 @@ class PipelineLag(PipelineView):
 class WatchedGroups(View):
     """Consumer groups that are watched."""
 
+    queries = {"GET": GroupsQuery}
+
     @extend_schema(
         operation_id="list_watched_groups",
-        parameters=query_parameters(GroupsQuery),
         responses=Page[views.WatchedGroupView],
     )
     def get(self, request: Request) -> Response:
-        """List watched groups with what was seen of them last."""
+        """List external consumer groups with their last measurement."""
         query = self.query(GroupsQuery)
         rows = WatchedGroup.objects.all()
         return page(rows.filter(name=query.group) if query.group else rows, ["id"], query, reading.group_views)
@@ -47,7 +49,7 @@ class WatchedGroups(View):
     @extend_schema(operation_id="watch_group", request=GroupBody, responses={201: views.WatchedGroupView})
     @idempotent
     def post(self, request: Request) -> Response:
-        """Watch a consumer group of anybody; the first look follows within seconds."""
+        """Monitor an external consumer group; the first measurement follows within seconds."""
         body = self.body(GroupBody)
         wanted = Wanted(name=body.group, **body.model_dump(exclude={"group"}))
         group = watching.watch(wanted=wanted, actor=self.actor)
@@ -75,9 +77,9 @@ class WatchedGroupDetail(View):
 class WatchedGroupLag(View):
     """A group over time."""
 
-    @extend_schema(
-        operation_id="get_watched_group_lag", parameters=query_parameters(SeriesQuery), responses=views.SnapshotsView
-    )
+    queries = {"GET": SeriesQuery}
+
+    @extend_schema(operation_id="get_watched_group_lag", responses=views.SnapshotsView)
     def get(self, request: Request, group_id: int) -> Response:
         """Show what the group had committed, its lag, coordinator and members over time."""
         query = self.query(SeriesQuery)

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from pipelines.api.access.secrets import opened_if_possible
 from pipelines.api.http.base import View, answer, expected_version, idempotent
-from pipelines.api.http.openapi import OPTIONAL_IF_MATCH, query_parameters
+from pipelines.api.http.openapi import OPTIONAL_IF_MATCH
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import ActionBody, Shape, Text
 from pipelines.domain.base.roles import Role
@@ -58,9 +58,9 @@ class AdminView(View):
 class WebhookList(AdminView):
     """All endpoints."""
 
-    @extend_schema(
-        operation_id="list_webhooks", parameters=query_parameters(PageQuery), responses=Page[views.WebhookView]
-    )
+    queries = {"GET": PageQuery}
+
+    @extend_schema(operation_id="list_webhooks", responses=Page[views.WebhookView])
     def get(self, request: Request) -> Response:
         """List webhooks with how they are doing."""
         return page(Webhook.objects.all(), ["id"], self.query(PageQuery), reading.webhook_views)
@@ -94,7 +94,7 @@ class WebhookDetail(AdminView):
         responses=views.WebhookView,
     )
     def patch(self, request: Request, webhook_id: int) -> Response:
-        """Change a webhook, or switch it on or off. Switched off, what waits for it is given up."""
+        """Change a webhook, or enable or disable it. When it is disabled, its waiting deliveries are canceled."""
         body = self.body(WebhookChangeBody)
         changed = webhooks.update(
             webhook_id=webhook_id,
@@ -119,7 +119,7 @@ class PingWebhook(AdminView):
     @extend_schema(operation_id="ping_webhook", request=ActionBody, responses={202: views.DeliveryView})
     @idempotent
     def post(self, request: Request, webhook_id: int) -> Response:
-        """Send an event `webhook.ping`, once; the delivery tells what became of it."""
+        """Send an event `webhook.ping`, once; the delivery shows the result."""
         self.body(ActionBody)
         made = webhooks.ping(webhook_id=webhook_id, actor=self.actor)
         where = f"/api/v1/webhooks/{webhook_id}/deliveries/{made.pk}"
@@ -129,9 +129,10 @@ class PingWebhook(AdminView):
 class DeliveryList(AdminView):
     """Messages to one endpoint."""
 
+    queries = {"GET": DeliveriesQuery}
+
     @extend_schema(
         operation_id="list_webhook_deliveries",
-        parameters=query_parameters(DeliveriesQuery),
         responses=Page[views.DeliveryView],
     )
     def get(self, request: Request, webhook_id: int) -> Response:

@@ -13,7 +13,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import PipelineView, answer, idempotent
-from pipelines.api.http.openapi import query_parameters
 from pipelines.api.http.requests import PositionsApplyBody, PositionsPlanBody, PositionsQuery
 from pipelines.api.lifecycle.lifecycle import repeated
 from pipelines.domain.base.findings import Finding
@@ -35,9 +34,9 @@ MAX_WAIT = 30.0
 class Positions(PipelineView):
     """The positions of a pipeline."""
 
-    @extend_schema(
-        operation_id="get_positions", parameters=query_parameters(PositionsQuery), responses=views.PositionsView
-    )
+    queries = {"GET": PositionsQuery}
+
+    @extend_schema(operation_id="get_positions", responses=views.PositionsView)
     def get(self, request: Request, name: str) -> Response:
         """Show ledger, checkpoint, group and log range of each partition, with a verdict. The host is asked; `wait`
         says for how many seconds its answer is waited for before the last known one is given."""
@@ -68,7 +67,8 @@ class PlanPositions(PipelineView):
 
     @extend_schema(operation_id="plan_positions", request=PositionsPlanBody, responses=views.PlanView)
     def post(self, request: Request, name: str) -> Response:
-        """Say, per partition, what going on elsewhere would skip and replay. Nothing is changed; `hash` applies it.
+        """Plan, per partition, which records another position would skip and reread. Nothing is changed; `hash` applies
+        it.
 
         200 with the plan; 202 where the host has not answered within 30 s: the address of the plan is in Location.
         """
@@ -105,7 +105,9 @@ class PositionsPlan(PipelineView):
         look = PositionLook.objects.select_related("pipeline").filter(pk=look_id, pipeline=self.pipeline).first()
         if look is None or look.target is None or look.target["goal"] not in set(Goal):
             raise NotFound(
-                "There is no such plan.", code="plan_not_found", hint="Plans are kept for a while; plan again."
+                "There is no such plan.",
+                code="plan_not_found",
+                hint="The plan does not exist or has expired; plan again.",
             )
         if look.state == LookState.FAILED:
             _check(look)
@@ -153,4 +155,4 @@ def _check(look: PositionLook) -> None:
             )
             for each in look.impossible
         ]
-        raise Invalid("Not every partition can go on there.", code="position_impossible", findings=findings)
+        raise Invalid("Some partitions cannot continue there.", code="position_impossible", findings=findings)

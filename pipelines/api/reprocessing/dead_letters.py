@@ -9,7 +9,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import PipelineView, answer, idempotent
-from pipelines.api.http.openapi import query_parameters
 from pipelines.api.http.paging import Page, page
 from pipelines.api.http.requests import DiscardBody, LettersPageQuery, LettersQuery, RepairBody, ReplayBody
 from pipelines.domain.base.roles import Role
@@ -28,9 +27,10 @@ def _filter(query: LettersQuery) -> LetterFilter:
 class DeadLetterList(PipelineView):
     """The dead letters of a pipeline."""
 
+    queries = {"GET": LettersPageQuery}
+
     @extend_schema(
         operation_id="list_dead_letters",
-        parameters=query_parameters(LettersPageQuery),
         responses=Page[views.DeadLetterView],
     )
     def get(self, request: Request, name: str) -> Response:
@@ -42,9 +42,10 @@ class DeadLetterList(PipelineView):
 class DeadLettersSummary(PipelineView):
     """Dead letters in numbers."""
 
+    queries = {"GET": LettersQuery}
+
     @extend_schema(
         operation_id="get_dead_letters_summary",
-        parameters=query_parameters(LettersQuery),
         responses=views.DeadLettersSummaryView,
     )
     def get(self, request: Request, name: str) -> Response:
@@ -82,7 +83,7 @@ class DiscardDeadLetters(PipelineView):
     @extend_schema(operation_id="discard_dead_letters", request=DiscardBody, responses=views.DiscardedView)
     @idempotent
     def post(self, request: Request, name: str) -> Response:
-        """Give new dead letters up; they stay in the list until their time is over."""
+        """Discard new dead letters; they stay in the list until they expire."""
         body = self.body(DiscardBody)
         number = dead_letters.discard(pipeline=self.pipeline, ids=body.ids, reason=body.reason, actor=self.actor)
         return answer(views.DiscardedView(discarded=number))

@@ -29,7 +29,7 @@ class Quarantines(PipelineView):
     @extend_schema(operation_id="put_in_quarantine", request=QuarantineBody, responses={201: views.QuarantineView})
     @idempotent
     def post(self, request: Request, name: str) -> Response:
-        """Put records in quarantine: the next run makes dead letters of them and goes on behind them."""
+        """Quarantine records: the next run makes dead letters of them and resumes after them."""
         body = self.body(QuarantineBody)
         if body.start and self.pipeline.current_revision is not None:
             require_rights(self.role, self.pipeline.current_revision.definition)

@@ -8,7 +8,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import PipelineView, answer, idempotent
-from pipelines.api.http.openapi import query_parameters
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import Shape, Text
 from pipelines.domain.reprocessing.range_replay import Wanted
@@ -55,9 +54,9 @@ class RangeReplayPlan(PipelineView):
 class RangeReplays(PipelineView):
     """Replays of ranges."""
 
-    @extend_schema(
-        operation_id="list_range_replays", parameters=query_parameters(PageQuery), responses=Page[RangeReplayView]
-    )
+    queries = {"GET": PageQuery}
+
+    @extend_schema(operation_id="list_range_replays", responses=Page[RangeReplayView])
     def get(self, request: Request, name: str) -> Response:
         """List the replays of ranges, newest first. One that is under way is cancelled as an operation."""
         query = self.query(PageQuery)

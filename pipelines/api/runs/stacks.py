@@ -11,7 +11,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer, idempotent
-from pipelines.api.http.openapi import query_parameters
 from pipelines.api.http.requests import ActionBody
 from pipelines.api.lifecycle.lifecycle import repeated
 from pipelines.foundation.errors import NotFound
@@ -34,7 +33,9 @@ class StacksQuery(BaseModel):
 class RunStacks(View):
     """Dumps of a run's stacks."""
 
-    @extend_schema(operation_id="get_run_stacks", parameters=query_parameters(StacksQuery), responses=StacksView)
+    queries = {"GET": StacksQuery}
+
+    @extend_schema(operation_id="get_run_stacks", responses=StacksView)
     def get(self, request: Request, run_id: int) -> Response:
         """Show the dumps of a run, newest first: those that its stop took, and those that were asked for."""
         query = self.query(StacksQuery)
@@ -53,7 +54,7 @@ class RunStacks(View):
     @extend_schema(operation_id="dump_run_stacks", request=ActionBody, responses={202: AskedDumpView})
     @idempotent
     def post(self, request: Request, run_id: int) -> Response:
-        """Dump the stacks of a living run now; what it does goes on."""
+        """Dump the stacks of a running agent now; the agent continues."""
         self.body(ActionBody)
         asked = ask(run=_run(run_id), actor=self.actor, host=settings.HEADGATE.host, state_dir=settings.HEADGATE.state)
         return answer(AskedDumpView(asked=asked), 202, Location=f"/api/v1/runs/{run_id}/stacks?asked={asked}")

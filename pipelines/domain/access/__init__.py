@@ -1,1 +1,1 @@
-"""Who may do what: secrets, and what a definition asks of the person who publishes it."""
+"""Who may do what: secrets, and what a definition asks of the user who publishes it."""

@@ -23,7 +23,7 @@ def interceptors_not_allowed(definition: Definition, allowed: frozenset[str]) ->
 
 def not_allowed(class_name: str) -> str:
     """What to say of a class that is not in the registry."""
-    return f"The class {quote(class_name)} is not among the interceptors that this host allows."
+    return f"The class {quote(class_name)} is not an interceptor that this host allows."
 
 
 def _classes(definition: Definition) -> Iterator[tuple[str, str]]:

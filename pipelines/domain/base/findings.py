@@ -18,7 +18,7 @@ _LONGEST_QUOTED = 80
 
 
 class Finding(Frozen):
-    """One thing that a person should know about a definition.
+    """One problem of a definition.
 
     `path` is dotted, with indices and unusual keys in brackets: `sources.shop.interceptors[1].regex`; empty for the
     whole text. `code` is stable. `line` and `column` count from 1 and are set where the input was text.

@@ -45,7 +45,12 @@ class _Cleaner:
         if self.too_large or self.values > MAX_VALUES or self.characters > MAX_CHARACTERS:
             return self._too_large()
         if len(path) > MAX_DEPTH:
-            return self._drop(path, "too_deep", f"Nested deeper than {MAX_DEPTH} levels.", "No key lies so deep.")
+            return self._drop(
+                path,
+                "too_deep",
+                f"Nested deeper than {MAX_DEPTH} levels.",
+                "No key of a definition is nested this deeply.",
+            )
         if isinstance(value, Mapping):
             return self._mapping(value, path)
         if isinstance(value, list | tuple):

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class DesiredState(StrEnum):
-    """What a person asked for."""
+    """What a user requested."""
 
     RUNNING = "RUNNING"
     PAUSED = "PAUSED"
@@ -170,7 +170,7 @@ OPEN_OPERATION_STATES = frozenset({OperationState.PENDING, OperationState.RUNNIN
 
 
 class LetterState(StrEnum):
-    """NEW: somebody should look at it. REPLAYED: it was sent back to its source. DISCARDED: a person gave it up."""
+    """NEW: action required. REPLAYED: it was retried at its source. DISCARDED: a user discarded it."""
 
     NEW = "NEW"
     REPLAYED = "REPLAYED"
@@ -178,9 +178,9 @@ class LetterState(StrEnum):
 
 
 class LedgerState(StrEnum):
-    """PLANNED: the sink may have been touched. DONE: the sink has acknowledged. ABANDONED: a person has decided to go
-    on elsewhere; the sink may hold some of it. REPLAYED: a range that was read before, delivered once more on request;
-    no position moved, and the books do not count it again."""
+    """PLANNED: the sink may have been touched. DONE: the sink has acknowledged. ABANDONED: a user has chosen to
+    continue elsewhere; the sink may hold some of it. REPLAYED: a range that was read before, delivered once more
+    on request; no position moved, and the ledger totals do not count it again."""
 
     PLANNED = "planned"
     DONE = "done"
@@ -189,7 +189,7 @@ class LedgerState(StrEnum):
 
 
 class LookState(StrEnum):
-    """A look at positions. PENDING: the worker of the host has not answered. APPLIED: what it planned was decided."""
+    """An inspection of positions. PENDING: the worker of the host has not answered. APPLIED: its plan was applied."""
 
     PENDING = "PENDING"
     ANSWERED = "ANSWERED"

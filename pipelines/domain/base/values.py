@@ -45,7 +45,7 @@ class Syntax:
     def check(self, value: str) -> str:
         """Return the value, or refuse it with the rule as suggestion."""
         if not re.fullmatch(self.pattern, value):
-            refuse(self.code, f"{quote(value)} is not written as it must be.", self.rule)
+            refuse(self.code, f"{quote(value)} has an invalid form.", self.rule)
         return value
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
@@ -148,7 +148,7 @@ PipelineName = Annotated[
     Syntax(
         "invalid_name",
         r"[a-z0-9][a-z0-9-]{0,62}",
-        "Use lower-case letters, digits and hyphens, beginning with a letter or digit, at most 63 characters.",
+        "Use lower-case letters, digits and hyphens, starting with a letter or digit, at most 63 characters.",
     ),
 ]
 ComponentName = Annotated[
@@ -156,7 +156,7 @@ ComponentName = Annotated[
     Syntax(
         "invalid_name",
         r"[a-z0-9][a-z0-9_-]{0,62}",
-        "Use lower-case letters, digits, - and _, beginning with a letter or digit, at most 63 characters.",
+        "Use lower-case letters, digits, - and _, starting with a letter or digit, at most 63 characters.",
     ),
 ]
 HostName = Annotated[

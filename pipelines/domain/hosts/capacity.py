@@ -34,7 +34,7 @@ class Room:
     def lacks(self, need: int) -> str:
         """Why an agent of `need` bytes has no room, in words; empty where it has."""
         if self.slots is not None and self.agents >= self.slots:
-            return f"{self.host} has {self.agents} of {self.slots} slots taken"
+            return f"{self.host} has {self.agents} of {self.slots} slots used"
         if self.memory is not None and self.taken + need > self.memory:
             free = max(0, self.memory - self.taken)
             return f"{self.host} has {free >> 20} MiB of {self.memory >> 20} MiB free"

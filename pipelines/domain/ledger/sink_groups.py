@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.domain.base.positions import Frozen
 
-RECOVERED = "took a batch again"
+RECOVERED = "accepts batches again"
 _FIRST_PENALTY_MS = 1000
 _HIGHEST_POWER = 40
 

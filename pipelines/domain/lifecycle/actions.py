@@ -59,8 +59,8 @@ class Situation:
 
 DO = Verdict(Outcome.DO)
 CONSEQUENCES = {
-    Action.FORCE_STOP: "Its processes are killed at once, and a batch in hand is given up. No record is lost: the next "
-    "run reads that batch again, so that sinks without a commit of their own may hold its records twice.",
+    Action.FORCE_STOP: "The processes are killed at once, and the in-flight batch is aborted. No record is lost: the "
+    "next run rereads that batch, so sinks without a commit of their own can get duplicates.",
 }
 """What a person should know before asking for it."""
 REQUIRED_ROLES = {Action.DELETE: Role.ADMIN}
@@ -74,55 +74,55 @@ def _refuse(reason: str) -> Verdict:
 
 def _start(now: Situation) -> Verdict:
     if now.operation == OperationKind.RESTART:
-        return _refuse("It is being restarted.")
+        return _refuse("A restart is in progress.")
     if now.desired == DesiredState.STOPPED or now.phase in RESTING_PHASES or now.phase == Phase.BACKOFF:
         return DO
     if now.desired == DesiredState.PAUSED:
-        return _refuse("It is paused; resume it.")
+        return _refuse("The pipeline is paused; resume it.")
     if now.phase in RUNNING_PHASES:
-        return Verdict(Outcome.DONE, "It is already running.")
-    return Verdict(Outcome.AWAIT, "It is already starting.")
+        return Verdict(Outcome.DONE, "The pipeline is already running.")
+    return Verdict(Outcome.AWAIT, "The pipeline is already starting.")
 
 
 def _pause(now: Situation) -> Verdict:
     if now.desired == DesiredState.STOPPED:
-        return _refuse("It is stopped." if now.stopped else "It is being stopped.")
+        return _refuse("The pipeline is stopped." if now.stopped else "A stop is in progress.")
     if now.phase in RESTING_PHASES and now.operation is None:
         return _refuse("No process exists, so nothing is being read.")
     if now.operation == OperationKind.RESTART:
-        return _refuse("It is being restarted.")
+        return _refuse("A restart is in progress.")
     if now.desired == DesiredState.RUNNING:
         return DO
     if now.phase == Phase.PAUSED:
-        return Verdict(Outcome.DONE, "It is already paused.")
+        return Verdict(Outcome.DONE, "The pipeline is already paused.")
     if now.phase == Phase.PAUSING and now.operation is None:
         return DO
-    return Verdict(Outcome.AWAIT, "It is already being paused.")
+    return Verdict(Outcome.AWAIT, "A pause is already in progress.")
 
 
 def _resume(now: Situation) -> Verdict:
     if now.desired == DesiredState.STOPPED:
-        return _refuse("It is not paused but stopped; start it.")
+        return _refuse("The pipeline is stopped, not paused; start it.")
     if now.phase in RESTING_PHASES:
         return _refuse("No process exists; start it.")
     if now.desired == DesiredState.PAUSED:
         return DO
-    return Verdict(Outcome.DONE, "It is not paused.")
+    return Verdict(Outcome.DONE, "The pipeline is not paused.")
 
 
 def _stop(now: Situation) -> Verdict:
     if now.stopped:
-        return Verdict(Outcome.DONE, "It is already stopped.")
+        return Verdict(Outcome.DONE, "The pipeline is already stopped.")
     if now.desired == DesiredState.STOPPED and now.phase not in RESTING_PHASES:
-        return Verdict(Outcome.AWAIT, "It is already being stopped.")
+        return Verdict(Outcome.AWAIT, "A stop is already in progress.")
     return DO
 
 
 def _force_stop(now: Situation) -> Verdict:
     if now.stopped:
-        return Verdict(Outcome.DONE, "It is already stopped.")
+        return Verdict(Outcome.DONE, "The pipeline is already stopped.")
     if now.operation == OperationKind.FORCE_STOP:
-        return Verdict(Outcome.AWAIT, "It is already being stopped by force.")
+        return Verdict(Outcome.AWAIT, "A forced stop is already in progress.")
     if not now.has_live_run:
         return _refuse("No process exists that could be killed; stop it.")
     return DO
@@ -130,11 +130,11 @@ def _force_stop(now: Situation) -> Verdict:
 
 def _restart(now: Situation) -> Verdict:
     if now.desired == DesiredState.STOPPED:
-        return _refuse("It is stopped; start it." if now.stopped else "It is being stopped.")
+        return _refuse("The pipeline is stopped; start it." if now.stopped else "A stop is in progress.")
     if now.desired == DesiredState.PAUSED:
         return _refuse("It is paused; resume or stop it first.")
     if now.operation == OperationKind.RESTART:
-        return Verdict(Outcome.AWAIT, "It is already being restarted.")
+        return Verdict(Outcome.AWAIT, "A restart is already in progress.")
     return DO
 
 
@@ -143,7 +143,8 @@ def _edit(now: Situation) -> Verdict:
         DO
         if now.stopped
         else _refuse(
-            "A new revision is taken only while it is stopped; ask for a migration of the kind revision, or stop it."
+            "A new revision can be published only while the pipeline is stopped; plan a migration of the kind "
+            "revision, or stop it."
         )
     )
 
@@ -169,7 +170,7 @@ _VERDICTS = {
 def judge(action: Action, now: Situation) -> Verdict:
     """Say what would come of the action, whoever asks."""
     if now.migrating:
-        return _refuse(f"A migration holds it ({now.migrating}); abort it or take it back first.")
+        return _refuse(f"A migration holds the pipeline ({now.migrating}); cancel it or roll it back first.")
     return _VERDICTS[action](now)
 
 

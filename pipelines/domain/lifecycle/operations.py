@@ -10,7 +10,7 @@ from pipelines.domain.definitions.document.spec import Lifecycle
 
 
 class StepState(StrEnum):
-    """A step waits, is under way, or is over."""
+    """A step is waiting, running, or ended."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -19,10 +19,10 @@ class StepState(StrEnum):
 
 
 class OnTimeout(StrEnum):
-    """What follows where the batch in hand of a pause or of a drain has not ended by `drain_timeout`.
+    """What follows if the in-flight batch of a pause or of a drain has not ended by `drain_timeout`.
 
-    ABORT: the request is given up, and the pipeline goes on as it was. STAY: it stays where it is and reads nothing.
-    STOP: the drain becomes a stop, which climbs.
+    ABORT: the request times out, and the pipeline continues running. STAY: nothing is read, and the pipeline pauses
+    when the batch ends. STOP: the drain becomes a stop, which escalates.
     """
 
     ABORT = "abort"

@@ -39,9 +39,9 @@ class Ahead:
         facts = []
         if self.runs:
             alive = f", and the agent of run {self.living[-1]} lives" if self.living else ""
-            facts.append(f"{host} has {_runs(self.runs)} that the database does not know{alive}")
+            facts.append(f"{host} has {_runs(self.runs)} that the database does not have{alive}")
         if self.generation is not None:
-            facts.append(f"{host} was told what request {self.generation} asked for; the database knows {generation}")
+            facts.append(f"{host} has the request {self.generation}; the database has {generation}")
         return Finding(
             path="",
             code=DATABASE_BEHIND,

@@ -40,7 +40,7 @@ PHASES: dict[Phase, Term] = {
     Phase.FAILED: Term("Failed", "The restart budget is spent. Start the pipeline to try again."),
     Phase.UNKNOWN: Term(
         "Unknown",
-        "The heartbeat of the agent or its host is lost. No other run starts until the old one has provably ended.",
+        "The heartbeat of the agent or its host is lost. No run starts elsewhere until the old run has ended.",
     ),
 }
 
@@ -79,7 +79,7 @@ STAGES: dict[MigrationStage, Term] = {
     MigrationStage.PAUSING: Term("Pausing", "Consumption is stopping. The in-flight batch is finishing."),
     MigrationStage.PAUSE_PROVEN: Term("Pause verified", "Nothing is being read, in flight or unaccounted for."),
     MigrationStage.SNAPSHOT: Term("Snapshot", "Positions, revision, checkpoint and ledger totals are recorded."),
-    MigrationStage.APPLYING: Term("Applying", "The old run ends, which is verified. The chosen positions are set."),
+    MigrationStage.APPLYING: Term("Applying", "The old run ends, which is verified. The new agent gets its positions."),
     MigrationStage.READY_TO_CUT_OVER: Term(
         "Ready to cut over", "No agent runs the pipeline. The new agent is ready to take over."
     ),

@@ -58,7 +58,7 @@ def _of_state(facts: Facts) -> Iterator[Finding]:
         yield _finding(
             "",
             "PIPELINE_STOPPED",
-            f"{name} is stopped; there is nothing to pause and to hand over.",
+            f"{name} is stopped, so there is no agent to pause or replace.",
             f"Change it directly (headgate apply, headgate positions apply), then headgate start {name}.",
         )
     elif facts.desired is DesiredState.STOPPED or facts.phase not in MOVABLE_PHASES:
@@ -66,20 +66,25 @@ def _of_state(facts: Facts) -> Iterator[Finding]:
             "",
             "PIPELINE_NOT_STEADY",
             f"{name} is {facts.phase}, wanted {facts.desired}.",
-            f"Bring it to RUNNING or PAUSED first; headgate status {name} says what it waits for.",
+            f"Bring it to RUNNING or PAUSED first; headgate status {name} shows what it waits for.",
         )
     if facts.operation:
-        yield _finding("", "OPERATION_OPEN", f"Its {facts.operation} is under way.", "Wait for it, or cancel it.")
+        yield _finding(
+            "",
+            "OPERATION_OPEN",
+            f"The operation {facts.operation} is in progress.",
+            "Wait until it ends, or cancel it.",
+        )
     if facts.restart_under_way:
         yield _finding("", "RESTART_UNDER_WAY", "Its run is being restarted.", "Wait until it runs again.")
     if not facts.host_heard:
         yield _finding(
             "",
             "HOST_SILENT",
-            f"The supervisor on {facts.host} is silent; nobody can pause the old agent.",
+            f"The supervisor on {facts.host} is silent; the old agent cannot be paused.",
             "Start the worker of this host.",
         )
-    yield from (_finding("", "FROZEN", words, "Wait until the freeze is over, or end it.") for words in facts.frozen)
+    yield from (_finding("", "FROZEN", words, "Wait until the freeze ends, or delete it.") for words in facts.frozen)
 
 
 def _of_change(facts: Facts) -> Iterator[Finding]:
@@ -92,30 +97,32 @@ def _of_change(facts: Facts) -> Iterator[Finding]:
     if facts.kind is MigrationKind.REVISION:
         yield from _of_revision(facts)
     if facts.kind is MigrationKind.CLUSTER and not facts.judged:
-        yield _finding("to", "NO_CHANGE", "It is on this cluster already.", "Name another one, or do nothing.")
+        yield _finding(
+            "to", "NO_CHANGE", "The component is already on this cluster.", "Name another cluster, or cancel."
+        )
     if facts.kind is MigrationKind.HOST and facts.target.name == facts.host:
-        yield _finding("host", "SAME_HOST", f"It runs on {facts.host} already.", "Name another host.")
+        yield _finding("host", "SAME_HOST", f"The pipeline already runs on {facts.host}.", "Name another host.")
 
 
 def _of_revision(facts: Facts) -> Iterator[Finding]:
     if not facts.judged:
-        yield _finding("", "NO_CHANGE", "This is the present definition already.", "Change something, or do nothing.")
+        yield _finding("", "NO_CHANGE", "The definition has no changes.", "Change it, or cancel.")
     for judged in facts.judged:
         change: Change = judged.change
         if judged.consequence is Consequence.POSITION_DECISION and change.path != "name":
             yield _finding(
                 change.path,
                 "POSITION_DECISION",
-                f"{judged.reason} A new revision alone cannot say where to go on.",
-                "Ask for a migration of the kind `cluster`, or give the source another name.",
+                f"{judged.reason} A new revision alone cannot set where to continue.",
+                "Plan a migration of the kind `cluster`, or give the source another name.",
             )
     wanted = facts.new.placement.host if facts.new else ANY_HOST
     if wanted not in (ANY_HOST, facts.host):
         yield _finding(
             "placement.host",
             "HOST_CHANGED",
-            f"The definition wants host {wanted}; it runs on {facts.host}.",
-            "Ask for a migration of the kind `host` for that, before or after this one.",
+            f"The definition names host {wanted}; the pipeline runs on {facts.host}.",
+            "Plan a migration of the kind `host` before or after this one.",
         )
 
 
@@ -142,7 +149,7 @@ def _of_place(facts: Facts) -> Iterator[Finding]:
         yield _finding(
             "host",
             "NO_CAPACITY",
-            f"Old and new agent live side by side for a while: {place.lacks}.",
+            f"The old and the new agent run side by side for a while: {place.lacks}.",
             "Stop a pipeline there, or raise HEADGATE_SLOTS or HEADGATE_MEMORY of its worker.",
         )
 
@@ -155,7 +162,7 @@ def _of_data(facts: Facts) -> Iterator[Finding]:
         yield _finding(
             path,
             "TIED_TO_AGENT",
-            f"{path} {words}, so no second agent can be made ready beside the old one.",
+            f"{path} {words}, so no standby can be prepared beside the old agent.",
             f"Stop the pipeline, change it, start it: headgate stop {facts.pipeline}.",
         )
 
@@ -172,8 +179,8 @@ def warnings(judged: Iterable[JudgedChange], old: Definition, new: Definition | 
             path=f"sources.{name}",
             code="SOURCE_REMOVED",
             severity="warning",
-            message="What it has not read by the pause is not read by this pipeline any more.",
-            suggestion="Wait until its lag is zero where that matters.",
+            message="Records that it has not read by the pause are no longer read by this pipeline.",
+            suggestion="If that matters, wait until its lag is zero.",
         )
         for name in gone
     ]
@@ -201,9 +208,9 @@ def _of_cursors(old: Definition, new: Definition) -> list[Finding]:
                 path=f"channels.{channel}",
                 code="CHANNEL_BEGINS_ANEW",
                 severity="warning",
-                message=f"It has read nothing of sources.{source} yet, so it begins at start_from of that, not where "
-                "other channels stand: records may come again, or be left out.",
-                suggestion="Keep the name of a channel that is to go on where it stands; else look at start_from.",
+                message=f"It has read nothing of sources.{source} yet, so it starts at that source's start_from, not "
+                "at the position of other channels: records can be reread or skipped.",
+                suggestion="Keep the name of a channel to keep its position; otherwise check start_from.",
             )
             for source, channel in begun
         ),
@@ -212,9 +219,9 @@ def _of_cursors(old: Definition, new: Definition) -> list[Finding]:
                 path=f"channels.{channel}",
                 code="CHANNEL_REMOVED",
                 severity="warning",
-                message=f"What it has not delivered of sources.{source} by the pause is not delivered by it any more. "
-                "Taken back, it goes on where it stood.",
-                suggestion="Wait until its lag is zero where that matters.",
+                message=f"Records of sources.{source} that it has not delivered by the pause are no longer delivered "
+                "by it. After a rollback it resumes at its position.",
+                suggestion="If that matters, wait until its lag is zero.",
             )
             for source, channel in ended
         ),

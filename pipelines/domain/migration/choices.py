@@ -10,8 +10,9 @@ from pipelines.domain.base.states import FINAL_STAGES, WAITING_STAGES, Migration
 
 
 class MigrationAction(StrEnum):
-    """Names of requests. ADVANCE begins, passes a gate, commits now, or tries a failed step again. CLOSE ends a
-    migration that needs attention, and leaves the pipeline as it is. REVERT plans the way back of a committed one."""
+    """Names of requests. ADVANCE starts, passes a gate, commits now, or retries a failed step. CLOSE ends a
+    migration that requires action, and leaves the pipeline as it is. REVERT plans the opposite of a committed
+    one."""
 
     APPROVE = "approve"
     ADVANCE = "advance"
@@ -22,8 +23,8 @@ class MigrationAction(StrEnum):
 
 
 class ChoicePrice(Frozen):
-    """What a choice costs. `exact`: positions are those of the snapshot afterwards. `duplicates_max`: records of
-    batches that were begun and not finished; `pause`: seconds in which nothing is delivered."""
+    """The expected impact of a choice. `exact`: positions are those of the snapshot afterwards. `duplicates_max`:
+    records of unfinished batches; `pause`: seconds in which nothing is delivered."""
 
     exact: bool
     skip: int = 0
@@ -92,11 +93,11 @@ def _waiting(now: Standing) -> list[MigrationChoice]:
     abort = MigrationChoice(
         choice=MigrationAction.ABORT,
         allowed=True,
-        sentence="Give it up.",
-        price=ChoicePrice(exact=True, words="Nothing was touched."),
+        sentence="Cancel migration.",
+        price=ChoicePrice(exact=True, words="Nothing has been changed."),
     )
     return [
-        _choice(MigrationAction.APPROVE, "Approve this very plan.", _not_to_approve(now)),
+        _choice(MigrationAction.APPROVE, "Approve this plan.", _not_to_approve(now)),
         _choice(MigrationAction.ADVANCE, "Begin.", _not_to_begin(now)),
         abort,
     ]
@@ -106,29 +107,29 @@ def _choice(choice: MigrationAction, sentence: str, reason: str) -> MigrationCho
     return MigrationChoice(choice=choice, allowed=not reason, sentence=sentence, reason=reason)
 
 
-STALE = "The pipeline has changed since it was planned; plan it again."
+STALE = "The pipeline has changed since the plan was made; plan again."
 
 
 def _not_to_approve(now: Standing) -> str:
     if now.stage is MigrationStage.DRAFT:
-        return "Its plan has blockers; ask for it again when they are gone."
+        return "The plan has blockers; resolve them, then plan again."
     if now.stage is MigrationStage.APPROVED and now.approved:
-        return "It is approved."
+        return "This plan is already approved."
     return STALE if now.stale else ""
 
 
 def _not_to_begin(now: Standing) -> str:
     if now.stage is not MigrationStage.APPROVED or not now.approved:
-        return now.missing or "It is not approved yet."
+        return now.missing or "This plan is not approved yet."
     return STALE if now.stale else now.frozen
 
 
 def _under_way(now: Standing) -> list[MigrationChoice]:
     verifying = now.stage is MigrationStage.VERIFYING
     back = now.stage is MigrationStage.ROLLING_BACK
-    reason = "It is being taken back." if back else "It goes on by itself; nothing waits for you."
+    reason = "The rollback is in progress." if back else "The migration continues by itself; no action is required."
     possible = (now.waits or verifying) and not back
-    sentence = "Commit now." if verifying else "Go on."
+    sentence = "Commit now." if verifying else "Continue."
     advance = MigrationChoice(
         choice=MigrationAction.ADVANCE, allowed=possible, sentence=sentence, reason="" if possible else reason
     )
@@ -136,13 +137,13 @@ def _under_way(now: Standing) -> list[MigrationChoice]:
 
 
 def _abort(now: Standing, back: bool) -> MigrationChoice:
-    late = "Something has changed already; roll it back."
+    late = "Components have changed already; roll the migration back."
     possible = not (back or now.old_ended or now.promoted)
     return MigrationChoice(
         choice=MigrationAction.ABORT,
         allowed=possible,
-        sentence="Give it up; the old agent goes on.",
-        reason="" if possible else "It is being taken back." if back else late,
+        sentence="Cancel migration; the old agent continues.",
+        reason="" if possible else "The rollback is in progress." if back else late,
         price=price_back(now) if possible else None,
     )
 
@@ -151,21 +152,25 @@ def _rollback(now: Standing, back: bool) -> MigrationChoice:
     return MigrationChoice(
         choice=MigrationAction.ROLLBACK,
         allowed=not back,
-        sentence="Take it back.",
-        reason="It is being taken back." if back else "",
+        sentence="Roll back migration.",
+        reason="The rollback is in progress." if back else "",
         price=price_back(now),
     )
 
 
 def _stuck(now: Standing) -> list[MigrationChoice]:
     return [
-        MigrationChoice(choice=MigrationAction.ADVANCE, allowed=True, sentence="Try the step that failed once more."),
-        MigrationChoice(choice=MigrationAction.ROLLBACK, allowed=True, sentence="Take it back.", price=price_back(now)),
+        MigrationChoice(choice=MigrationAction.ADVANCE, allowed=True, sentence="Retry the failed step."),
+        MigrationChoice(
+            choice=MigrationAction.ROLLBACK, allowed=True, sentence="Roll back migration.", price=price_back(now)
+        ),
         MigrationChoice(
             choice=MigrationAction.CLOSE,
             allowed=True,
-            sentence="End it, and leave the pipeline as it is.",
-            price=ChoicePrice(exact=False, words="Nothing is done; start, stop and positions are yours again."),
+            sentence="Close migration; leave the pipeline as it is.",
+            price=ChoicePrice(
+                exact=False, words="Nothing is changed; you can start, stop and reposition the pipeline again."
+            ),
         ),
     ]
 
@@ -173,33 +178,33 @@ def _stuck(now: Standing) -> list[MigrationChoice]:
 def price_back(now: Standing) -> ChoicePrice:
     """What taking it back costs now."""
     if not now.old_ended and not now.promoted:
-        words = "The old agent goes on where it stands." if now.paused else "The old agent never noticed."
+        words = "The old agent resumes at its position." if now.paused else "The old agent keeps running."
         return ChoicePrice(exact=True, words=words)
     if not now.planned:
-        words = "The new side has delivered nothing: positions are those of the snapshot. The old agent starts anew."
+        words = "The new agent has delivered nothing: positions are those of the snapshot. The old agent starts again."
         return ChoicePrice(exact=True, pause=now.restart, words=words)
     words = (
-        f"The new side has delivered {now.delivered} records, which stay. The old configuration goes on behind them: "
+        f"The new agent has delivered {now.delivered} records, which stay. The old configuration resumes after them: "
     )
     words += (
         "its positions are translated back, and compared record by record; where the old cluster does not have what "
-        "the new side has read, a person has to choose."
+        "the new agent has read, you choose."
         if now.translated
-        else f"{now.again} of them are read again by channels that the new side does not have."
+        else f"{now.again} of them are read again by channels that the new agent does not have."
         if now.again
-        else "nothing is skipped or read twice."
+        else "nothing is skipped or reread."
     )
     if now.open_records:
-        words += f" A batch that was begun may leave up to {now.open_records} records twice."
+        words += f" Possible duplicates of the in-flight batch: at most {now.open_records}."
     return ChoicePrice(exact=False, replay=now.again, duplicates_max=now.open_records, pause=now.restart, words=words)
 
 
 def _revert(now: Standing) -> MigrationChoice:
-    words = "A new migration takes the pipeline back, with a plan and counts of its own."
+    words = "A new migration restores the old configuration, with its own plan and expected impact."
     return MigrationChoice(
         choice=MigrationAction.REVERT,
         allowed=not now.one_way,
         reason=now.one_way,
-        sentence="Plan the way back.",
+        sentence="Revert migration.",
         price=ChoicePrice(exact=False, words=words),
     )

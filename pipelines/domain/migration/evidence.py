@@ -61,16 +61,18 @@ def verify(text: str) -> Verified:
         document = json.loads(text, object_pairs_hook=_each_once)
         found = _digest(document) if isinstance(document, dict) else ""
     except _Twice as twice:
-        return Verified(False, f"Its content was changed: the key {twice} is there twice.")
+        return Verified(False, f"The content was changed: it has the key {twice} twice.")
     except (ValueError, RecursionError):
-        return Verified(False, "It is no JSON.")
+        return Verified(False, "The file is not JSON.")
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        return Verified(False, f"It is no evidence of a migration: its format is not {FORMAT}.")
+        return Verified(False, f"The file is not a migration report: its format is not {FORMAT}.")
     if more := sorted(document.keys() - {"format", "content", "sha256"}):
-        return Verified(False, f"Its content was changed: beside it stands {', '.join(more)}.", found)
+        return Verified(False, f"The content was changed: there are other keys beside it: {', '.join(more)}.", found)
     named = document.get("sha256")
     if named != found:
-        return Verified(False, f"Its content was changed: it says {named}, and it is {found}.", found)
+        return Verified(
+            False, f"The content was changed: its digest is {found}, and the document records {named}.", found
+        )
     return Verified(True, "", found)
 
 

@@ -135,15 +135,15 @@ _BATCHES = 2
 
 def _fatal(rules: ObservationRules, now: Sample, repeats: int, skips: int) -> list[Check]:
     balanced = now.difference == 0 and now.gaps <= skips and now.overlaps <= repeats
-    books = f"{now.difference} without a verdict, {now.gaps} skipped, {now.overlaps} read twice"
+    books = f"{now.difference} without a verdict, {now.gaps} skipped, {now.overlaps} reread"
     return [
         Check(
             name="books",
             holds=balanced,
             fatal=True,
-            before=f"{skips} to skip, {repeats} to read twice",
+            before=f"{skips} to skip, {repeats} to reread",
             after=books,
-            words="The books balance, and each range begins where the last one ended, as planned.",
+            words="Every record is accounted for, and each range starts where the last one ended, as planned.",
         ),
         Check(
             name="alive",
@@ -151,7 +151,7 @@ def _fatal(rules: ObservationRules, now: Sample, repeats: int, skips: int) -> li
             fatal=True,
             before="",
             after=now.ended or _counted(now.restarts, "restart"),
-            words=f"The new run lives; at most {_counted(rules.crashes, 'restart')}.",
+            words=f"The new run is alive; at most {_counted(rules.crashes, 'restart')}.",
         ),
     ]
 
@@ -171,14 +171,14 @@ def _moving(rules: ObservationRules, before: Sample, now: Sample, backlog: int |
             holds=(now.lag or 0) <= limit or falling,
             before=before.lag,
             after=now.lag,
-            words=f"The lag is at most {limit} records, or smaller than when the new side began.",
+            words=f"The lag is at most {limit} records, or smaller than when the new agent started.",
         ),
         Check(
             name="rate",
             holds=not behind or now.rate is None or now.rate >= floor,
             before=before.rate,
             after=now.rate,
-            words=f"While it lags further behind than before, at least {floor:.0f} records/s.",
+            words=f"While its lag is higher than before, at least {floor:.0f} records/s.",
         ),
     ]
 
@@ -190,15 +190,15 @@ def _settled(rules: ObservationRules, before: Sample, now: Sample) -> list[Check
             name="at_work",
             holds=not now.away,
             before="",
-            after=now.away or "it works",
-            words="At the end of the window a run works.",
+            after=now.away or "running",
+            words="A run is active at the end of the window.",
         ),
         Check(
             name="dead_letters",
             holds=now.dead_letters <= letters,
             before=before.dead_letters,
             after=now.dead_letters,
-            words=f"At most {_counted(letters, 'dead letter')}: what those of before explain, and "
+            words=f"At most {_counted(letters, 'dead letter')}: as many as before the change, and "
             f"{rules.dead_letters} more.",
         ),
         Check(
@@ -206,7 +206,7 @@ def _settled(rules: ObservationRules, before: Sample, now: Sample) -> list[Check
             holds=not now.held or bool(before.held),
             before=before.held,
             after=now.held,
-            words="No batch is held that was not held before.",
+            words="No batch is held that was not held before the change.",
         ),
     ]
 

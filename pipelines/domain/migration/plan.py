@@ -26,8 +26,8 @@ LOOK_SECONDS = 1.5
 
 
 class ExpectedPause(Frozen):
-    """The pause that the data is expected to see: seconds between the old side's last delivery and the new side's
-    first one. `most`: where the batch in hand takes as long as it may."""
+    """The expected delivery pause: seconds between the old agent's last delivery and the new agent's first one.
+    `most`: where the in-flight batch takes as long as it may."""
 
     expected: float
     most: float
@@ -90,5 +90,5 @@ def expected_pause(
     host has to look at positions meanwhile."""
     batch = batch_seconds if batch_seconds is not None else 1.0
     fixed = HAND_OVER_SECONDS + steps * TICK_SECONDS + looks * LOOK_SECONDS
-    words = "The batch in hand, the end of the old process, the first batch of the new one; it is started before."
+    words = "The in-flight batch, the end of the old process, the first batch of the new one; it is started before."
     return ExpectedPause(expected=round(batch + fixed, 1), most=round(drain_timeout + fixed, 1), words=words)

@@ -54,7 +54,7 @@ def _strictness(rule: ApprovalRule) -> tuple[int, timedelta]:
 
 
 def _people(rule: ApprovalRule) -> str:
-    return "somebody else has" if rule.approvers == 1 else f"{rule.approvers} other people have"
+    return "one other user has" if rule.approvers == 1 else f"{rule.approvers} other users have"
 
 
 def _concerns(of_pipeline: str, of_label: str, pipeline: str, labels: Mapping[str, str]) -> bool:
@@ -80,7 +80,7 @@ def valid(
 def refusal(rule: ApprovalRule, *, author: str, approver: str) -> str:
     """Why somebody may not approve; empty where they may."""
     if rule.approvers and approver == author:
-        return f"{author} asked for this migration; {_people(rule)} to approve it."
+        return f"{author} requested this migration; {_people(rule)} to approve it."
     return ""
 
 

@@ -19,8 +19,8 @@ Row = dict[str, Any]
 
 
 class MigrationStepState(StrEnum):
-    """PENDING: nothing was done. RUNNING: the intent is recorded, and it may have been done. SKIPPED: the way went
-    elsewhere before it was begun."""
+    """PENDING: nothing was done. RUNNING: the intent is recorded, and it may have been done. SKIPPED: the migration
+    took another path before the step started."""
 
     PENDING = "pending"
     RUNNING = "running"

@@ -30,21 +30,25 @@ def checklist(
     seen = proof or {}
     apart = _apart(cursors, ledger)
     return [
-        Item(name="phase", holds=phase == "PAUSED", words="The supervisor has proven the pause.", evidence=phase),
-        Item(name="gate", holds=bool(seen.get("gate_closed")), words="The gate is closed: no batch can begin."),
+        Item(name="phase", holds=phase == "PAUSED", words="The supervisor has verified the pause.", evidence=phase),
+        Item(name="gate", holds=bool(seen.get("gate_closed")), words="The gate is closed: no batch can start."),
         Item(
             name="in_flight",
             holds=seen.get("batches_in_flight") == 0,
             words="No batch is being written.",
             evidence=seen.get("batches_in_flight"),
         ),
-        Item(name="cursor", holds=bool(seen.get("cursor_still")), words="The cursor did not move between two looks."),
-        Item(name="books", holds=bool(seen.get("balanced")), words="The books of the last batch balance."),
+        Item(
+            name="cursor",
+            holds=bool(seen.get("cursor_still")),
+            words="The position did not move between two measurements.",
+        ),
+        Item(name="books", holds=bool(seen.get("balanced")), words="The ledger totals of the last batch are balanced."),
         Item(
             name="ledger",
             holds=not apart and open_batches == 0,
             evidence=apart or {"open_batches": open_batches},
-            words="All that was delivered is in the ledger, which stands where the agent stands.",
+            words="The ledger has every delivered record, and its positions are those of the agent.",
         ),
     ]
 

@@ -38,7 +38,7 @@ def html(document: Mapping[str, Any]) -> str:
     """The page of a sealed document."""
     content = document["content"]
     title = f"Migration of {content['pipeline']}: {content['kind']}, {content['stage']}"
-    sections = [_facts("What it was", _about(content)), _facts("In figures", _figures(content)), *_tables(content)]
+    sections = [_facts("Migration", _about(content)), _facts("Key figures", _figures(content)), *_tables(content)]
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body><main>'
@@ -60,18 +60,18 @@ def _tables(content: Mapping[str, Any]) -> list[str]:
     apart = [
         _table(
             "Translated",
-            ("partition", "stopped at", "by", "goes on at", "exact", "skipped", "again", "evidence"),
+            ("partition", "stopped at", "by", "continues at", "exact", "skipped", "reread", "evidence"),
             translated,
-            "Positions of the old cluster as offsets of the new one, and what that rests on.",
+            "Positions of the old cluster as offsets of the new one, with the evidence.",
         )
         if translated
         else "",
         _table("Ends of the sink's topics", ("sink", "partition", "start", "end", "cluster"), ends) if ends else "",
         _table(
-            "Positions of the way back",
+            "Positions of the rollback",
             ("source.channel", "partition", "stopped at", "started at", "gap", "overlap"),
             _places(back["positions"], "stopped_at", "started_at", "gap", "overlap"),
-            "Where the new side stopped, and where the side that went on after it began to read.",
+            "Where the new agent stopped, and where the agent after it started to read.",
         )
         if back
         else "",
@@ -83,33 +83,38 @@ def _tables(content: Mapping[str, Any]) -> list[str]:
             _changes(content),
             none="No component changes.",
         ),
-        _table("Requests of people", ("when", "who", "what", "at", "answer", "why"), _requests(content)),
+        _table("Requests of users", ("when", "who", "what", "at", "answer", "why"), _requests(content)),
         _table("Approvals", ("who", "when", "plan"), _approvals(content)),
-        _table("Gates", ("before", "let through by", "when"), _gates(content)),
-        _table("Runs", ("", "run", "revision", "host", "started", "got the pipeline", "first record"), _runs(content)),
-        _table("Software", ("where", "version of Headgate"), _software(content), none="Not written down."),
+        _table("Gates", ("before", "passed by", "when"), _gates(content)),
+        _table("Runs", ("", "run", "revision", "host", "started", "promoted", "first record"), _runs(content)),
+        _table("Software", ("where", "version of Headgate"), _software(content), none="Not recorded."),
         _table(
             "Positions",
             ("source.channel", "partition", "stopped at", "snapshot", "started at", "gap", "overlap"),
             _places(content["positions"], "stopped_at", "snapshot", "started_at", "gap", "overlap"),
-            "Offsets of the next record: where the old side stopped, what the snapshot has, and "
-            "where the side that went on began to read.",
-            none="It ended before positions were written down.",
+            "Offsets of the next record: where the old agent stopped, what the snapshot has, and where the next agent "
+            "started to read.",
+            none="The migration ended before positions were recorded.",
         ),
         *apart,
-        _table("Books", ("", "before", "after", "between"), _books(content), "Sums over all batches of the pipeline."),
-        _table("Durations by stage", ("stage", "began", "ended", "seconds"), _stages(content)),
-        _table("Steps", ("step", "stage", "state", "began", "seconds", "tried", "message"), _steps(content)),
+        _table(
+            "Ledger totals",
+            ("", "before", "after", "between"),
+            _books(content),
+            "Sums over all batches of the pipeline.",
+        ),
+        _table("Durations by stage", ("stage", "started", "ended", "seconds"), _stages(content)),
+        _table("Steps", ("step", "stage", "state", "started", "seconds", "tried", "message"), _steps(content)),
         _table(
             "Preflight of the new agent",
             ("component", "kind", "type", "state", "detail"),
             _preflight(content),
-            none="It was not begun.",
+            none="Not started.",
         ),
         _table(
-            "Proof of the pause", ("what", "holds", "words", "evidence"), _proof(content), none="No pause was proven."
+            "Pause verified", ("what", "holds", "words", "evidence"), _proof(content), none="No pause was verified."
         ),
-        _table("Observed", ("rule", "holds", "before", "after", "words"), _checks(content), none="It was not."),
+        _table("Observed", ("rule", "holds", "before", "after", "words"), _checks(content), none="Not observed."),
         _table("Findings", ("code", "where", "message", "what to do"), _findings(content["findings"])),
         _table(
             "Warnings of the plan",
@@ -125,9 +130,9 @@ def _about(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [
         ("migration", _Code(content["id"])),
         ("reason", content["reason"]),
-        ("asked for by", content["created_by"]),
+        ("requested by", content["created_by"]),
         ("asked for", _Time(content["created_at"])),
-        ("begun", _Time(content.get("begun_at"))),
+        ("started", _Time(content.get("begun_at"))),
         ("ended", _Time(content.get("ended_at"))),
         ("revision before, after", _pair(before.get("revision"), after.get("revision") or target.get("revision"))),
         ("host before, after", _pair(before.get("host"), after.get("host") or target.get("host"))),
@@ -141,7 +146,7 @@ def _about(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 def _at_work(content: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     if dump := content.get("drain_dump"):
-        yield "at work when the pause was given up", ", ".join(dump["stuck"]) or "no component"
+        yield "at work when the pause timed out", ", ".join(dump["stuck"]) or "no component"
 
 
 def _pair(before: Any, after: Any) -> str:
@@ -152,10 +157,10 @@ def _figures(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
     pause, announced = content["pause"], content.get("announced") or content["plan"]
     rows, apart = len(content["positions"]), content.get("not_compared", 0)
     return [
-        ("pause as the data saw it", _seen(pause)),
-        ("pause that the plan expected", _expected(pause)),
-        ("records skipped", f"{announced.get('skip', 0):,} announced, {content['gap']:,} found"),
-        ("records read twice", f"{announced.get('replay', 0):,} announced, {content['overlap']:,} found"),
+        ("delivery pause (measured)", _seen(pause)),
+        ("delivery pause (expected)", _expected(pause)),
+        ("records skipped", f"{announced.get('skip', 0):,} expected, {content['gap']:,} found"),
+        ("records reread", f"{announced.get('replay', 0):,} expected, {content['overlap']:,} found"),
         ("partitions compared", f"{rows - apart:,} of {rows:,}" + (_APART if apart else "")),
         *_figures_back(content.get("way_back")),
     ]
@@ -163,9 +168,9 @@ def _figures(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 def _figures_back(back: Mapping[str, Any] | None) -> Iterable[tuple[str, Any]]:
     if back:
-        yield "pause of the way back", _seen(back)
-        yield "skipped, read twice on the way back", f"{back['gap']:,}, {back['overlap']:,}"
-        yield "at most twice of batches in hand", back["duplicates_max"]
+        yield "delivery pause of the rollback (measured)", _seen(back)
+        yield "skipped, reread by the rollback", f"{back['gap']:,}, {back['overlap']:,}"
+        yield "possible duplicates of in-flight batches, at most", back["duplicates_max"]
 
 
 def _seen(pause: Mapping[str, Any]) -> str | None:
@@ -176,7 +181,7 @@ def _seen(pause: Mapping[str, Any]) -> str | None:
     return f"{pause['seen']:g} s{shown}"
 
 
-_APART = "; of the others one side has read nothing"
+_APART = "; of the others one agent has read nothing"
 
 
 def _expected(pause: Mapping[str, Any]) -> str | None:
@@ -201,7 +206,7 @@ def _gates(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
     return ((each["stage"], each["by"], _Time(each["at"])) for each in content.get("gates", []))
 
 
-_SIDES = {"before": "before", "new": "new", "went_on": "went on after it"}
+_SIDES = {"before": "before", "new": "new", "went_on": "next"}
 
 
 def _runs(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:

@@ -32,11 +32,13 @@ def reverse(kind: MigrationKind, spec: Mapping[str, Any], before: Before) -> dic
 
 
 def _revision(_spec: Mapping[str, Any], before: Before) -> dict[str, Any] | str:
-    return {"revision": before.revision} if before.revision is not None else "There was no revision before it."
+    if before.revision is None:
+        return "There was no revision before the migration."
+    return {"revision": before.revision}
 
 
 def _host(_spec: Mapping[str, Any], before: Before) -> dict[str, Any] | str:
-    return {"host": before.host} if before.host is not None else "It had no host before."
+    return {"host": before.host} if before.host is not None else "The pipeline had no host before the migration."
 
 
 def _software(_spec: Mapping[str, Any], _before: Before) -> str:
@@ -49,9 +51,12 @@ def _position(spec: Mapping[str, Any], before: Before) -> dict[str, Any] | str:
     own = {"source": spec["source"]} if "source" in spec else {}
     rows = [row for row in before.positions if not own or row["source"] == own["source"]]
     if not rows:
-        return "It wrote no positions down."
+        return "The migration recorded no positions."
     if changed := sorted({row["source"] for row in rows} & set(before.other_logs)):
-        return f"{', '.join(changed)} read another log then, of which its positions are offsets; decide new ones."
+        return (
+            f"{', '.join(changed)} read another log before the migration, and its positions are offsets there; "
+            "choose new ones."
+        )
     if shared := _shared_topics(rows):
         return f"Several sources read {', '.join(shared)}; plan a migration of the positions of one source at a time."
     lowest: dict[tuple[str, int], int] = {}
@@ -75,7 +80,7 @@ def _cluster(spec: Mapping[str, Any], before: Before) -> dict[str, Any] | str:
     old = before.definition.get(f"{which}s", {}).get(spec[which], {})
     to = {key: old[key] for key in sorted(SOURCE_KEYS if which == "source" else SINK_KEYS) if key in old}
     if added := sorted(spec["to"].keys() - to.keys()):
-        return f"Its {which} had no {', '.join(added)} before: plan a migration to its revision, or write the move."
+        return f"Its {which} had no {', '.join(added)} before: plan a migration to its revision, or define the move."
     if which == "sink":
         return {"sink": spec["sink"], "to": to}
     topics = {new: name for name, new in spec.get("topics", {}).items()}

@@ -33,7 +33,7 @@ class Spec(Frozen):
     def _gates_exist(self) -> Self:
         wrong = sorted({gate.value for gate in self.gates} - {gate.value for gate in GATES})
         if wrong:
-            raise ValueError(f"no gate stands before {', '.join(wrong)}; gates: {', '.join(GATES)}")
+            raise ValueError(f"there is no gate before {', '.join(wrong)}; gates: {', '.join(GATES)}")
         return self
 
 
@@ -71,7 +71,7 @@ class PositionSpec(Spec):
     @model_validator(mode="after")
     def _says_where(self) -> Self:
         if self.to is None and self.target is None:
-            raise ValueError("say where to go on: to")
+            raise ValueError("name the position to continue at: to")
         return self
 
 
@@ -90,7 +90,7 @@ class ClusterSpec(Spec):
         if (self.source is None) == (self.sink is None):
             raise ValueError("give exactly one of source and sink")
         if (self.source is None) != (self.positions is None):
-            raise ValueError("positions says how those of a source are translated; a sink has none")
+            raise ValueError("positions defines how the positions of a source are translated; a sink has none")
         if self.topics and self.source is None:
             raise ValueError("topics renames those of a source; of a sink give to.topic")
         allowed = SINK_KEYS if self.source is None else SOURCE_KEYS
@@ -113,7 +113,7 @@ class ClusterSpec(Spec):
         if present is None or present.get("type") != "kafka":
             known = ", ".join(key for key, value in data.get(group, {}).items() if value.get("type") == "kafka")
             words = f"The pipeline has no {self.path} of the type kafka; it has {known or 'none'}."
-            return Finding(path=self.path, code="NOT_KAFKA", message=words, suggestion="Name one that is there.")
+            return Finding(path=self.path, code="NOT_KAFKA", message=words, suggestion="Name one that exists.")
         moved = {**present, **self.to}
         if unknown := sorted(self.topics.keys() - set(present.get("topics") or self.topics)):
             words = f"{self.path} does not read {', '.join(unknown)}."

@@ -56,7 +56,7 @@ SENTENCES: dict[StepName, str] = {
     StepName.PAUSE: "Stop consumption and finish the in-flight batch.",
     StepName.PROVE_PAUSE: "Verify that nothing is being read, in flight or unaccounted for.",
     StepName.TAKE_SNAPSHOT: "Record positions, revision, checkpoint and ledger totals.",
-    StepName.TRANSLATE_POSITIONS: "Translate the positions into offsets of the new cluster.",
+    StepName.TRANSLATE_POSITIONS: "Translate the positions: find the offset after the last record on the new cluster.",
     StepName.NOTE_SINK_ENDS: "Record the end offsets of the sink's topics on the new cluster.",
     StepName.END_OLD_RUN: "End the old run and verify that none of its processes is alive.",
     StepName.SET_POSITIONS: "Set the chosen positions.",
@@ -67,7 +67,7 @@ SENTENCES: dict[StepName, str] = {
     StepName.RESUME_OLD: "Resume the old agent at its position.",
     StepName.PAUSE_NEW: "Stop consumption of the new agent and finish its in-flight batch.",
     StepName.END_NEW_RUN: "End the new run and verify that none of its processes is alive.",
-    StepName.TRANSLATE_BACK: "Translate the positions back into offsets of the old cluster.",
+    StepName.TRANSLATE_BACK: "Translate the positions back: find the offset after the last record on the old cluster.",
     StepName.RESTORE: "Restore the old revision, host and positions of the pipeline.",
     StepName.START_OLD: "Start the old configuration and wait for its first records.",
 }
@@ -96,7 +96,7 @@ GATES = (MigrationStage.PAUSING, MigrationStage.APPLYING, MigrationStage.READY_T
 
 
 class PlannedStep(Frozen):
-    """One step. `seconds`: how long it may take; `attempts`: how often it is tried; `gate`: a person passes it."""
+    """One step. `seconds`: how long it may take; `attempts`: how often it is tried; `gate`: a user passes it."""
 
     name: StepName
     stage: MigrationStage
@@ -120,9 +120,9 @@ def ordered(steps: Iterable[PlannedStep]) -> list[PlannedStep]:
     for step in found:
         place = FORWARD_STAGES.index(step.stage)
         if place < last:
-            raise ValueError(f"{step.name} belongs to {step.stage}, which is over by then")
+            raise ValueError(f"{step.name} belongs to {step.stage}, which has ended by then")
         if step.changes and not proven:
-            raise ChangeBeforeProof(f"{step.name} comes before the proof of the pause")
+            raise ChangeBeforeProof(f"{step.name} comes before the verified pause")
         proven, last = proven or step.name is StepName.PROVE_PAUSE, place
     return found
 

@@ -1,1 +1,1 @@
-"""Lag, alerts, consumer groups of others, and webhooks."""
+"""Lag, alerts, external consumer groups, and webhooks."""

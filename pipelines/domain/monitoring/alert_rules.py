@@ -17,7 +17,8 @@ from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
 
 
 class AlertState(StrEnum):
-    """OPEN: nobody has seen it. ACKNOWLEDGED: somebody has, and it is still so. RESOLVED: it is over."""
+    """OPEN: not acknowledged. ACKNOWLEDGED: a user has acknowledged it, and its cause persists. RESOLVED: its cause
+    has ended."""
 
     OPEN = "OPEN"
     ACKNOWLEDGED = "ACKNOWLEDGED"
@@ -29,7 +30,7 @@ STANDING = (AlertState.OPEN, AlertState.ACKNOWLEDGED)
 
 
 class AlertRule(StrEnum):
-    """The rules that people can set; services may raise alerts of further names."""
+    """The rules that users can set; services may raise alerts of further names."""
 
     LAG = "lag"
     STALLED = "stalled"
@@ -44,16 +45,16 @@ class AlertRule(StrEnum):
 
 
 RULE_DESCRIPTIONS: dict[AlertRule, str] = {
-    AlertRule.LAG: "Records wait: more than `records` of them, or the oldest for more than `seconds`.",
+    AlertRule.LAG: "Too many records wait: more than `records` of them, or the oldest for more than `seconds`.",
     AlertRule.STALLED: "The pipeline is STALLED.",
     AlertRule.BLOCKED: "The pipeline is BLOCKED and needs a decision.",
-    AlertRule.FAILED: "The pipeline is FAILED and is not started again by itself.",
-    AlertRule.UNBALANCED: "The books do not balance, or a range was skipped or read twice between batches.",
-    AlertRule.GROUP_MOVED: "Somebody else commits to a consumer group, or its commits jumped.",
-    AlertRule.GROUP_LOST: "Commits of a consumer group are gone.",
+    AlertRule.FAILED: "The pipeline is FAILED, and Headgate does not restart it.",
+    AlertRule.UNBALANCED: "The ledger is unbalanced, or a range was skipped or reread between batches.",
+    AlertRule.GROUP_MOVED: "Another client commits to a consumer group, or its committed offsets jumped.",
+    AlertRule.GROUP_LOST: "Committed offsets of a consumer group are gone.",
     AlertRule.EXPIRING: "Retention or the expiry of the group will pass a position.",
-    AlertRule.HOST_SILENT: "Nothing is heard of a host for 30 s, or for `for_seconds` where that is longer.",
-    AlertRule.MIGRATION_WAITS: "A migration waits for a person at a gate, or cannot go on by itself.",
+    AlertRule.HOST_SILENT: "A host has been silent for 30 s, or for `for_seconds` if that is longer.",
+    AlertRule.MIGRATION_WAITS: "A migration requires action: it waits at a gate, or cannot continue by itself.",
 }
 
 
@@ -151,7 +152,7 @@ def broken(facts: Facts, overrides: Iterable[Override]) -> list[tuple[Broken, Ru
 
 def _candidates(facts: Facts) -> Iterator[Broken]:
     if (rule := _BY_PHASE.get(facts.phase)) is not None:
-        yield Broken(rule, facts.pipeline, facts.phase_message or f"It is {facts.phase}.")
+        yield Broken(rule, facts.pipeline, facts.phase_message or f"The pipeline is {facts.phase}.")
     yield from _unbalanced(facts)
 
 
@@ -181,6 +182,6 @@ def _lagging(facts: Facts, limits: RuleSettings) -> Iterator[tuple[Broken, RuleS
     if many or old:
         # Words that stay the same while the figures change, so that an alert is not written again with every look.
         over = [f"more than {limits.records} records wait"] if many else []
-        over += [f"the oldest record that waits is older than {limits.seconds:g} s"] if old else []
+        over += [f"the oldest waiting record is older than {limits.seconds:g} s"] if old else []
         data = {"limit_records": limits.records, "limit_seconds": limits.seconds}
         yield Broken(AlertRule.LAG, facts.pipeline, f"Lag: {', and '.join(over)}.", data), limits

@@ -155,10 +155,10 @@ def _moves(key: Key, before: Look, after: Look, old: Partition, new: Partition, 
         yield Happening(Kind.COMMIT_BACK, words, data)
     if new.committed < old.known:
         again = old.known - new.committed
-        words = f"The commit of {name} went back from {old.known} to {new.committed}: {again} records come again."
+        words = f"The commit of {name} went back from {old.known} to {new.committed}: {again} records are reread."
         yield Happening(Kind.JUMPED_BACK, words, data)
     elif why := _too_far(key, before, after, old, new, limits):
-        words = f"The commit of {name} went on from {old.known} to {new.committed}, {why}."
+        words = f"The commit of {name} jumped from {old.known} to {new.committed}, {why}."
         yield Happening(Kind.JUMPED_FORWARD, words, data)
 
 
@@ -208,7 +208,7 @@ def _leaps(before: Look, after: Look, limits: Limits) -> Iterator[Happening]:
     most = LEAP_RECORDS if limits.leap_records is None else limits.leap_records
     grown = after.lag - before.lag
     if grown > most:
-        words = f"The lag grew by {grown} records within one look, from {before.lag} to {after.lag}."
+        words = f"The lag grew by {grown} records within one measurement, from {before.lag} to {after.lag}."
         data = {
             "before": before.lag,
             "after": after.lag,

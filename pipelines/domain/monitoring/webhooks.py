@@ -115,7 +115,7 @@ def _of_url(url: str, reach: Reach) -> Iterator[Finding]:
         )
     if "@" in parts.netloc or parts.fragment:
         message = "It has a user name, a password or a fragment."
-        yield Finding(path="url", code="invalid_url", message=message, suggestion="Leave them out.")
+        yield Finding(path="url", code="invalid_url", message=message, suggestion="Remove them.")
     literal = address_of(parts.hostname)
     if literal is not None and not reach.allows(literal):
         yield Finding(path="url", code="address_not_public", message=f"{literal} is not public.", suggestion=_ALLOW)

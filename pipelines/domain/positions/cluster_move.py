@@ -18,9 +18,9 @@ SINK_KEYS = frozenset({"bootstrap_servers", "options", "topic", "allowed_topics"
 
 
 class By(StrEnum):
-    """How a position became one on the other cluster. MAPPING: by the pairs of a mirror; TIMESTAMP: by the time of the
-    last record; GIVEN: by a person; SAME_LOG: it is the same cluster under another address; CUT: by what an earlier
-    translation found."""
+    """How a position became one on the other cluster. MAPPING: by the pairs of a mirror; TIMESTAMP: by the time of
+    the last record; GIVEN: by a user; SAME_LOG: it is the same cluster under another address; CUT: by what an
+    earlier translation found."""
 
     MAPPING = "mapping"
     TIMESTAMP = "timestamp"
@@ -84,11 +84,12 @@ class Seen(NamedTuple):
 
 
 class PartitionTranslation(Frozen):
-    """One partition of one channel: it stopped at `stopped_at` and goes on at `new`; None with `code`, where it cannot,
-    and with `behind`, while the mirror has not brought so many records yet.
+    """One partition of one channel: it stopped at `stopped_at` and continues at `new`; None with `code`, where it
+    cannot, and with `behind`, while the mirror has not copied so many records yet.
 
-    `exact`: the record behind the last one that was read is the next one. `skip` and `replay` are records; None where
-    nobody can count them. `evidence`: what it rests on. `cluster_id`, `topic_id`: the log that `new` is an offset of.
+    `exact`: the record after the last one that was read is the next one. `skip` and `replay` are records; None where
+    they cannot be counted. `evidence`: what it rests on. `cluster_id`, `topic_id`: the log that `new` is an offset
+    of.
     """
 
     source: str
@@ -150,17 +151,19 @@ def warnings(rows: list[PartitionTranslation]) -> list[Finding]:
     found = []
     for row in rows:
         if row.behind:
-            words = f"The mirror has not brought {row.behind} of the records yet; after the pause it is waited for."
+            words = (
+                f"The mirror has not copied {row.behind} of the records yet; after the pause the migration waits "
+                "for it."
+            )
             found.append(Finding(path=row.place, code="MIRROR_BEHIND", severity="warning", message=words))
         elif row.new is not None and row.skip is None:
-            words = "The last record that was read is not found there, so nobody can count what is skipped or replayed."
+            words = (
+                "The last record that was read is not found there, so the records skipped and reread cannot be counted."
+            )
             found.append(Finding(path=row.place, code="NOT_COUNTED", severity="warning", message=words))
     times = [row for row in rows if row.by is By.TIMESTAMP and row.evidence.get("times_of") == "producer"]
     if times:
-        words = (
-            "The times of these records are the producers'; that they ascend was seen of the records around the "
-            "positions alone."
-        )
+        words = "The times of these records are the producers'; only around the positions are they known to ascend."
         found.append(Finding(path=times[0].place, code="TIMES_OF_PRODUCERS", severity="warning", message=words))
     return found
 

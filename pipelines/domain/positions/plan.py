@@ -133,9 +133,9 @@ class Target(Frozen):
 
 
 class PlannedMove(Frozen):
-    """What becomes of one partition: it goes on at `new`; so many records are skipped, so many come again.
+    """What becomes of one partition: it continues at `new`; so many records are skipped, so many reread.
 
-    `gone`: those of the skipped ones that the log does not hold any more, whatever is chosen.
+    `gone`: those of the skipped ones that have expired, whatever is chosen.
     """
 
     source: str

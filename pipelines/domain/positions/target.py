@@ -34,7 +34,7 @@ def target(written: Any, *, now: datetime, source: str | None = None) -> Target:
         return Target(goal=Goal.TIMESTAMP, at=_moment(value, now), source=source)
     if name == Goal.OFFSETS and value is not None:
         return Target(goal=Goal.OFFSETS, offsets=_offsets(value), source=source)
-    raise BadTarget(f"{written!r} is not a position to go on from. Write one of: {FORMS}.")
+    raise BadTarget(f"{written!r} is not a position to continue from. Write one of: {FORMS}.")
 
 
 def _parted(written: Any) -> tuple[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from pipelines.domain.positions.cluster_move import Seen
 from pipelines.domain.positions.offset_syncs import Pair
 
-GIVE = "Or say where it goes on: positions {by: given, offsets: …}."
+GIVE = "Or give the offsets to continue at: positions {by: given, offsets: …}."
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def by_mapping(stand: Stand, copy: Copy, pairs: Sequence[Pair]) -> Outcome:
         words = "no pair" if not pairs else f"pairs from {pairs[0][0]} on alone"
         return Impossible(
             "NO_SYNC",
-            f"The offset syncs have {words} of it, and it stands at {stand.position}.",
-            f"See that the mirror copies it and emits syncs, or translate by timestamp. {GIVE}",
+            f"The offset syncs have {words} of it, and its position is {stand.position}.",
+            f"Check that the mirror copies it and emits syncs, or translate by timestamp. {GIVE}",
         )
     evidence: dict[str, Any] = {"pair": list(anchor(pairs, stand.position) or ()), "expected": at}
     if at > copy.end:
@@ -168,7 +168,7 @@ def by_timestamp(stand: Stand, copy: Copy, *, same: Sequence[Seen], first: int |
     if doubt := _doubt(stand, copy, same, time):
         return Impossible("TIMESTAMPS_NOT_MONOTONIC", doubt, f"Translate by mapping. {GIVE}", evidence)
     if len(same) > most:
-        words = f"More than {most} records of the time {time} were read; they would all come again."
+        words = f"More than {most} records of the time {time} were read; all of them would be reread."
         return Impossible("TOO_MANY_OF_ONE_TIME", words, f"Translate by mapping. {GIVE}", evidence)
     if first is None or not records:
         return Behind(len(same), evidence)
@@ -198,7 +198,9 @@ def _doubt(stand: Stand, copy: Copy, same: Sequence[Seen], time: int) -> str:
     if any(record.timestamp != time for record in same):
         return f"Records from {same[0].offset} to {same[-1].offset} do not ascend in time."
     if any(record.appended for record in copy.records):
-        return "The new cluster keeps the time at which a record was appended to it, which is no time of the old one."
+        return (
+            "The new cluster keeps the time at which a record was appended to it, which is not the time on the old one."
+        )
     return ""
 
 
@@ -206,7 +208,7 @@ def by_given(stand: Stand, copy: Copy, given: int | None) -> Outcome:
     """By a person. `copy.records`: those with the time of the last one that was read, and around them; what is skipped
     or comes again is counted where it is among them."""
     if given is None:
-        return Impossible("OFFSET_MISSING", "No offset is given for it.", "Give one for every partition.")
+        return Impossible("OFFSET_MISSING", "The partition has no given offset.", "Give one for every partition.")
     if not copy.start <= given <= copy.end:
         words = f"{given} is not in the log, which holds {copy.start} to {copy.end}."
         return Impossible("OUTSIDE_LOG", words, "Give another offset.")
@@ -228,18 +230,21 @@ def nothing_read(stand: Stand) -> bool:
 def _from_the_beginning(copy: Copy) -> Outcome:
     if copy.start == 0:
         return Found(0, exact=True, evidence={"proof": "nothing was read of it", "same_as": 0})
-    words = f"Nothing was read of it, and the first {copy.start} records are gone on the new cluster."
+    words = f"Nothing was read of the partition, and the first {copy.start} records are missing on the new cluster."
     return Impossible("BELOW_LOG_START", words)
 
 
 def _below(at: int, copy: Copy, evidence: dict[str, Any]) -> Impossible:
-    words = f"It would go on at {at}; the new log starts at {copy.start}: {copy.start - at} records are gone there."
+    words = (
+        f"The source would continue at {at}; the new log starts at {copy.start}: {copy.start - at} records are "
+        "gone there."
+    )
     return Impossible("BELOW_LOG_START", words, GIVE, evidence)
 
 
 def _gone(stand: Stand, evidence: dict[str, Any]) -> Impossible:
     words = (
-        f"The records before {stand.position} are gone from one of the clusters, so nothing proves where it goes on; "
+        f"The records before {stand.position} are gone from one of the clusters, so nothing proves where it continues; "
         f"the old log starts at {stand.start}."
     )
     return Impossible("LAST_RECORD_GONE", words, GIVE, evidence)
@@ -252,5 +257,5 @@ def _different(stand: Stand, ends: Sequence[int], evidence: dict[str, Any]) -> I
     else:
         code = "RECORDS_DIFFER"
         words = "The records there are not those that were read here: other times, keys or values."
-    words = f"{words} It stands at {stand.position}; the new offset would be {evidence.get('expected', 'unknown')}."
-    return Impossible(code, words, f"See whether it is a mirror of this very topic. {GIVE}", evidence)
+    words = f"{words} The position is {stand.position}; the new offset would be {evidence.get('expected', 'unknown')}."
+    return Impossible(code, words, f"Check that it is a mirror of this topic. {GIVE}", evidence)

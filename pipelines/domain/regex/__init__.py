@@ -1,1 +1,1 @@
-"""Java's regular expressions: read, and judged for run time."""
+"""Java's regular expressions: read, and checked for run time."""

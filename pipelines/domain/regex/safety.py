@@ -31,9 +31,7 @@ def safe_regex(pattern: str) -> str:
         ambiguity.check(java_regex.parse(pattern))
     except java_regex.RegexSyntaxError as error:
         where = f"at character {error.position + 1}"
-        refuse(
-            "regex_syntax", f"Java does not accept {quote(pattern)}: {error.reason} ({where}).", "Repair the pattern."
-        )
+        refuse("regex_syntax", f"Java does not accept {quote(pattern)}: {error.reason} ({where}).", "Fix the pattern.")
     except UnsafeRegexError as error:
         where = f"near character {error.position + 1}"
         refuse("regex_unsafe", f"The pattern {quote(pattern)} can take too long: {error.reason} ({where}).", _CHANGE)

@@ -76,8 +76,8 @@ def target(definition: Definition, source: str, topic: str) -> Target:
     spec: Any = (definition.sources if name == source else definition.channels).get(name)
     if spec is None:
         raise NotReplayable(
-            f"The pipeline has no {'source' if name == source else 'channel'} {name} any more.",
-            "Discard the letter, or publish a revision that reads its source again.",
+            f"The pipeline no longer has the {'source' if name == source else 'channel'} {name}.",
+            "Discard the dead letter, or publish a revision that reads its source again.",
         )
     if isinstance(spec, HttpSource):
         return HttpTarget(
@@ -87,7 +87,7 @@ def target(definition: Definition, source: str, topic: str) -> Target:
         raise NotReplayable(_takes_nothing(name, spec.type), _INSTEAD.get(spec.type, _APPEND))
     if not _reads(spec, topic):
         raise NotReplayable(
-            f"{name} does not read the topic {topic} any more.",
+            f"{name} no longer reads the topic {topic}.",
             "Publish a revision that reads it, or produce the event to a topic that is read.",
         )
     return TopicTarget(spec.bootstrap_servers, spec.options, topic, getattr(spec, "parse_as_flume_event", False))
@@ -97,11 +97,11 @@ def _takes_nothing(name: str, kind: str) -> str:
     return f"{name} is of the type {kind}; Headgate does not write to such a source."
 
 
-_APPEND = "Put the repaired event where the source reads, as its producer does, and discard the letter."
+_APPEND = "Put the repaired event where the source reads, as its producer does, and discard the dead letter."
 _INSTEAD = {
-    "taildir": "Append the repaired line to a file of the source, and discard the letter.",
-    "spooldir": "Put a file with the repaired event into the source's directory, and discard the letter.",
-    "file": "Repair what refused it: a file channel takes events from its source alone.",
+    "taildir": "Append the repaired line to a file of the source, and discard the dead letter.",
+    "spooldir": "Put a file with the repaired event into the source's directory, and discard the dead letter.",
+    "file": "Fix what rejected it: a file channel accepts events from its source alone.",
 }
 
 

@@ -67,7 +67,7 @@ def _misplaced(definition: Definition, host: str) -> list[Finding]:
         Finding(
             path="placement.host",
             code="HOST_CHANGED",
-            message=f"The definition wants host {wanted}; the pipeline belongs to {host}.",
+            message=f"The definition names host {wanted}; the pipeline belongs to {host}.",
             suggestion=f"Set placement.host to {host} or any; checkpoints are on the disk of {host}.",
         )
     ]
@@ -94,7 +94,8 @@ def _cluster_changed(before: Before, new: Definition) -> list[Finding]:
         Finding(
             path=f"sources.{name}.bootstrap_servers",
             code="CLUSTER_CHANGED",
-            message=f"It reads from {_reads(new, name)[0]}; its positions are offsets of {_reads(old, name)[0]}.",
+            message=f"The source reads from {_reads(new, name)[0]}; its positions are offsets of "
+            f"{_reads(old, name)[0]}.",
             suggestion="Offsets of one cluster mean nothing on another: use the old address, or another source name.",
         )
         for name in sorted((set(old.sources) & set(new.sources)) - before.identified)
@@ -108,8 +109,8 @@ def _open_batches(before: Before) -> list[Finding]:
         Finding(
             path="",
             code="OPEN_BATCH",
-            message=f"Batch {batch} was begun and not finished; a changed graph cannot account for it.",
-            suggestion="Start the revision before once and stop it, then start this one.",
+            message=f"Batch {batch} was started and not finished; a changed graph cannot account for it.",
+            suggestion="Start the previous revision once and stop it, then start this one.",
         )
         for batch in before.open_batches
     ]

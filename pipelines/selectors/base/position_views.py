@@ -18,8 +18,8 @@ class View(BaseModel):
 
 
 class PartitionStateView(View):
-    """The next offset of a partition as the ledger, Spark's checkpoint and the group have it, what the log holds, and
-    the verdict: AGREES, UNKNOWN where nobody has looked, or the codes of what is wrong."""
+    """The next offset of a partition as the ledger, Spark's checkpoint and the group have it, what the log holds,
+    and the verdict: AGREES, UNKNOWN where it was not inspected, or the codes of what is wrong."""
 
     source: str
     channel: str
@@ -35,8 +35,8 @@ class PartitionStateView(View):
 
 
 class MoveView(View):
-    """What a choice does to a partition: it goes on at `new`; so many records are skipped (`gone`: those of them that
-    the log has lost already), and so many come again."""
+    """What a choice does to a partition: it continues at `new`; so many records are skipped (`gone`: those of them
+    that have expired), and so many reread."""
 
     source: str
     channel: str
@@ -59,7 +59,7 @@ class ChoiceView(View):
 
 
 class LookErrorView(View):
-    """Why the worker of the host could not look."""
+    """Why the worker of the host could not inspect the positions."""
 
     code: str
     message: str
@@ -67,7 +67,7 @@ class LookErrorView(View):
 
 
 class PositionFindingView(View):
-    """What the guard has against going on."""
+    """Why the guard does not let the pipeline continue."""
 
     path: str
     code: str
@@ -89,7 +89,7 @@ class PositionsView(View):
 
 
 class ImpossibleView(View):
-    """A partition that cannot go on there, and why."""
+    """A partition that cannot continue there, and why."""
 
     source: str
     channel: str
@@ -101,7 +101,7 @@ class ImpossibleView(View):
 class PlanView(View):
     """What a choice would do. `hash` applies it, null where it is not possible or not answered yet.
 
-    `possible_duplicates`: records of batches that were begun and not finished, which sinks may hold already.
+    `possible_duplicates`: records of unfinished batches, which sinks may hold already.
     """
 
     id: UUID

@@ -67,7 +67,7 @@ class OperationError(View):
 
 
 class OperationView(View):
-    """A request that takes time. `deadline`: when it is given up."""
+    """A request that takes time. `deadline`: when it times out."""
 
     id: UUID
     pipeline: str
@@ -153,7 +153,7 @@ class PipelineDetailView(PipelineView):
 
 
 class ArchivedPipelineView(View):
-    """A deleted pipeline; its books are kept until it is purged."""
+    """A deleted pipeline; its ledger is kept until it is purged."""
 
     id: UUID
     name: str
@@ -238,9 +238,9 @@ class ConditionView(View):
 
 
 class RunView(View):
-    """One life of an agent. `rung`: how far its stop had to climb; `stuck`: the components that the stop found at work;
-    `dumps`: files of its stacks, at /runs/{id}/stacks. A standby has no epoch, and the lineage 0, until it is
-    promoted."""
+    """One life of an agent. `rung`: the stage that its stop escalation reached; `stuck`: the components that the
+    stop found at work; `dumps`: files of its stacks, at /runs/{id}/stacks. A standby has no epoch, and the
+    lineage 0, until it is promoted."""
 
     id: int
     number: int
@@ -321,9 +321,9 @@ class QueryView(View):
 
 
 class IntakeView(View):
-    """A source that is pushed to. `taken`: events taken in since the run began; `held`: events in its intake log now,
-    of at most `capacity`; `answers`: requests since the run began, by HTTP status; `held_up_by`: what keeps the log
-    from letting go; `failure`: why nobody takes events in."""
+    """A push source. `taken`: events accepted since the run started; `held`: events in its ingest buffer now, of at
+    most `capacity`; `answers`: requests since the run started, by HTTP status; `held_up_by`: what keeps the
+    buffer from releasing events; `failure`: why it accepts no events."""
 
     source: str
     taken: int
@@ -345,10 +345,10 @@ class ComponentStateView(View):
 
 
 class StatusView(PipelineView):
-    """Everything that is known of a pipeline now. `lag`: records waiting, null where nobody reports it.
+    """Everything that is known of a pipeline now. `lag`: records waiting, null where it is not reported.
 
     `run`: the living one; `runs`: the last five, newest first. `choices`: where a position asks for a decision, the
-    ways on from it with what each would skip or replay.
+    possible positions with what each would skip or reread.
     """
 
     conditions: list[ConditionView]
@@ -401,7 +401,7 @@ class LedgerBatchView(View):
 
 
 class ChannelBooks(View):
-    """The books of one (source, channel). `open_batches`: planned and not acknowledged yet."""
+    """The ledger totals of one (source, channel). `open_batches`: planned and not acknowledged yet."""
 
     source: str
     channel: str
@@ -433,7 +433,8 @@ class PositionView(View):
 
 
 class BooksView(View):
-    """The books of a pipeline over all its runs. `balanced`: every record has one verdict, no gap and no overlap."""
+    """The ledger totals of a pipeline over all its runs. `balanced`: every record has one verdict, no gap and no
+    overlap."""
 
     channels: list[ChannelBooks]
     read: int
@@ -539,7 +540,7 @@ class QuarantinedView(SuspectView):
 
 
 class QuarantineView(View):
-    """`offered`: what the last runs had in hand when they crashed; `ranges`: what is in quarantine."""
+    """`offered`: in-flight records of the last runs when they crashed; `ranges`: what is in quarantine."""
 
     offered: list[SuspectView]
     ranges: list[QuarantinedView]
@@ -547,7 +548,7 @@ class QuarantineView(View):
 
 
 class ReconciledView(View):
-    """Whom a person believes."""
+    """The source of truth that a user has set."""
 
     believe: Believe
 
@@ -576,8 +577,9 @@ class LogView(View):
 
 
 class MessagesView(View):
-    """Whether messages reach a worker. BUSY: every task slot is taken; AWAY: the broker does not answer; FULL: it takes
-    nothing more; DEAF: the worker hears nothing and is started again. Without messages it acts a second later."""
+    """Whether messages reach a worker. BUSY: every task slot is busy; AWAY: the broker does not answer; FULL: it
+    accepts nothing more; DEAF: the worker is unresponsive and is restarted. Without messages it acts a second
+    later."""
 
     state: Literal["HEARS", "BUSY", "AWAY", "FULL", "DEAF"]
     detail: str
@@ -595,11 +597,10 @@ class HostState(StrEnum):
 
 class HostView(View):
     """A machine with a worker. LOST: not seen for 30 s; supervised: seen within 5 s. `agents` live there; `promised`
-    and `memory_promised` (bytes) also count pipelines that are about to have one. `slots` and `memory_limit` bound
-    them. `drained_at`: since when it takes no new agents; `on_timeout`: whether an agent that is to leave and
-    does not end its batch in time goes on (`abort`) or is stopped. `lease_epoch` grows when another supervisor takes
-    the host.
-    """
+    and `memory_promised` (bytes) also count pipelines that are about to have one. `slots` and `memory_limit`
+    bound them. `drained_at`: since when it takes no new agents; `on_timeout`: whether an agent that is to leave
+    and does not end its batch in time continues (`abort`) or is stopped. `lease_epoch` grows when another
+    supervisor takes the host."""
 
     name: str
     state: HostState

@@ -110,7 +110,7 @@ def _tied(pipeline: Pipeline, read: bool) -> list[str]:
     if not read and wanted_host(pipeline) == ANY_HOST:
         return []
     definition = validate_data(definition_of(pipeline)).definition
-    return ["its definition is not valid any more"] if definition is None else ties(definition)
+    return ["its definition is no longer valid"] if definition is None else ties(definition)
 
 
 def definition_of(pipeline: Pipeline) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet, Sum, Value
 
-from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.base.positions import PartitionPosition, PartitionRange
 from pipelines.domain.base.states import DesiredState, LedgerState, Phase, RunRole, RunState
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.ledger.journal import Planned, SinkSwitched
@@ -76,7 +76,7 @@ class Row:
 
 def _of_host(host: str | Value) -> QuerySet[Pipeline]:
     found = Pipeline.objects.filter(host_id=host, archived_at__isnull=True)
-    return found.order_by("name").defer(*_UNUSED_OF_PIPELINE)
+    return found.defer(*_UNUSED_OF_PIPELINE)
 
 
 def _standbys_of(host: Value) -> QuerySet[Run]:
@@ -111,7 +111,8 @@ def roster(host: str, busy: AbstractSet[UUID] | None) -> list[Row]:
     runs = {run.pipeline_id: run for run in _living(host=host)}
     operations = {operation.pipeline_id: operation for operation in _operations(host=host)}
     pipelines = _pipelines(host=host) if busy is None else _awake(host, {*runs, *operations, *busy})
-    return [Row(p, runs.get(p.id), operations.get(p.id)) for p in pipelines]
+    by_name = sorted(pipelines, key=lambda pipeline: pipeline.name)  # here alone: collations of databases differ
+    return [Row(p, runs.get(p.id), operations.get(p.id)) for p in by_name]
 
 
 def _awake(host: str, others: AbstractSet[UUID]) -> list[Pipeline]:
@@ -119,7 +120,7 @@ def _awake(host: str, others: AbstractSet[UUID]) -> list[Pipeline]:
     moving = _moving(host=host)
     missing = others - {pipeline.id for pipeline in moving}
     resting = _of_host(host).filter(id__in=missing) if missing else ()
-    return sorted([*moving, *resting], key=lambda pipeline: pipeline.name)
+    return [*moving, *resting]
 
 
 def standbys(host: str) -> list[Row]:
@@ -249,7 +250,7 @@ def ledger_heads(pipeline_id: UUID, lineage: int, queries: Iterable[tuple[str, s
     done = {(row["source"], row["channel"]): row["last"] for row in finished}
     open_rows = batches.filter(state=LedgerState.PLANNED).order_by("first_batch")
     out = penalties(pipeline_id)
-    planned = {(row.source, row.channel): Planned.model_validate(row.planned) for row in open_rows if row.planned}
+    planned = {(row.source, row.channel): _planned(row) for row in open_rows}
     return [
         QueryHead(
             source=source,
@@ -262,3 +263,14 @@ def ledger_heads(pipeline_id: UUID, lineage: int, queries: Iterable[tuple[str, s
         )
         for source, channel in queries
     ]
+
+
+def _planned(row: LedgerBatch) -> Planned:
+    return Planned(
+        source=row.source,
+        channel=row.channel,
+        batch=row.first_batch,
+        ranges=[PartitionRange.model_validate(each) for each in row.ranges],
+        sink_ends=row.sink_ends,
+        open_ended=row.open_ended,
+    )

@@ -28,8 +28,8 @@ from pipelines.selectors.migration.evidence import following, pause_seen
 
 
 class MigrationStepView(View):
-    """One step: what it does, and what came of it. `seconds`: how long it may take. `held_until`: it waits at its gate
-    for a person, and is taken back then."""
+    """One step: what it does, and what came of it. `seconds`: how long it may take. `held_until`: it waits at its
+    gate until then, and is rolled back after that."""
 
     name: StepName
     stage: MigrationStage
@@ -47,7 +47,7 @@ class MigrationStepView(View):
 
 
 class ApprovalView(View):
-    """Somebody's word; `counts`: it is for the present plan, of somebody who may approve it, and has not expired."""
+    """An approval; `counts`: it is for the current plan, of a user who may approve it, and has not expired."""
 
     by: str
     at: datetime
@@ -65,7 +65,7 @@ class PassedGateView(View):
 
 
 class MigrationView(View):
-    """A migration in a list. `waits_for`: the gate at which a person has to let it go on."""
+    """A migration in a list. `waits_for`: the gate at which it waits for a user."""
 
     id: UUID
     pipeline: str
@@ -92,8 +92,8 @@ class MigrationView(View):
 
 
 class DrainingView(View):
-    """What a pause waits for, as far as it has been reported. `records`: of batches that are begun and not finished;
-    so many may be delivered twice where the old run is killed instead. `rate`: records per second before the pause."""
+    """What a pause waits for, as far as it has been reported. `records`: of unfinished batches; so many may be
+    delivered twice where the old run is killed instead. `rate`: records per second before the pause."""
 
     batches: int
     records: int
@@ -102,7 +102,7 @@ class DrainingView(View):
 
 
 class DrainDumpView(View):
-    """The dump of all stacks of the run whose pause was given up. `stuck`: paths of the components that were at work;
+    """The dump of all stacks of the run whose pause timed out. `stuck`: paths of the components that were at work;
     the stacks themselves are among those of the run."""
 
     run: int
@@ -112,7 +112,7 @@ class DrainDumpView(View):
 
 
 class MigrationDetailView(MigrationView):
-    """A migration with its plan, its steps, and what can be done next, each with its price."""
+    """A migration with its plan, its steps, and what can be done next, each with its expected impact."""
 
     spec: dict[str, Any]
     plan: MigrationPlan | None = Field(description="Null only where no plan could be made.")
@@ -126,9 +126,9 @@ class MigrationDetailView(MigrationView):
     findings: list[Finding]
     snapshot: dict[str, Any] | None
     observed: dict[str, Any] | None
-    draining: DrainingView | None = Field(description="Null but in PAUSING.")
-    drain_dump: DrainDumpView | None = Field(description="Null where the pause was not given up.")
-    pause_seconds: float | None = Field(description="The pause as the data saw it.")
+    draining: DrainingView | None = Field(description="Null outside of PAUSING.")
+    drain_dump: DrainDumpView | None = Field(description="Null unless the pause timed out.")
+    pause_seconds: float | None = Field(description="Delivery pause (measured).")
     runner_host: str
 
 
@@ -151,7 +151,7 @@ class EvacuationView(View):
 
 
 class ApprovalPolicyView(View):
-    """How many people other than the author have to approve, of what."""
+    """How many users other than the author must approve, of what."""
 
     id: int
     label: str

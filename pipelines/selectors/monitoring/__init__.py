@@ -1,1 +1,1 @@
-"""Reading lag, alerts, events, consumer groups of others, and webhooks."""
+"""Reading lag, alerts, events, external consumer groups, and webhooks."""

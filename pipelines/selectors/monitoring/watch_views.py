@@ -26,7 +26,7 @@ class LagPartitionView(View):
 
 
 class LagPointView(View):
-    """One window of the series: positions of its last look, and the most that waited in it."""
+    """One window of the series: positions of its last measurement, and the most that waited in it."""
 
     at: datetime
     records: int | None
@@ -47,7 +47,7 @@ class LagView(View):
 
 
 class AlertView(View):
-    """Something that somebody should look at; `key` names what it is about."""
+    """A problem that requires attention; `key` names what it is about."""
 
     id: int
     rule: str
@@ -106,8 +106,8 @@ class MemberView(View):
 
 
 class WatchedGroupView(View):
-    """A consumer group that is watched, and what was seen of it last. `simple`: nobody ever joins it; offsets are
-    committed from outside."""
+    """An external consumer group that is monitored, with its last measurement. `simple`: it never has members;
+    offsets are committed from outside."""
 
     id: int
     group: str
@@ -135,7 +135,7 @@ class WatchedGroupDetailView(WatchedGroupView):
 
 
 class SnapshotView(LagPointView):
-    """What was seen of a group in one look, or in a window of them."""
+    """One measurement of a group, or a window of them."""
 
     state: str
     coordinator: str

@@ -86,7 +86,7 @@ def get_group(group_id: int) -> WatchedGroup:
     group = WatchedGroup.objects.filter(pk=group_id).first()
     if group is None:
         hint = "GET /api/v1/watched-groups lists them."
-        raise NotFound(f"There is no watched group {group_id}.", code="group_not_found", hint=hint)
+        raise NotFound(f"There is no external consumer group {group_id}.", code="group_not_found", hint=hint)
     return group
 
 
@@ -149,8 +149,8 @@ def plan_view(group: WatchedGroup, target: str) -> GroupPlanView:
         hint = "headgate events lists them with -o json."
         raise NotFound(f"There is no event {wanted.event}.", code="event_not_found", hint=hint)
     if group.last is None:
-        words = f"Nothing was seen of {group.name} yet. {group.error}".strip()
-        raise Conflict(words, code="not_seen_yet", hint="Wait for the first look, or mend what keeps it from looking.")
+        words = f"{group.name} has no measurement yet. {group.error}".strip()
+        raise Conflict(words, code="not_seen_yet", hint="Wait for the first measurement, or fix its error.")
     look, at = Look.of_plain(group.last), moment(event, wanted.seconds)
     resets = reset(look, _seen_before(group, at), logs_of(group), at.timestamp())
     return GroupPlanView(
@@ -202,7 +202,7 @@ def _effects(group: WatchedGroup, resets: Sequence[Reset]) -> list[SinkEffectVie
             sink=effect.sink,
             type=effect.type,
             duplicates_max=again,
-            effect=effect.effect if again else "Nothing comes again.",
+            effect=effect.effect if again else "Nothing is reread.",
         )
         for pipeline, definition, source in owners(group)
         for again in [_again(definition, source, resets)]
@@ -224,6 +224,6 @@ def _warnings(group: WatchedGroup, look: Look, resets: Sequence[Reset]) -> Itera
             f"use `headgate positions plan {pipeline.name} --to before=…` to move the pipeline."
         )
     if gone := sum(each.gone for each in resets):
-        yield f"{gone} records that would come again are deleted in the log already."
+        yield f"{gone} records that would be reread have expired."
     if any(each.basis == "record_times" for each in resets):
-        yield "The group was not watched at that time everywhere; there, the offset is by the time of the records."
+        yield "Some partitions were not monitored at that time; their offset is by the time of the records."

@@ -108,7 +108,9 @@ def _failure(pipeline: Pipeline, look: PositionLook | None) -> LookErrorView | N
     if look is not None and look.state == LookState.FAILED:
         return LookErrorView(**(look.error or {}))
     if pipeline.host_id is None:
-        return LookErrorView(code="no_host", message="It has no host that could look.", hint="Start it once.")
+        return LookErrorView(
+            code="no_host", message="The pipeline has no host that can inspect its positions.", hint="Start it once."
+        )
     if look is not None and look.state == LookState.PENDING and not supervised(pipeline.host):
         words = f"The supervisor on {pipeline.host_id} is silent."
         return LookErrorView(code="host_silent", message=words, hint="Start the worker of this host.")

@@ -64,7 +64,7 @@ def _before(pipeline: Pipeline, written: str, source: str | None) -> Target:
         if source not in (None, owner):
             continue
         if owners.setdefault(topic, owner) != owner:
-            raise ValueError(f"{owners[topic]} and {owner} both read {topic}; decide for one source at a time")
+            raise ValueError(f"{owners[topic]} and {owner} both read {topic}; choose for one source at a time")
         known = offsets.setdefault(topic, {})
         known[partition] = min(position, known.get(partition, position))
     if not offsets:

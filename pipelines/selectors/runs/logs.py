@@ -63,7 +63,7 @@ def _lines(data: bytes, *, ended: bool) -> tuple[str, int]:
 
 def _missing() -> NotFound:
     return NotFound(
-        "This run has no log here: it has not begun yet, or its directory was removed.",
+        "This run has no log here: it has not started yet, or its directory was removed.",
         code="log_not_found",
-        hint="A log appears when the agent's process begins; GET /api/v1/runs/{id} tells when that was.",
+        hint="A log appears when the agent's process starts; GET /api/v1/runs/{id} shows when that was.",
     )

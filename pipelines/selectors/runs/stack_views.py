@@ -18,7 +18,7 @@ class StackFileView(View):
 
 class DumpView(View):
     """All stacks of a run at one moment. `rung`: sigterm or sigkill where a stop took it (`number` counts its
-    interrupts), live where a person asked (`asked`), else why. `stuck`: paths of the components that were at work;
+    interrupts), live where a user asked (`asked`), else why. `stuck`: paths of the components that were at work;
     `silent`: processes that did not answer."""
 
     rung: str

@@ -38,7 +38,7 @@ def put(*, name: str, value: str, keyring: Keyring, actor: Actor) -> tuple[Secre
             continue
         if stored is not None:
             return stored
-    raise Conflict(f"{name} is being changed by others at this moment.", code="busy", hint="Send the request again.")
+    raise Conflict(f"{name} is being changed by another request.", code="busy", hint="Send the request again.")
 
 
 def _put(name: str, ciphertext: str, actor: Actor) -> tuple[Secret, bool] | None:
@@ -67,15 +67,15 @@ def delete(*, name: str, force: bool, actor: Actor) -> None:
         raise unknown(name)
     if webhooks and not force:
         numbers = ", ".join(map(str, webhooks))
-        words = f"The secret {name} signs webhooks ({numbers}); without it nothing more would be sent to them."
+        words = f"The secret {name} signs webhooks ({numbers}); without it they receive no messages."
         hint = "Give them another secret first, or force it with ?force=true."
         raise Conflict(words, code="secret_signs_webhooks", hint=hint, webhooks=webhooks)
     if used_by and not force:
         raise Conflict(
-            f"The secret {name} is used by {listed(used_by)}; without it they would not start again.",
+            f"The secret {name} is used by {listed(used_by)}; without it they cannot start again.",
             code="secret_in_use",
-            hint=f"Take ${{secret:{name}}} out of their definitions first, or force it with ?force=true: what runs "
-            "goes on with the value that it has, and every later start is refused.",
+            hint=f"Remove ${{secret:{name}}} from their definitions first, or force it with ?force=true: running "
+            "pipelines keep the value that they have, and every later start is refused.",
             used_by=used_by,
         )
     Secret.objects.filter(name=name).delete()

@@ -48,7 +48,7 @@ def _refuse_guessing(actor: Actor) -> None:
     if recent.filter(actor=actor.name).count() >= ATTEMPTS_PER_USER or recent.count() >= ATTEMPTS_PER_ADDRESS:
         seconds = int(WINDOW.total_seconds())
         raise TooManyRequests(
-            "Too many refused attempts to log in.",
+            "Too many failed attempts to log in.",
             code="too_many_logins",
             hint=f"Wait {seconds // 60} minutes.",
             retry_after=seconds,

@@ -44,9 +44,9 @@ def once(*, user: str, key: str, content: str, act: Callable[[], Answer]) -> Ans
             return _replay(user, key, fingerprint) or _act(user, key, fingerprint, act)
     except (_TakenMeanwhile, OperationalError):
         raise Conflict(
-            "A request with this Idempotency-Key is still at work.",
+            "A request with this Idempotency-Key is still in progress.",
             code="idempotency_key_in_use",
-            hint="Repeat the request in a moment; it will be answered by the first one's answer.",
+            hint="Repeat the request in a moment; it gets the first one's answer.",
         ) from None
 
 

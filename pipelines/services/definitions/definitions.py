@@ -21,7 +21,7 @@ def create(*, definition: Definition, text: str, note: str, actor: Actor) -> Pip
             return _create(definition, text, note, actor)
     except IntegrityError:
         raise Conflict(
-            f"There is a pipeline {definition.name!r} already.",
+            f"The pipeline {definition.name!r} already exists.",
             code="name_taken",
             hint=f"Publish a revision of it: POST /api/v1/pipelines/{definition.name}/revisions.",
         ) from None
@@ -33,7 +33,7 @@ def _create(definition: Definition, text: str, note: str, actor: Actor) -> Pipel
         description=definition.description,
         labels=dict(definition.labels),
         phase_since=clock.now(),
-        phase_message="It has not been started yet.",
+        phase_message="Not started yet.",
     )
     revision = add_revision(pipeline=pipeline, definition=definition, text=text, note=note, actor=actor)
     pipeline.current_revision = revision
@@ -81,7 +81,7 @@ def update_details(
 def changed_meanwhile(pipeline: Pipeline) -> PreconditionFailed:
     """The error of a write that names an older version."""
     return PreconditionFailed(
-        f"{pipeline.name} was changed since you read it.", hint="Read it again and repeat your change on what you find."
+        f"{pipeline.name} was changed since you read it.", hint="Read it again and repeat your change."
     )
 
 
@@ -92,6 +92,6 @@ def invalid(findings: list[Finding]) -> Invalid:
     return Invalid(
         f"The definition has {words}; nothing was stored.",
         code="definition_invalid",
-        hint="Each finding says where and what to change.",
+        hint="Each finding has the place and what to change.",
         findings=list(findings),
     )

@@ -54,7 +54,7 @@ def _publish(pipeline: Pipeline, definition: Definition, text: str, note: str, a
         version=pipeline.version + 1,
         updated_at=clock.now(),
     ):
-        raise Conflict(f"{pipeline.name} was changed at this moment.", code="busy", hint="Send the request again.")
+        raise Conflict(f"{pipeline.name} was changed by another request.", code="busy", hint="Send the request again.")
     data = {"revision": revision.number, "digest": revision.digest}
     audit.record(
         actor=actor, action="revision.create", pipeline_name=pipeline.name, before={"revision": before}, after=data
@@ -67,7 +67,8 @@ def _publish(pipeline: Pipeline, definition: Definition, text: str, note: str, a
 def _require_stopped(pipeline: Pipeline) -> None:
     if pipeline.phase != Phase.STOPPED or pipeline.desired_state != DesiredState.STOPPED:
         raise Conflict(
-            f"{pipeline.name} is {pipeline.phase}, wanted {pipeline.desired_state}; it takes a revision only stopped.",
+            f"{pipeline.name} is {pipeline.phase}, wanted {pipeline.desired_state}; a revision can be published only "
+            "while it is stopped.",
             code="pipeline_not_stopped",
             hint=f"Change it while it runs by a migration of the kind `revision` (POST /api/v1/migrations), or stop it "
             f"first: POST /api/v1/pipelines/{pipeline.name}/stop.",
@@ -79,5 +80,5 @@ def _renamed(pipeline: Pipeline, definition: Definition) -> Finding:
         path="name",
         code="name_differs",
         message=f"The definition is of {definition.name!r}, the address names {pipeline.name!r}.",
-        suggestion=f"Write name: {pipeline.name}, or create a pipeline of the other name.",
+        suggestion=f"Write name: {pipeline.name}, or create a pipeline of that name.",
     )

@@ -1,1 +1,1 @@
-"""What people ask of hosts, and what is known of their workers."""
+"""What users request of hosts, and what is known of their workers."""

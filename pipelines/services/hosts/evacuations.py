@@ -58,10 +58,12 @@ def begin(
             )
             after = {"host": host, "pipelines": names, "reason": reason, "rules": made.rules}
             audit.record(actor=actor, action="host.evacuate", after=after)
-            _tell(made, f"{actor.name} asked to empty {host}. {_pipelines(len(names), 'run')}", actor.name)
+            _tell(made, f"{actor.name} requested the evacuation of {host}. {_pipelines(len(names), 'run')}", actor.name)
     except IntegrityError:
         raise Conflict(
-            f"{host} is being emptied already.", code="evacuation_open", hint="GET /api/v1/evacuations lists them."
+            f"An evacuation of {host} is already open.",
+            code="evacuation_open",
+            hint="GET /api/v1/evacuations lists them.",
         ) from None
     dispatch.wake(host)
     return made
@@ -69,9 +71,10 @@ def begin(
 
 @transaction.atomic
 def cancel(*, evacuation: Evacuation, actor: Actor) -> Evacuation:
-    """Begin no more of its migrations; those under way go on. Raises Conflict where it is over."""
-    if not _end(evacuation, "cancelled", "It was cancelled."):
-        raise Conflict("This evacuation is over.", code="evacuation_over")
+    """Cancel an evacuation: no further migration starts; those in progress continue. Raises Conflict where it has
+    ended."""
+    if not _end(evacuation, "cancelled", "Canceled."):
+        raise Conflict("This evacuation has ended.", code="evacuation_over")
     audit.record(actor=actor, action="host.evacuate_cancel", after={"host": evacuation.host_id})
     return Evacuation.objects.get(pk=evacuation.pk)
 
@@ -101,7 +104,7 @@ def turn(*, host: str) -> int:
     _note_failures(row, moves)
     stuck = next((each for each in moves if _failed(each)), None)
     if stuck is not None and not row.go_on:
-        _end(row, "stopped", f"The migration of {stuck.pipeline.name} has failed; the rest was not begun.")
+        _end(row, "stopped", f"The migration of {stuck.pipeline.name} has failed; the rest was not started.")
         return 0
     under_way = sum(each.stage not in OVER for each in moves)
     if not row.names and not under_way:
@@ -166,7 +169,7 @@ def _move(row: Evacuation, name: str) -> str:
         return "; ".join(ties)
     target = placement.elsewhere(pipeline, {each.name for each in takers()})
     if target is None:
-        return "No other host has room for it."
+        return "No other host has capacity for it."
     actor = Actor(row.created_by)
     try:
         with transaction.atomic():
@@ -210,7 +213,7 @@ def _end(row: Evacuation, outcome: str, why: str) -> bool:
     if not _write(row, ended_at=clock.now(), outcome=outcome, left=left, names=[]):
         return False
     _give_up_waiting(row, why)
-    _tell(row, f"The evacuation of {row.host_id} is over: {outcome}. {_pipelines(len(left), 'stay')}")
+    _tell(row, f"The evacuation of {row.host_id} has ended: {outcome}. {_pipelines(len(left), 'stay')}")
     return True
 
 

@@ -27,5 +27,5 @@ def record(*, host: str, state: str, words: str, round_trip: float | None, now: 
     told = {"state": state, "detail": words, "since": since, "round_trip_ms": ms, "at": now.isoformat()}
     Host.objects.filter(name=host).update(messages=told)
     if before.get("state", HEARS) != state:
-        message = words or f"The worker of {host} hears messages again."
+        message = words or f"The worker of {host} receives messages again."
         events.record(kind="host.hearing", message=message, data={"host": host, "state": state})

@@ -44,7 +44,9 @@ def remove(*, name: str, actor: Actor) -> None:
     host = _expected(name)
     if seen_within(host.seen_at, LOST_AFTER):
         raise Conflict(
-            f"{name} is heard: its next beat would bring it back.", code="host_heard", hint="Stop its worker first."
+            f"The worker of {name} runs: its next heartbeat would add the host again.",
+            code="host_heard",
+            hint="Stop its worker first.",
         )
     there = Pipeline.objects.filter(host=host, archived_at=None).select_related("current_revision").order_by("name")
     placed = set(promised().filter(host=host).values_list("id", flat=True))
@@ -53,8 +55,8 @@ def remove(*, name: str, actor: Actor) -> None:
         raise Conflict(
             f"Assigned to {name}: {', '.join(assigned[:_NAMED])}{more}.",
             code="host_in_use",
-            hint=f"`headgate hosts drain {name}` moves what can move; declare lost what ran there (`headgate "
-            "runs declare-lost NAME`), and pin elsewhere or delete what is tied to it.",
+            hint=f"`headgate hosts drain {name}` moves the pipelines that can move; declare runs there lost (`headgate "
+            "runs declare-lost NAME`), and pin the other pipelines to another host or delete them.",
         )
     there.update(host=None)
     evacuations.end_with_host(name)
@@ -83,7 +85,7 @@ def _change(name: str, actor: Actor, on_timeout: OnTimeout, *, drained: bool) ->
     action = "drain" if drained else "undrain"
     how = {"on_timeout": on_timeout.value} if drained else {}
     audit.record(actor=actor, action=f"host.{action}", after={"host": name, **how})
-    words = f"{actor.name} asked to {action} {name}."
+    words = f"{actor.name} requested: {action} {name}."
     events.record(kind=f"host.{action}", message=words, actor=actor.name, data={"host": name})
     dispatch.wake(name)
     return True

@@ -33,8 +33,8 @@ def archive(*, pipeline: Pipeline, version: int | None, actor: Actor) -> None:
         migrations.abort(migration=migration, reason=f"{current.name} was deleted", actor=actor)
     same = Pipeline.objects.filter(id=current.id, generation=current.generation, phase=current.phase, archived_at=None)
     if not same.update(archived_at=clock.now(), generation=current.generation + 1):
-        raise Conflict(f"{current.name} was changed at this moment.", code="busy", hint="Send the request again.")
-    message = f"{actor.name} deleted {current.name}; its books are kept."
+        raise Conflict(f"{current.name} was changed by another request.", code="busy", hint="Send the request again.")
+    message = f"{actor.name} deleted {current.name}; its ledger is kept."
     events.record(kind="pipeline.archived", message=message, pipeline=current, actor=actor.name)
     audit.record(actor=actor, action="pipeline.delete", pipeline_name=current.name, before={"phase": current.phase})
 
@@ -45,9 +45,9 @@ def purge(*, pipeline: Pipeline, confirm: str, actor: Actor) -> None:
     `confirm` is not its name."""
     if confirm != pipeline.name:
         raise Invalid(
-            "The typed name is not that of the pipeline; nothing was removed.",
+            "The confirmed name is not the pipeline's; nothing was removed.",
             code="confirmation_differs",
-            hint=f"Repeat the request with ?confirm={pipeline.name} to remove its books for ever.",
+            hint=f"Repeat the request with ?confirm={pipeline.name} to remove its ledger permanently.",
         )
     last = _keep_last_number(pipeline)
     storages = _storages(pipeline)

@@ -157,8 +157,9 @@ class _Intake:
             planned, at = self.begun.pop(key)
             row = self.planned.get(key) or self._row(planned, LedgerState.PLANNED)
             row.run = self.run
-            row.planned = planned.model_dump(mode="json")
-            row.ranges = row.planned["ranges"]
+            row.ranges = _plain(planned.ranges)
+            row.sink_ends = {sink: _plain(ends) for sink, ends in planned.sink_ends.items()}
+            row.open_ended = planned.open_ended
             row.planned_at = at
             self.planned[key] = row
             self.touched.add(key)
@@ -218,7 +219,7 @@ class _Intake:
             self.books += Books(gaps=each.gap, overlaps=each.overlap)
             what = f"{row.source}.{row.channel} {each.topic}/{each.partition}"
             kind, number = ("gap", each.gap) if each.gap else ("overlap", each.overlap)
-            verb = "were skipped" if each.gap else "were read again"
+            verb = "were skipped" if each.gap else "were reread"
             message = f"{what}: {number} records {verb}; expected offset {each.expected}, read from {each.actual}."
             self._event(f"ledger.{kind}", message, each)
 
@@ -227,7 +228,7 @@ class _Intake:
         fixed end of which the sink holds nothing was never begun."""
         key = ((resolved.source, resolved.channel), resolved.batch)
         row = self._open_row(key)
-        if row is not None and (row.planned or {}).get("open_ended") and _is_nothing(resolved):
+        if row is not None and row.open_ended and _is_nothing(resolved):
             self._forget(key)
             return
         if row is not None:
@@ -346,8 +347,8 @@ def _told(switched: journal.SinkSwitched) -> str:
     """A switch in a sentence."""
     sink = f"Sink {switched.sink} of the group {switched.group}"
     if switched.recovered:
-        return f"{sink} {switched.cause}; {switched.to or 'nobody'} takes the batches."
-    out = f" It is left alone for {switched.penalty_ms / 1000:g} s." if switched.penalty_ms else ""
+        return f"{sink} {switched.cause}; {switched.to or 'no sink'} takes the batches."
+    out = f" It is not tried for {switched.penalty_ms / 1000:g} s." if switched.penalty_ms else ""
     following = f"{switched.to} is tried next." if switched.to else "No other sink is left to try."
     return f"{sink} failed ({switched.failures} in a row): {switched.cause}. {following}{out}"
 
@@ -372,8 +373,8 @@ def _count(row: LedgerBatch, done: journal.Done, at: datetime) -> None:
     row.done_at = at
 
 
-def _plain(ranges: list[PartitionRange]) -> list[dict[str, Any]]:
-    return [r.model_dump(mode="json") for r in ranges]
+def _plain(parts: Sequence[Frozen]) -> list[dict[str, Any]]:
+    return [part.model_dump(mode="json") for part in parts]
 
 
 def _is_nothing(resolved: journal.Resolved) -> bool:

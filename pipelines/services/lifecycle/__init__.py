@@ -1,1 +1,1 @@
-"""Start, pause, stop: what people ask for, the operations that it makes, and the phases it leads to."""
+"""Start, pause, stop: what users request, the operations that it makes, and the phases it leads to."""

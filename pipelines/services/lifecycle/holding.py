@@ -12,7 +12,7 @@ def held_by(migration: Migration, what: str) -> Conflict:
     return Conflict(
         f"{what} is not possible: {migration.created_by}'s migration {migration.pk} holds it ({migration.stage}).",
         code="migration_open",
-        hint=f"Wait for it (headgate migrations show {migration.pk}), or take it back (headgate migrations rollback).",
+        hint=f"Wait for it (headgate migrations show {migration.pk}), or roll it back (headgate migrations rollback).",
         migration=str(migration.pk),
     )
 

@@ -83,9 +83,7 @@ def request(
             continue
         if operation is not None:
             return operation
-    raise Conflict(
-        f"{pipeline.name} is being changed by others at this moment.", code="busy", hint="Send the request again."
-    )
+    raise Conflict(f"{pipeline.name} is being changed by another request.", code="busy", hint="Send the request again.")
 
 
 def _attempt(stale: Pipeline, kind: OperationKind, actor: Actor, how: _How) -> Operation | None:
@@ -105,7 +103,7 @@ def _attempt(stale: Pipeline, kind: OperationKind, actor: Actor, how: _How) -> O
 
 def _judge(pipeline: Pipeline, kind: OperationKind, now_open: Operation | None, how: _How) -> Verdict:
     if pipeline.archived_at is not None:
-        return Verdict(Outcome.REFUSE, "It was deleted.")
+        return Verdict(Outcome.REFUSE, "The pipeline was deleted.")
     if now_open is not None and now_open.kind == kind:
         return Verdict(Outcome.DO if _asks_otherwise(pipeline, kind, how) else Outcome.AWAIT)
     return judge(Action(kind.value), situation(pipeline, now_open, live_run(pipeline) is not None))
@@ -128,11 +126,11 @@ def _first_half(pipeline: Pipeline) -> bool:
 
 
 def _refusal(pipeline: Pipeline, kind: OperationKind, verdict: Verdict, now_open: Operation | None) -> Conflict:
-    holder = f" {now_open.created_by} asked for {now_open.kind}." if now_open else ""
+    holder = f" {now_open.created_by} requested: {now_open.kind}." if now_open else ""
     return Conflict(
         f"{kind.capitalize()} is not possible: {verdict.reason}{holder}",
         code="action_not_allowed",
-        hint="allowed_actions says what is possible now.",
+        hint="allowed_actions lists what is possible now.",
     )
 
 
@@ -160,7 +158,7 @@ def _change(
     )
     events.record(
         kind="desired.changed",
-        message=f"{actor.name} asked for {kind}.",
+        message=f"{actor.name} requested: {kind}.",
         pipeline=pipeline,
         actor=actor.name,
         data={**after, "operation": str(operation.id), "kind": kind.value},
@@ -177,7 +175,7 @@ def _unplaced(operation: Operation) -> Operation:
         Pipeline.objects.filter(id=operation.pipeline_id).update(observed_generation=operation.generation)
         operations.finish(operation_id=operation.id, state=OperationState.SUCCEEDED, now=clock.now())
     else:
-        waiting = "No worker is running; it begins as soon as there is one."
+        waiting = "No worker is running; the operation starts when one does."
         Operation.objects.filter(id=operation.id).update(message=waiting)
     return Operation.objects.select_related("pipeline").get(id=operation.id)
 
@@ -247,7 +245,7 @@ def _done_at_once(pipeline: Pipeline, kind: OperationKind, actor: Actor, verdict
 
 def _supersede(operation: Operation, kind: OperationKind, actor: Actor) -> None:
     operation.state = OperationState.SUPERSEDED
-    operation.message = f"{actor.name} asked for {kind} instead."
+    operation.message = f"{actor.name} requested {kind} instead."
     operation.ended_at = clock.now()
     operation.version += 1
     operation.save(update_fields=["state", "message", "ended_at", "version"])
@@ -277,12 +275,12 @@ def cancel(*, operation: Operation, actor: Actor) -> Operation:
         current = Operation.objects.select_related("pipeline").get(id=operation.id)
         opposite = CANCELLING.get(OperationKind(current.kind))
         if current.state not in {OperationState.PENDING, OperationState.RUNNING}:
-            raise Conflict(f"This operation is over: {current.state}.", code="operation_over")
+            raise Conflict(f"This operation has ended: {current.state}.", code="operation_over")
         if opposite is None and current.kind not in SIDE_OPERATIONS:
             raise Conflict(
-                f"A {current.kind} cannot be cancelled.",
+                f"A {current.kind} cannot be canceled.",
                 code="not_cancellable",
-                hint="Ask for what you want instead; the new request takes its place.",
+                hint="Request what you want instead; the new request replaces it.",
             )
         _cancel(current, actor)
         if opposite is not None:
@@ -294,7 +292,7 @@ def _cancel(operation: Operation, actor: Actor) -> None:
     same = Operation.objects.filter(id=operation.id, version=operation.version)
     fields = {"message": f"{actor.name} cancelled it.", "ended_at": clock.now(), "version": operation.version + 1}
     if not same.update(state=OperationState.CANCELLED, **fields):
-        raise Conflict("The operation moved on at this moment.", code="busy", hint="Send the request again.")
+        raise Conflict("The operation has changed in the meantime.", code="busy", hint="Send the request again.")
     operation.state = OperationState.CANCELLED
     audit.record(actor=actor, action="operation.cancel", pipeline_name=operation.pipeline.name)
     _announce(operation, str(fields["message"]))

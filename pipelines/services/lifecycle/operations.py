@@ -74,10 +74,10 @@ def expire(*, now: datetime) -> int:
 
 
 def _late(kind: OperationKind) -> dict[str, Any]:
-    hint = "The status of the pipeline says what it waits for; what was asked for is still being tried."
+    hint = "The pipeline's status shows what it waits for; Headgate keeps trying."
     if kind in SIDE_OPERATIONS:
-        hint = "See that a worker of its host runs; what was not done is still there, so ask for it again."
-    return {"code": "deadline_passed", "message": "It did not end in the time allowed for it.", "hint": hint}
+        hint = "Check that a worker of its host runs, then request it again; nothing has been lost."
+    return {"code": "deadline_passed", "message": "The operation timed out.", "hint": hint}
 
 
 def _open(operation_id: UUID) -> Operation | None:

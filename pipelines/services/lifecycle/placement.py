@@ -70,7 +70,7 @@ def _with_room(host: Host, need: int, found: list[Room]) -> Host:
         raise Conflict(
             f"{host.name} is being drained and takes no new agents.",
             code="host_drained",
-            hint=f"Take it back with `headgate hosts undrain {host.name}`, or change placement.host.",
+            hint=f"Run `headgate hosts undrain {host.name}`, or change placement.host.",
         )
     if least_loaded(found, need) is None:
         raise _no_room(found, need)

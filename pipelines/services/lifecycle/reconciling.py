@@ -26,16 +26,16 @@ def decide(*, pipeline: Pipeline, believe: Believe, reason: str, actor: Actor) -
     current = Pipeline.objects.get(id=pipeline.id)
     if not in_question(current):
         raise Conflict(
-            f"The database and the host of {current.name} agree, as far as anybody has noticed.",
+            f"The database and the host of {current.name} agree, so there is nothing to reconcile.",
             code="nothing_to_reconcile",
-            hint="The status has the finding DATABASE_BEHIND where they do not.",
+            hint="The status has the finding DATABASE_BEHIND if they differ.",
         )
     fields = {"believe": believe, "asked_by": actor.name, "at": clock.now()}
     Reconciliation.objects.update_or_create(pipeline=current, defaults=fields)
     Pipeline.objects.filter(id=current.id).update(generation=F("generation") + 1)
     after = {"believe": believe, "reason": reason}
     audit.record(actor=actor, action="pipeline.reconcile", pipeline_name=current.name, after=after)
-    message = f"{actor.name} decided to believe the {believe}."
+    message = f"{actor.name} set the source of truth: {believe}."
     events.record(kind="pipeline.reconcile", message=message, pipeline=current, actor=actor.name, data=after)
     dispatch.wake(current.host_id)
 
@@ -85,7 +85,7 @@ def adopt(
         ended_at=None if alive else now,
         journal_whole=not alive,
     )
-    message = f"Run {run.number} was taken over from {launch.host}, which knew more than the database."
+    message = f"Run {run.number} was taken over from {launch.host}, which is ahead of the database."
     events.record(kind="run.adopted", message=message, pipeline=pipeline, run=run, data={"lineage": run.lineage})
     phase = Phase(pipeline.phase)
     if alive and can(phase, Phase.PREFLIGHT):

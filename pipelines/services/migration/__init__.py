@@ -1,1 +1,1 @@
-"""Migrations: planned, approved, carried out, taken back."""
+"""Migrations: planned, approved, carried out, rolled back."""

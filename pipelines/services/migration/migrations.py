@@ -75,7 +75,7 @@ def create(
                 pipeline_name=pipeline.name,
                 after={"migration": str(made.pk), "kind": kind, "reason": reason},
             )
-            steps.tell(made, f"{actor.name} asked for a migration ({kind}): {reason}", actor=actor.name)
+            steps.tell(made, f"{actor.name} planned a migration ({kind}): {reason}", actor=actor.name)
             _plan(made, actor)
     except IntegrityError:
         raise _held(pipeline) from None
@@ -97,12 +97,12 @@ def revert(*, migration: Migration, reason: str, actor: Actor) -> Migration:
         spec=spec,
         actor=actor,
         reverts=migration,
-        reason=reason or f"Takes migration {migration.pk} back",
+        reason=reason or f"Reverts migration {migration.pk}",
     )
 
 
 def _blocked_by(findings: int) -> str:
-    return "One finding blocks it." if findings == 1 else f"{findings} findings block it."
+    return "One finding blocks the migration." if findings == 1 else f"{findings} findings block the migration."
 
 
 def _stored(spec: Spec) -> dict[str, Any]:
@@ -136,9 +136,9 @@ def _look(pipeline: Pipeline, spec: Spec, actor: Actor) -> PositionLook | None:
 
 def _held(pipeline: Pipeline) -> Conflict:
     holder = selecting.open_migration(pipeline.id)
-    who = f"{holder.created_by}'s migration {holder.pk} is {holder.stage}" if holder else "another one was faster"
+    other = f"{holder.created_by}'s migration {holder.pk} is {holder.stage}" if holder else "another one was created"
     return Conflict(
-        f"{pipeline.name} has an open migration: {who}.",
+        f"{pipeline.name} has an open migration: {other}.",
         code="migration_open",
         hint=f"headgate migrations show {holder.pk}" if holder else "Send the request again.",
         migration=str(holder.pk) if holder else None,
@@ -151,7 +151,7 @@ def plan(*, migration: Migration, actor: Actor) -> Migration:
     it has begun."""
     current = _fresh(migration)
     if current.stage not in WAITING_STAGES:
-        raise _refused(current, "It has begun; its plan stands.")
+        raise _refused(current, "The migration has started, so its plan is final.")
     _plan(current, actor)
     audit.record(
         actor=actor,
@@ -169,7 +169,7 @@ def _plan(migration: Migration, actor: Actor) -> None:
     look = _look(migration.pipeline, spec, actor)
     made = plans.make(pipeline=migration.pipeline, kind=kind, spec=spec, look=look)
     stage = MigrationStage.DRAFT if made.blockers else MigrationStage.PLANNED
-    words = _blocked_by(len(made.blockers)) if made.blockers else "Its plan is made."
+    words = _blocked_by(len(made.blockers)) if made.blockers else "The plan is made."
     same = made.hash() == migration.plan_hash and migration.stage == MigrationStage.APPROVED
     same = same and selecting.standing(migration).approved
     change(
@@ -193,7 +193,7 @@ def approve(*, migration: Migration, named: str, actor: Actor) -> Migration:
     made = _present_plan(current, named)
     rule = selecting.approval_rule(current.pipeline)
     if words := policy.refusal(rule, author=current.created_by, approver=actor.name):
-        raise Forbidden(words, code="approval_by_author", hint="Ask somebody else who may approve it.")
+        raise Forbidden(words, code="approval_by_author", hint="Ask another user who may approve it.")
     MigrationApproval.objects.update_or_create(
         migration=current, by=actor.name, hash=made.hash(), defaults={"at": clock.now()}
     )
@@ -262,7 +262,7 @@ def _begin(migration: Migration, actor: Actor) -> None:
     change(
         migration,
         stage=MigrationStage.PREFLIGHT,
-        message=f"{actor.name} began it.",
+        message=f"{actor.name} started the migration.",
         actor=actor.name,
         steps=progress.log_of(made.steps),
         begun_at=now,
@@ -290,7 +290,7 @@ def _hold(pipeline: Pipeline) -> None:
         archived_at=None,
     )
     if not same.update(generation=F("generation") + 1, observed_generation=F("observed_generation") + 1):
-        raise Conflict(f"{pipeline.name} was changed at this moment.", code="busy", hint="Send the request again.")
+        raise Conflict(f"{pipeline.name} was changed by another request.", code="busy", hint="Send the request again.")
 
 
 def _new_revision(migration: Migration, made: MigrationPlan, actor: Actor) -> Revision:
@@ -318,7 +318,7 @@ def _new_revision(migration: Migration, made: MigrationPlan, actor: Actor) -> Re
 def _pass_gate(migration: Migration, actor: Actor) -> None:
     gate = selecting.waits(migration) or MigrationStage.COMMITTED
     row = {"stage": gate.value, "by": actor.name, "at": clock.now().isoformat()}
-    words = f"{actor.name} let it go on ({gate})."
+    words = f"{actor.name} continued the migration ({gate})."
     change(migration, message=words, actor=actor.name, passed=[*migration.passed, row])
 
 
@@ -329,7 +329,7 @@ def abort(*, migration: Migration, reason: str, actor: Actor) -> Migration:
     now = standing(current)
     closing = now.stage is MigrationStage.NEEDS_ATTENTION
     _require(current, now, MigrationAction.CLOSE if closing else MigrationAction.ABORT)
-    deed = "closed it and left the pipeline as it is" if closing else "gave it up"
+    deed = "closed the migration and left the pipeline as it is" if closing else "canceled the migration"
     words = f"{actor.name} {deed}: {reason}" if reason else f"{actor.name} {deed}."
     if closing:
         steps.close(current, words, actor)
@@ -355,7 +355,9 @@ def rollback(*, migration: Migration, reason: str, actor: Actor) -> Migration:
     current = _fresh(migration)
     now = standing(current)
     _require(current, now, MigrationAction.ROLLBACK)
-    turn_back(current, f"{actor.name} took it back: {reason}" if reason else f"{actor.name} took it back.", actor.name)
+    turn_back(
+        current, f"{actor.name} rolled it back: {reason}" if reason else f"{actor.name} rolled it back.", actor.name
+    )
     _record(current, now, "rollback", reason, actor)
     return get_migration(current.pk)
 
@@ -395,7 +397,7 @@ def _refused(migration: Migration, reason: str) -> Conflict:
         f"Not now: {reason}",
         code="out_of_order",
         stage=migration.stage,
-        hint="`choices` of the migration says what is possible now.",
+        hint="`choices` of the migration lists what is possible now.",
     )
 
 
@@ -408,7 +410,7 @@ def _present_plan(migration: Migration, named: str) -> MigrationPlan:
 
 def _stale(migration: Migration) -> Conflict:
     return Conflict(
-        "This plan is not one of the present state of the pipeline; nothing was changed.",
+        "The pipeline has changed since this plan was made; nothing was changed.",
         code="plan_stale",
         hint=f"Plan again and review it: POST /api/v1/migrations/{migration.pk}/plan.",
     )
@@ -416,9 +418,9 @@ def _stale(migration: Migration) -> Conflict:
 
 def _not_approved() -> Conflict:
     return Conflict(
-        "Approvals have expired, or more of them are asked for by now.",
+        "Approvals have expired, or the policy now requires more of them.",
         code="not_approved",
-        hint="Have the plan approved once more.",
+        hint="Have the plan approved again.",
     )
 
 
@@ -426,6 +428,6 @@ def _blocked(migration: Migration, found: list[Finding]) -> Conflict:
     return Conflict(
         f"{migration.pipeline.name} cannot be migrated now. {_blocked_by(len(found))}",
         code="migration_blocked",
-        hint="Each finding says what to do; then plan again.",
+        hint="Resolve the findings, then plan again.",
         findings=list(found),
     )

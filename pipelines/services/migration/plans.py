@@ -113,9 +113,9 @@ def make(*, pipeline: Pipeline, kind: MigrationKind, spec: Spec, look: PositionL
     old = _valid(pipeline.current_revision)
     if old is None:
         raise Conflict(
-            f"The present definition of {pipeline.name} is not valid any more; it cannot be taken over.",
+            f"The current definition of {pipeline.name} is no longer valid, so it cannot be migrated.",
             code="definition_invalid",
-            hint="Stop it and publish one that is valid.",
+            hint="Stop the pipeline and publish a valid definition.",
         )
     wanted = wanted_by(kind, spec, pipeline)
     new = wanted.definition
@@ -200,7 +200,7 @@ def _seen(kind: MigrationKind, look: PositionLook | None, *, of_sink: bool) -> _
 def _uncounted(look: PositionLook | None, seen: _Seen) -> list[Finding]:
     """Why nobody knows yet what a decision about positions would do."""
     if look is None or look.state == LookState.PENDING:
-        words = "The host of the pipeline is being asked how many records are skipped and how many come again."
+        words = "The pipeline's host is counting the records skipped and reread."
         return [Finding(path="to", code="COUNTING", message=words, suggestion="Plan again in a moment.")]
     if look.state == LookState.FAILED:
         error = look.error or {}

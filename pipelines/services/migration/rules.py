@@ -15,7 +15,7 @@ from pipelines.services.base.audit import Actor
 
 @transaction.atomic
 def set_policy(*, label: str, pipeline: str, approvers: int, expiry_seconds: int, actor: Actor) -> ApprovalPolicy:
-    """Set how many people have to approve, in place of what was set for the same scope."""
+    """Set how many users must approve, replacing the policy of the same scope."""
     values = {"approvers": approvers, "expiry_seconds": expiry_seconds, "updated_by": actor.name}
     row, _ = ApprovalPolicy.objects.update_or_create(label=label, pipeline_name=pipeline, defaults=values)
     audit.record(actor=actor, action="approval_policy.set", pipeline_name=pipeline, after={"label": label, **values})

@@ -50,5 +50,5 @@ def outcome(run: Run) -> Preflight:
     if run.role == RunRole.STANDBY and seen.get("phase") == AgentPhase.STANDBY:
         return Preflight(ready=True, message="Every component is ready.", components=components)
     waiting = [each["name"] for each in components if each.get("state") == "initialising"]
-    words = f"Initialising {', '.join(waiting)}." if waiting else "The new agent is starting."
+    words = f"Initializing {', '.join(waiting)}." if waiting else "The new agent is starting."
     return Preflight(message=words, components=components)

@@ -162,7 +162,9 @@ def set_positions(*, migration: Migration) -> bool:
         return True
     if look.impossible or not look.hash or look.basis != basis(pipeline):
         reason = look.impossible[0]["reason"] if look.impossible else "something has changed since it was counted"
-        raise Conflict(f"The positions cannot be set: {reason}.", code="position_impossible", hint="Decide anew.")
+        raise Conflict(
+            f"The positions cannot be set: {reason}.", code="position_impossible", hint="Choose a position again."
+        )
     positions.carry_out(pipeline=pipeline, found=look, actor=Actor(migration.created_by))
     return True
 
@@ -173,7 +175,7 @@ def _carry_over(migration: Migration, pipeline: Pipeline, look: PositionLook) ->
         raise Conflict(
             "The positions cannot be set: something has changed since they were translated.",
             code="position_impossible",
-            hint="Begin it again.",
+            hint="Plan the migration again.",
         )
     back = migration.stage == MigrationStage.ROLLING_BACK
     told = (migration.snapshot or {}).get("positions", []) if back else []
@@ -221,7 +223,7 @@ def restore(*, migration: Migration) -> bool:
         raise Overtaken(pipeline.name)
     _describe(pipeline.pk, migration.new_revision, old)
     data = {"revision": old.number if old else None, "host": migration.old_host_id}
-    message = "Its revision and its host are those of before the migration."
+    message = "The revision and the host are those from before the migration."
     events.record(kind="migration.restored", message=message, pipeline=pipeline, actor=ACTOR, data=data)
     return True
 
@@ -245,7 +247,7 @@ def _put_positions_back(migration: Migration, pipeline: Pipeline) -> None:
 def _translate_back(migration: Migration, pipeline: Pipeline) -> None:
     look = look_of(migration)
     if look is None or look.state != LookState.ANSWERED:
-        raise NotYet("The host asks what the positions are on the old cluster.")
+        raise NotYet("The host is looking up the positions on the old cluster.")
     _carry_over(migration, pipeline, look)
     pipeline.refresh_from_db()
 
@@ -257,7 +259,7 @@ def _at_rest(migration: Migration) -> Pipeline:
     run = selecting.active_run(pipeline.pk)
     if not resting or run is not None:
         what = f"run {run.number} on {run.host_id} is not proven over" if run else f"it is {pipeline.phase}"
-        raise NotYet(f"{pipeline.name} has to be at rest first: {what}.")
+        raise NotYet(f"{pipeline.name} has to be stopped first: {what}.")
     return pipeline
 
 

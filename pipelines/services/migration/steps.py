@@ -41,7 +41,7 @@ class Overtaken(Conflict):
     code = "busy"
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what} was changed at this moment.", hint="Look at it, and send the request again.")
+        super().__init__(f"{what} was changed by another request.", hint="Read it again, then repeat the request.")
 
 
 class NotYet(Exception):
@@ -139,7 +139,7 @@ def begin(*, migration: Migration, index: int, now: Instant) -> None:
     row = migration.steps[index]
     stage = MigrationStage(row["stage"])
     if row["changes"] and not progress.done(migration.steps, StepName.PROVE_PAUSE):
-        raise ChangeBeforeProof(f"{row['name']} comes before the proof of the pause")
+        raise ChangeBeforeProof(f"{row['name']} comes before the verified pause")
     moved = stage if stage != migration.stage else None
     change(
         migration,
@@ -238,10 +238,10 @@ def conclude(*, migration: Migration, **fields: Any) -> None:
     if migration.stage == MigrationStage.ROLLING_BACK:
         touched = progress.intended(migration.steps, StepName.END_OLD_RUN)
         stage = MigrationStage.ROLLED_BACK if touched else MigrationStage.ABORTED
-        words = "It was taken back." if touched else "It ended before anything had changed."
+        words = "The old configuration is restored." if touched else "Nothing has been changed."
         words = f"{words} {_cause(migration)}".strip()
     else:
-        stage, words = MigrationStage.COMMITTED, "It is done."
+        stage, words = MigrationStage.COMMITTED, "The change is permanent."
     change(migration, stage=stage, message=words, ended_at=clock.now(), snapshot=_closed(migration), **fields)
 
 
@@ -267,7 +267,7 @@ def try_again(migration: Migration, actor: Actor) -> None:
     change(
         migration,
         stage=stage,
-        message=f"{actor.name} let it try again.",
+        message=f"{actor.name} retried the failed step.",
         actor=actor.name,
         steps=steps,
         findings=[],
@@ -280,7 +280,7 @@ def _ask_anew(migration: Migration) -> int:
     pipeline = Pipeline.objects.select_for_update().get(pk=migration.pipeline_id)
     if pipeline.phase not in {Phase.BLOCKED, Phase.FAILED}:
         return 0
-    desire(pipeline, DesiredState(pipeline.desired_state), f"Migration {migration.pk} starts it once more.")
+    desire(pipeline, DesiredState(pipeline.desired_state), f"Migration {migration.pk} starts it again.")
     return 1
 
 

@@ -121,10 +121,10 @@ def acknowledge(*, alert_id: int, actor: Actor) -> Alert:
         alert.refresh_from_db()
         name = alert.pipeline.name if alert.pipeline else ""
         audit.record(actor=actor, action="alert.acknowledge", pipeline_name=name, after={"rule": alert.rule})
-        _tell(alert, "alert.acknowledged", f"{actor.name} has seen it: {alert.message}", actor.name)
+        _tell(alert, "alert.acknowledged", f"{actor.name} acknowledged: {alert.message}", actor.name)
     alert.refresh_from_db()
     if alert.state == AlertState.RESOLVED:
-        raise Conflict(f"Alert {alert_id} is over.", code="alert_resolved", hint="Nothing needs to be done.")
+        raise Conflict(f"Alert {alert_id} is resolved.", code="alert_resolved", hint="No action is required.")
     return alert
 
 
@@ -199,8 +199,8 @@ def configure(
     Raises Invalid where a rule about hosts is to be set for pipelines.
     """
     if rule in ABOUT_HOSTS and (label or pipeline_name):
-        hint = "Leave label and pipeline out."
-        raise Invalid(f"{rule} is about hosts, not about pipelines.", code="scope_without_effect", hint=hint)
+        hint = "Omit label and pipeline."
+        raise Invalid(f"The rule {rule} is about hosts, not pipelines.", code="scope_without_effect", hint=hint)
     scope: dict[str, Any] = {"rule": rule.value, "label": label, "pipeline_name": pipeline_name}
     row, _ = AlertSetting.objects.update_or_create(**scope, defaults={"values": dict(values), "updated_by": actor.name})
     audit.record(actor=actor, action="alert.configure", pipeline_name=pipeline_name, after={**scope, **values})

@@ -193,10 +193,10 @@ def _note_health(found: Sequence[tuple[Delivery, Answer]], now: datetime) -> Non
 def _judge(row: Delivery, job: Job, answer: Answer) -> None:
     """Switch the endpoint off where it wants no more, or has taken nothing since a delivery began that is given up."""
     if answer.gone:
-        switch_off(webhook=row.webhook, reason="its server answers 410 Gone.")
+        switch_off(webhook=row.webhook, reason="its endpoint answers 410 Gone.")
     elif row.event.kind != PING and not _took_any(row):
         count = job.attempt - row.attempts_before
-        switch_off(webhook=row.webhook, reason=f"{count} attempts failed, and none succeeded meanwhile.")
+        switch_off(webhook=row.webhook, reason=f"{count} attempts in a row failed.")
 
 
 def _took_any(row: Delivery) -> bool:

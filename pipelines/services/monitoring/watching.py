@@ -49,8 +49,8 @@ def watch(*, wanted: Wanted, actor: Actor) -> WatchedGroup:
     if wanted.host is not None and not expected().filter(name=wanted.host).exists():
         raise NotFound(f"There is no host {wanted.host}.", code="host_not_found", hint="GET /api/v1/hosts lists them.")
     if WatchedGroup.objects.count() >= MOST_GROUPS:
-        words = f"{MOST_GROUPS} groups are watched already."
-        raise Conflict(words, code="too_many_groups", hint="Remove one that nobody needs.")
+        words = f"{MOST_GROUPS} external consumer groups are already monitored."
+        raise Conflict(words, code="too_many_groups", hint="Remove one that is not needed.")
     try:
         with transaction.atomic():
             group = WatchedGroup.objects.create(
@@ -64,8 +64,8 @@ def watch(*, wanted: Wanted, actor: Actor) -> WatchedGroup:
                 created_by=actor.name,
             )
     except IntegrityError:
-        words = f"The group {wanted.name} at {wanted.bootstrap_servers} is watched already."
-        raise Conflict(words, code="watched_already", hint="Remove it first, to watch it otherwise.") from None
+        words = f"The group {wanted.name} at {wanted.bootstrap_servers} is already monitored."
+        raise Conflict(words, code="watched_already", hint="Remove it first to change its settings.") from None
     audit.record(actor=actor, action="group.watch", after={"group": group.name, "servers": group.bootstrap_servers})
     return group
 
@@ -146,7 +146,7 @@ def _alert(group: WatchedGroup, look: Look, found: list[Happening]) -> None:
     """GROUP_LOST stands for as long as a commit is missing, GROUP_MOVED for an hour after the last jump."""
     missing = sorted(f"{topic}/{number}" for (topic, number), part in look.partitions.items() if _is_lost(part))
     if missing:
-        message = f"{group.name} at {group.bootstrap_servers} has no commit any more for {', '.join(missing)}."
+        message = f"{group.name} at {group.bootstrap_servers} no longer has a commit for {', '.join(missing)}."
         alerts.raise_alert(rule=AlertRule.GROUP_LOST, key=_key(group), message=message, data={"group": group.name})
     else:
         alerts.clear_alert(rule=AlertRule.GROUP_LOST, key=_key(group))

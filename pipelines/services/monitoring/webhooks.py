@@ -54,7 +54,7 @@ def create(*, wanted: Wanted, reach: Reach, keyring: Keyring | None, actor: Acto
     _check(wanted, reach, keyring)
     if Webhook.objects.count() >= MOST_WEBHOOKS:
         words = f"There are {MOST_WEBHOOKS} webhooks already."
-        raise Conflict(words, code="too_many_webhooks", hint="Remove one that nobody needs.")
+        raise Conflict(words, code="too_many_webhooks", hint="Remove one that is not needed.")
     now = clock.now()
     stamps = {"created_at": now, "created_by": actor.name, "updated_at": now, "updated_by": actor.name}
     webhook = Webhook.objects.create(**wanted.fields(), cursor=newest_event(), **stamps)
@@ -84,8 +84,8 @@ def update(
         more |= {"cursor": newest_event(), "disabled_reason": "", "failing_since": None}
     same = Webhook.objects.filter(pk=webhook_id, version=current.version if version is None else version)
     if not same.update(**wanted.fields(), **more):
-        hint = "Read it again, look at what has changed, and send the change once more."
-        raise PreconditionFailed(f"Webhook {webhook_id} was changed meanwhile.", hint=hint)
+        hint = "Read it again, then repeat your change."
+        raise PreconditionFailed(f"Webhook {webhook_id} was changed in the meantime.", hint=hint)
     if wanted.enabled:
         alerts.clear_alert(rule=DISABLED, key=alert_key(webhook_id))
     if wanted.enabled and not before.enabled:
@@ -110,7 +110,7 @@ def ping(*, webhook_id: int, actor: Actor) -> Delivery:
     """Send a trial, once. Raises NotFound, and Conflict where the webhook is switched off."""
     webhook = get_webhook(webhook_id)
     if not webhook.enabled:
-        raise Conflict(f"Webhook {webhook_id} is switched off.", code="webhook_disabled", hint="Switch it on first.")
+        raise Conflict(f"Webhook {webhook_id} is disabled.", code="webhook_disabled", hint="Enable it first.")
     event = _tell(actor, webhook, PING, "tried out")
     now = clock.now()
     return Delivery.objects.create(
@@ -124,12 +124,12 @@ def retry(*, webhook_id: int, delivery_id: int, actor: Actor) -> Delivery:
     is being sent or the webhook is switched off."""
     delivery = get_delivery(webhook_id, delivery_id)
     if not delivery.webhook.enabled:
-        raise Conflict(f"Webhook {webhook_id} is switched off.", code="webhook_disabled", hint="Switch it on first.")
+        raise Conflict(f"Webhook {webhook_id} is disabled.", code="webhook_disabled", hint="Enable it first.")
     same = Delivery.objects.filter(pk=delivery_id, attempts=delivery.attempts).exclude(state=DeliveryState.SENDING)
     again: dict[str, Any] = {"next_attempt_at": clock.now(), "attempts_before": delivery.attempts, "ended_at": None}
     if not same.update(state=DeliveryState.WAITING, **again):
-        words = f"Delivery {delivery_id} is being sent at this moment."
-        raise Conflict(words, code="being_sent", hint="Look at what becomes of it.")
+        words = f"Delivery {delivery_id} is being sent."
+        raise Conflict(words, code="being_sent", hint="Wait for its result.")
     after = {"webhook": webhook_id, "delivery": delivery_id, "message_id": delivery.message_id}
     audit.record(actor=actor, action="webhook.retry", before={"state": delivery.state}, after=after)
     return get_delivery(webhook_id, delivery_id)
@@ -141,7 +141,7 @@ def switch_off(*, webhook: Webhook, reason: str) -> bool:
         same = Webhook.objects.filter(pk=webhook.pk, enabled=True, version=webhook.version)
         if not same.update(enabled=False, disabled_reason=reason, version=webhook.version + 1):
             return False
-        message = f"Webhook {webhook.pk} to {server(webhook.url)} was switched off: {reason}"
+        message = f"Webhook {webhook.pk} to {server(webhook.url)} was disabled: {reason}"
         data = {"webhook": webhook.pk, "server": server(webhook.url), "reason": reason}
         events.record(kind="webhook.disabled", message=message, data=data)
         alerts.raise_alert(rule=DISABLED, key=alert_key(webhook.pk), message=message, data=data)

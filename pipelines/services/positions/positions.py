@@ -96,11 +96,11 @@ def plan(*, pipeline: Pipeline, target: Target | ClusterMove, actor: Actor) -> P
     """Ask what a choice would do, or a move to another cluster. Raises Conflict where nobody can look."""
     if pipeline.host_id is None:
         raise Conflict(
-            f"{pipeline.name} has no host that could look at its positions.", code="no_host", hint="Start it once."
+            f"{pipeline.name} has no host that can inspect its positions.", code="no_host", hint="Start it once."
         )
     if not supervised(pipeline.host):
         raise Conflict(
-            f"The supervisor on {pipeline.host_id} is silent, so nobody can look at the positions of {pipeline.name}.",
+            f"The supervisor on {pipeline.host_id} is silent, so it cannot inspect the positions of {pipeline.name}.",
             code="host_silent",
             hint="Start the worker of this host.",
         )
@@ -186,12 +186,12 @@ def apply(*, pipeline: Pipeline, named: str, actor: Actor) -> PositionLook:
     there now; `pipeline_not_stopped` unless it is STOPPED or BLOCKED.
     """
     current = Pipeline.objects.select_for_update().get(id=pipeline.id)
-    require_free(current, f"A decision about positions of {current.name}")
+    require_free(current, f"A change of positions of {current.name}")
     _require_rest(current)
     found = PositionLook.objects.filter(pipeline=current, hash=named, state=LookState.ANSWERED).first()
     if found is None or _is_stale(current, found):
         raise Conflict(
-            "This plan is not one of the present state of the pipeline; nothing was changed.",
+            "The pipeline has changed since this plan was made; nothing was changed.",
             code="plan_stale",
             hint=f"Plan again and review it: headgate positions plan {pipeline.name} --to …",
         )
@@ -262,7 +262,7 @@ def _record_translation(
         before={"positions": found.basis.get("positions")},
         after=done,
     )
-    message = f"sources.{rows[0].source} goes on in the cluster {rows[0].cluster_id}: {done['skip']} records are "
+    message = f"sources.{rows[0].source} continues in the cluster {rows[0].cluster_id}: {done['skip']} records are "
     message += f"skipped, {done['replay']} come again."
     events.record(kind="position.changed", message=message, pipeline=pipeline, actor=actor.name, data=done)
 
@@ -308,7 +308,7 @@ def _require_rest(pipeline: Pipeline) -> None:
     raise Conflict(
         f"Positions change only while {pipeline.name} is STOPPED or BLOCKED; it is {pipeline.phase}.",
         code="pipeline_not_stopped",
-        hint=f"Stop it (headgate stop {pipeline.name}), or ask for a migration of the kind `position`.",
+        hint=f"Stop it (headgate stop {pipeline.name}), or plan a migration of the kind `position`.",
     )
 
 
@@ -387,6 +387,6 @@ def _record(
         before={"positions": found.basis.get("positions")},
         after={**done, "target": found.target},
     )
-    message = f"{actor.name} decided where {pipeline.name} goes on ({goal}): {done['skip']} records are skipped, "
+    message = f"{actor.name} set the positions of {pipeline.name} ({goal}): {done['skip']} records are skipped, "
     message += f"{done['replay']} come again."
     events.record(kind="position.changed", message=message, pipeline=pipeline, actor=actor.name, data=done)

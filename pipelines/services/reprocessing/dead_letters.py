@@ -93,10 +93,10 @@ def chosen(pipeline: Pipeline, ids: Collection[str]) -> list[DeadLetter]:
     settled = [each for each in letters if each.state != LetterState.NEW]
     if settled:
         words = ", ".join(f"{each.letter_id} is {each.state}" for each in settled[:10])
-        raise Conflict(f"Only new letters can be chosen: {words}.", code="dead_letter_settled")
+        raise Conflict(f"Only new dead letters can be chosen: {words}.", code="dead_letter_settled")
     if taken:
         raise Conflict(
-            f"{len(taken)} of the letters are being replayed.",
+            f"{len(taken)} of the dead letters are being retried.",
             code="replay_under_way",
             hint=f"Wait for the operation {taken[0].operation_id}, or cancel it.",
         )

@@ -35,13 +35,13 @@ def put(*, pipeline: Pipeline, ranges: Sequence[Suspect], reason: str, actor: Ac
     _require_rest(current)
     findings = [*_findings(current, definition, ranges), *_too_many(current, ranges)]
     if findings:
-        raise Invalid("Nothing was put in quarantine.", code="range_invalid", findings=findings)
-    cause = reason or "A person has put it in quarantine."
+        raise Invalid("No records were quarantined.", code="range_invalid", findings=findings)
+    cause = reason or "Quarantined by a user."
     rows = [_put(current, each, cause, actor) for each in ranges]
     words = "; ".join(str(each) for each in ranges)
     after = {"ranges": [each.model_dump() for each in ranges], "reason": reason}
     audit.record(actor=actor, action="quarantine.put", pipeline_name=current.name, after=after)
-    message = f"{actor.name} put in quarantine: {words}."
+    message = f"{actor.name} quarantined: {words}."
     events.record(kind="quarantine.put", message=message, pipeline=current, actor=actor.name, data=after)
     return rows
 
@@ -53,13 +53,13 @@ def _put(pipeline: Pipeline, each: Suspect, cause: str, actor: Actor) -> Quarant
 
 def _definition(pipeline: Pipeline) -> Definition:
     if pipeline.current_revision is None:
-        raise Conflict("It has no definition.", code="no_revision", hint="Publish a revision.")
+        raise Conflict("The pipeline has no definition.", code="no_revision", hint="Publish a revision.")
     definition = Definition.model_validate(pipeline.current_revision.definition)
     if definition.delivery.mode == "real_time":
         raise Conflict(
-            "A pipeline in real-time mode keeps no dead letters, so nothing can be put in quarantine.",
+            "A pipeline in real-time mode keeps no dead letters, so its records cannot be quarantined.",
             code="real_time",
-            hint="Plan a position behind the records: headgate positions plan --to offsets=…",
+            hint="Plan a position after the records: headgate positions plan --to offsets=…",
         )
     return definition
 
@@ -67,7 +67,7 @@ def _definition(pipeline: Pipeline) -> Definition:
 def _require_rest(pipeline: Pipeline) -> None:
     if live_run(pipeline) is not None or (pipeline.phase not in RESTING_PHASES and pipeline.phase != Phase.BACKOFF):
         raise Conflict(
-            f"{pipeline.name} is {pipeline.phase}; a run that exists knows nothing of a new quarantine.",
+            f"{pipeline.name} is {pipeline.phase}; a running agent does not read a new quarantine.",
             code="pipeline_not_stopped",
             hint=f"POST /api/v1/pipelines/{pipeline.name}/stop",
         )
@@ -87,10 +87,10 @@ def _findings(pipeline: Pipeline, definition: Definition, ranges: Sequence[Suspe
             words = f"The ledger has no position of {each.topic}/{each.partition}."
             yield Finding(path=path, code="UNKNOWN_PARTITION", message=words)
         elif each.end <= each.start:
-            yield Finding(path=path, code="EMPTY_RANGE", message="The range ends before it begins.")
+            yield Finding(path=path, code="EMPTY_RANGE", message="The range ends before it starts.")
         elif each.start < at:
-            words = f"{each.topic}/{each.partition} is at {at} already; what lies before it was accounted for."
-            yield Finding(path=path, code="BEHIND_POSITION", message=words, suggestion=f"Begin at {at} or later.")
+            words = f"{each.topic}/{each.partition} is already at {at}; records before it are accounted for."
+            yield Finding(path=path, code="BEHIND_POSITION", message=words, suggestion=f"Start at {at} or later.")
 
 
 def _listed(queries: set[tuple[str, str]]) -> str:
@@ -100,11 +100,14 @@ def _listed(queries: set[tuple[str, str]]) -> str:
 def _too_many(pipeline: Pipeline, ranges: Sequence[Suspect]) -> Iterator[Finding]:
     records = sum(max(0, each.records) for each in ranges)
     if records > MOST_RECORDS:
-        words = f"{records} records are more than the {MOST_RECORDS} that can be put in quarantine at once."
-        hint = "Plan a position behind them: headgate positions plan --to offsets=…"
+        words = f"{records} records are more than the {MOST_RECORDS} that can be quarantined at once."
+        hint = "Plan a position after them: headgate positions plan --to offsets=…"
         yield Finding(path="ranges", code="TOO_MANY_RECORDS", message=words, suggestion=hint)
     if len(quarantined(pipeline.id)) + len(ranges) > MOST_RANGES:
-        words = f"A pipeline has at most {MOST_RANGES} ranges in quarantine that it has not passed yet."
+        words = f"A pipeline has at most {MOST_RANGES} quarantined ranges that it has not passed yet."
         yield Finding(
-            path="ranges", code="TOO_MANY_RANGES", message=words, suggestion="Start it, so that it passes some."
+            path="ranges",
+            code="TOO_MANY_RANGES",
+            message=words,
+            suggestion="Start the pipeline, so that it passes some.",
         )

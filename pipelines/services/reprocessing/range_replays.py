@@ -71,7 +71,8 @@ def plan(*, pipeline: Pipeline, wanted: Wanted) -> Plan:
     read = _read_up_to(pipeline, source, channel, wanted)
     if wanted.end > read:
         raise Conflict(
-            f"{source}.{channel} has read {wanted.topic}/{wanted.partition} up to {read}; the rest comes by itself.",
+            f"{source}.{channel} has read {wanted.topic}/{wanted.partition} up to {read}; the pipeline reads the rest "
+            "itself.",
             code="not_read_yet",
             hint=f"Replay up to {read} at most.",
         )
@@ -117,9 +118,9 @@ def request(*, pipeline: Pipeline, wanted: Wanted, named: str, reason: str, acto
     """
     made = plan(pipeline=pipeline, wanted=wanted)
     if made.hash != named:
-        raise Conflict("The plan is not what it was.", code="plan_stale", hint="Plan again, and look at what changed.")
+        raise Conflict("The plan has changed.", code="plan_stale", hint="Plan again and review it.")
     if pipeline.desired_state != DesiredState.RUNNING or pipeline.host_id is None:
-        words = f"{pipeline.name} is not to run, and only a running pipeline replays."
+        words = f"{pipeline.name} is not running, and only a running pipeline replays."
         raise Conflict(words, code="not_running", hint=f"Start it first: headgate start {pipeline.name}.")
     try:
         with transaction.atomic():
@@ -129,7 +130,7 @@ def request(*, pipeline: Pipeline, wanted: Wanted, named: str, reason: str, acto
             pipeline=pipeline, kind=OperationKind.REPLAY_RANGE, state__in=OPEN_STATES
         ).first()
         where = f"DELETE /api/v1/operations/{other.id}" if other else "the list of operations"
-        words = f"Another range of {pipeline.name} is being replayed; one goes on at a time."
+        words = f"Another replay of {pipeline.name} is in progress; only one runs at a time."
         raise Conflict(words, code="replay_under_way", hint=f"Wait for it, or cancel it: {where}.") from None
 
 
@@ -162,7 +163,7 @@ def _request(pipeline: Pipeline, made: Plan, reason: str, actor: Actor) -> Opera
     data = {"operation": str(operation.id), "kind": operation.kind, "state": operation.state, **asked}
     events.record(
         kind="operation.updated",
-        message=f"{actor.name} asked for a replay of {words}",
+        message=f"{actor.name} requested a replay of {words}",
         pipeline=pipeline,
         actor=actor.name,
         data=data,
@@ -186,12 +187,12 @@ def hold(*, operation: Operation, host: str) -> Order | None:
     if holder not in (None, host):
         before = Host.objects.filter(name=holder).first()
         if before is not None and seen_within(before.seen_at, LOST_AFTER):
-            words = f"It waits for {holder} to say how far it has come."
+            words = f"The replay waits for the progress report of {holder}."
             operations.advance(
                 operation_id=operation.id, step="replaying", state="running", message=words, now=clock.now()
             )
             return None
-        words = f"{holder} is silent: what was replayed there behind {order.range_of(order.done + 1)[0]} is not known."
+        words = f"{holder} is silent: what was replayed there after {order.range_of(order.done + 1)[0]} is not known."
         _doubt(operation, order.left, words)
     return order if _hand_over(operation, host) else None
 
@@ -208,17 +209,17 @@ def release(*, operation: Operation, journals: Sequence[tuple[int, Sequence[Entr
     payloads = [entry.payload() for _, entries in journals for entry in entries]
     if any(isinstance(each, Planned) and each.batch > order.done for each in payloads):
         start, end = order.range_of(order.done + 1)
-        _doubt(operation, end - start, f"[{start}, {end}) was in hand when its pipeline changed host.")
+        _doubt(operation, end - start, f"[{start}, {end}) was in flight when its pipeline changed host.")
     _hand_over(operation, None)
 
 
 def _doubt(operation: Operation, records: int, why: str) -> None:
-    """Announce that up to so many records may be delivered twice."""
+    """Announce that up to so many records can be duplicates."""
     unsure = operation.progress.get("unsure", 0) + records
     possible = operation.progress["possible_duplicates"] + records
     operation.progress = {**operation.progress, "unsure": unsure, "possible_duplicates": possible}
     operations.report(operation_id=operation.id, progress=operation.progress)
-    words = f"{why} Up to {records} records may be delivered twice."
+    words = f"{why} Up to {records} records can be duplicates."
     operations.advance(operation_id=operation.id, step="replaying", state="running", message=words, now=clock.now())
 
 
@@ -299,11 +300,11 @@ def _report(operation: Operation, order: Order) -> None:
 
 
 def _finish(operation: Operation, code: int, reason: str) -> None:
-    told = f"{operation.progress['delivered']} records were delivered once more."
+    told = f"{operation.progress['delivered']} records were delivered again."
     state, error = OperationState.SUCCEEDED, None
     if code:
         state = OperationState.FAILED
-        hint = "What was delivered before stays; the ledger has it as `replayed`. Plan the rest again."
+        hint = "Delivered records stay; the ledger has them as `replayed`. Plan the rest again."
         error = {"code": "replay_failed", "message": f"{reason} {told}", "hint": hint}
     operations.finish(operation_id=operation.id, state=state, now=clock.now(), message=told, error=error)
 

@@ -71,7 +71,7 @@ def _request(pipeline: Pipeline, wanted: Wanted, actor: Actor) -> Operation:
         steps=steps_of(OperationKind.REPLAY),
         parameters={"rate": wanted.rate},
         progress={"done": 0, "of": len(letters), "refused": 0, "possible_duplicates": 0, "also_delivered_to": beside},
-        message=f"{len(letters)} dead letters at {wanted.rate:g} a second.",
+        message=f"{len(letters)} dead letters at {wanted.rate:g} per second.",
         created_by=actor.name,
         deadline=clock.now() + timedelta(seconds=replay_seconds(len(letters), wanted.rate)),
     )
@@ -93,7 +93,9 @@ def _letters(pipeline: Pipeline, wanted: Wanted) -> list[DeadLetter]:
 def _check(pipeline: Pipeline, letters: Sequence[DeadLetter]) -> list[str]:
     """The other channels that will get the events too. Raises Conflict with a finding for each source that cannot."""
     if pipeline.current_revision is None or pipeline.host_id is None:
-        raise Conflict(f"{pipeline.name} has no host that could send.", code="not_replayable", hint="Start it once.")
+        raise Conflict(
+            f"{pipeline.name} has no host that can send.", code="not_replayable", hint="Start the pipeline once."
+        )
     definition = _definition(pipeline.current_revision)
     findings: list[Finding] = []
     for source, topic in sorted({(letter.source, letter.topic) for letter in letters}):
@@ -126,16 +128,16 @@ def _claim(operation: Operation, letters: Sequence[DeadLetter], repair: Repair |
     ids = [letter.pk for letter in letters]
     free(DeadLetter.objects.filter(pk__in=ids)).update(operation=operation, repair=content)
     if DeadLetter.objects.filter(operation=operation).count() != len(ids):
-        raise IntegrityError("a letter was taken or settled in the same instant")
+        raise IntegrityError("a dead letter was claimed or settled at the same moment")
 
 
 def _another(pipeline: Pipeline) -> Conflict:
     found = Operation.objects.filter(pipeline=pipeline, kind=OperationKind.REPLAY, state__in=OPEN_STATES).first()
     if found is None:
-        words = "Some of the letters were taken or settled by others at this moment."
+        words = "Another request has claimed or settled some of the dead letters."
         return Conflict(words, code="busy", hint="Send the request again.")
     return Conflict(
-        f"{found.created_by} is replaying dead letters of {pipeline.name}; one such replay goes on at a time.",
+        f"{found.created_by} is retrying dead letters of {pipeline.name}; only one retry runs at a time.",
         code="replay_under_way",
         hint=f"Wait for it, or cancel it: DELETE /api/v1/operations/{found.id}.",
     )
@@ -151,7 +153,7 @@ def _tell(operation: Operation, wanted: Wanted, number: int, actor: Actor) -> No
         "ids": sorted(wanted.ids)[:100] if wanted.ids is not None else None,
     }
     audit.record(actor=actor, action="dead_letters.replay", pipeline_name=operation.pipeline.name, after=asked)
-    message = f"{actor.name} asked for {number} dead letters to be replayed."
+    message = f"{actor.name} requested a retry of {number} dead letters."
     data = {"operation": str(operation.id), "kind": operation.kind, "state": operation.state}
     events.record(kind="operation.updated", message=message, pipeline=operation.pipeline, actor=actor.name, data=data)
 

@@ -42,9 +42,9 @@ from pipelines.services.runs.runs import Aftermath, RunEnd
 
 HOST_LOST = "host_lost"
 CONSEQUENCE = (
-    "You state that no process of this run lives. What it delivered after its last report is delivered again; if it "
-    "does live, all that it delivers from now on is delivered twice, until its host is heard of again and ends it. "
-    "Nothing is lost either way."
+    "You confirm that no process of this run is alive. Records delivered after its last report are delivered again; "
+    "if it is alive, all that it delivers is delivered twice, until its host reports again and ends it. No record is "
+    "lost."
 )
 
 
@@ -87,8 +87,8 @@ def report_silence(*, leases: Collection[Lapsed], silent: Mapping[str, float], g
 @fenced
 def _raise_silence(lapsed: Lapsed, silence: float) -> None:
     message = (
-        f"Nothing is heard of {lapsed.host}: its worker does not run, or does not reach the database. Its agents may "
-        f"live; nobody looks after them. If it does not come back: headgate hosts drain {lapsed.host}, then remove it"
+        f"{lapsed.host} is silent: its worker does not run, or cannot reach the database. Its agents may be alive, "
+        f"without a supervisor. If the host does not return: headgate hosts drain {lapsed.host}, then remove it"
     )
     if lapsed.lasts():
         alerts.raise_alert(
@@ -108,7 +108,7 @@ def mark_unknown(*, run: Run, lapsed: Lapsed) -> bool:
     if pipeline.phase == Phase.UNKNOWN or not lapsed.lasts():
         return False
     words = (
-        f"Nothing is heard of {lapsed.host}; its agent may live. When it is known to be dead: "
+        f"{lapsed.host} is silent; its agent may be alive. If you know that it is dead: "
         f"headgate runs declare-lost {pipeline.name}"
     )
     return set_phase(
@@ -127,7 +127,7 @@ def take_over(*, run: Run, lapsed: Lapsed, living: Collection[str], now: datetim
     pipeline = run.pipeline
     if not lapsed.lasts() or (new := placement.elsewhere(pipeline, living)) is None:
         return None
-    reason = f"{lapsed.host} is silent, and the run's lease has ended: nothing of it lives."
+    reason = f"{lapsed.host} is silent, and the run's lease has expired, so none of its processes is alive."
     if not _end(pipeline, run, reason, now):
         return None
     Pipeline.objects.filter(id=pipeline.id).update(host_id=new)
@@ -156,7 +156,7 @@ def move(*, pipeline: Pipeline, living: Collection[str], reason: str, lapsed: La
 
 
 def _tell_move(pipeline: Pipeline, new: str, reason: str) -> None:
-    message = f"It moves from {pipeline.host_id} to {new}: {reason}"
+    message = f"The pipeline moves from {pipeline.host_id} to {new}: {reason}"
     events.record(kind="host.changed", message=message, pipeline=pipeline, data={"old": pipeline.host_id, "new": new})
 
 
@@ -190,15 +190,17 @@ def declare_lost(*, pipeline: Pipeline, confirm: str, actor: Actor) -> Run:
     current = Pipeline.objects.select_related("current_revision", "host").get(id=pipeline.id)
     run = live_run(current)
     if run is None:
-        raise Conflict(f"{current.name} has no run that could be lost.", code="no_live_run")
+        raise Conflict(f"{current.name} has no run that can be lost.", code="no_live_run")
     run = Run.objects.select_related("host", "pipeline", "revision").get(pk=run.pk)
     _require_silence(current, run)
     if confirm != current.name:
-        raise Invalid(CONSEQUENCE, code="confirmation_differs", hint=f'Say so by {{"confirm": "{current.name}"}}.')
-    reason = f"{actor.name} has declared it lost; {run.host_id} was silent."
+        raise Invalid(
+            CONSEQUENCE, code="confirmation_differs", hint=f'Confirm it with {{"confirm": "{current.name}"}}.'
+        )
+    reason = f"{actor.name} declared it lost; {run.host_id} was silent."
     now = clock.now()
     if not _end(current, run, reason, now):
-        raise Conflict(f"Run {run.number} ended in this instant.", code="busy", hint="Look at its status.")
+        raise Conflict(f"Run {run.number} has just ended.", code="busy", hint="Read its status.")
     audit.record(
         actor=actor,
         action="pipeline.declare_lost",
@@ -219,9 +221,9 @@ def _require_silence(pipeline: Pipeline, run: Run) -> None:
     by_peers = pipeline.phase == Phase.UNKNOWN and pipeline.phase_reason == HOST_LOST
     if not by_peers and seen_within(run.host.seen_at, LOST_AFTER):
         raise Conflict(
-            f"{run.host_id} is heard, and its supervisor looks after run {run.number}.",
+            f"The worker of {run.host_id} runs and supervises run {run.number}.",
             code="host_is_up",
-            hint=f"Stop the pipeline instead; that ends its process: headgate stop {pipeline.name} --no-drain",
+            hint=f"Stop the pipeline instead: headgate stop {pipeline.name} --no-drain",
         )
 
 
@@ -255,8 +257,8 @@ def abandon_open_batches(*, pipeline: Pipeline, run: Run) -> int:
         records = row.most_twice
         row.state, row.duplicates_max = LedgerState.ABANDONED, records
         message = (
-            f"Batch {row.first_batch} of {row.source}.{row.channel} was begun by run {run.number} and is given up; its "
-            f"{records} records are read again, and some may be delivered twice."
+            f"Batch {row.first_batch} of {row.source}.{row.channel} of run {run.number} is aborted; its "
+            f"{records} records are reread, and some can be duplicates."
         )
         data: dict[str, Any] = {"batch": row.first_batch, "ranges": row.ranges, "duplicates_max": records}
         events.record(kind="batch.abandoned", message=message, pipeline=pipeline, run=run, data=data)

@@ -34,9 +34,8 @@ STARTS = (OperationKind.START, OperationKind.RESTART)
 NO_RESTART: dict[str, Any] = {"restart_boot_id": "", "restart_boottime": None, "restart_at": None}
 _LATE_HINTS = {
     OperationKind.PAUSE: "Try again when the sink is faster, make batches smaller, or raise lifecycle.drain_timeout.",
-    OperationKind.STOP: "Try again when the sink is faster, raise lifecycle.drain_timeout, or stop without a way back.",
-    OperationKind.RESTART: "Try again when the sink is faster, raise lifecycle.drain_timeout, or restart without a way "
-    "back (on_timeout: stop).",
+    OperationKind.STOP: "Try again when the sink is faster, raise lifecycle.drain_timeout, or use on_timeout: stop.",
+    OperationKind.RESTART: "Try again when the sink is faster, raise lifecycle.drain_timeout, or use on_timeout: stop.",
 }
 _DRAINED_FOR = {
     DesiredState.PAUSED: OperationKind.PAUSE,
@@ -192,7 +191,7 @@ def _kept(dumps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def _told(run: Run, dump: Dump) -> str:
     at_work = f"at work: {', '.join(dump.stuck)}" if dump.stuck else "no component is at work"
     if dump.number:
-        return f"The stop of run {run.number} was not obeyed; interrupt {dump.number}; {at_work}."
+        return f"Run {run.number} has not stopped; interrupt {dump.number}; {at_work}."
     return f"The stacks of run {run.number} were dumped ({dump.rung}); {at_work}."
 
 

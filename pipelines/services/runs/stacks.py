@@ -23,7 +23,7 @@ def ask(*, run: Run, actor: Actor, host: str, state_dir: Path) -> str:
         raise Conflict(
             f"Run {run.number} of {run.pipeline_name} has ended.",
             code="run_ended",
-            hint="The dumps that it has left are at GET /api/v1/runs/{id}/stacks.",
+            hint="Its dumps are at GET /api/v1/runs/{id}/stacks.",
         )
     if not is_here(run, host=host, state_dir=state_dir):
         raise Conflict(
@@ -38,7 +38,7 @@ def ask(*, run: Run, actor: Actor, host: str, state_dir: Path) -> str:
         raise Conflict(
             f"The run's directory cannot be written: {error.strerror}.",
             code="run_directory_unwritable",
-            hint="Its process may not have begun yet; ask again.",
+            hint="Its process may not have started yet; try again.",
         ) from None
     audit.record(actor=actor, action="run.stacks", pipeline_name=run.pipeline_name)
     return order.id

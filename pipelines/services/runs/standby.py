@@ -62,7 +62,7 @@ def prepare(*, pipeline: Pipeline, revision: Revision, host: str, actor: Actor) 
         raise Conflict(f"Revision {revision.number} is not of {current.name}.", code="wrong_revision")
     if (other := selectors.of_pipeline(current)) is not None:
         raise Conflict(
-            f"Run {other.number} on {other.host_id} is a standby of {current.name} already.",
+            f"Run {other.number} on {other.host_id} is already a standby of {current.name}.",
             code="standby_exists",
             hint="Promote it or discard it first.",
         )
@@ -109,7 +109,7 @@ def promote(*, run: Run, actor: Actor, desired: DesiredState = DesiredState.RUNN
         .filter(pk=current.pk, discarded_at=None)
         .update(generation=pipeline.generation + 1, start_requested_at=now, **granted)
     ):
-        raise _not_ready(current, "it was discarded or ended in this instant")
+        raise _not_ready(current, "it has just been discarded or has ended")
     current.refresh_from_db()
     _hand_over(pipeline, current, desired, now)
     message = f"Run {current.number} on {current.host_id} was a standby and is ACTIVE now, under epoch {epoch}."
@@ -141,17 +141,16 @@ def _require_end_of_the_one_before(pipeline: Pipeline) -> None:
         raise Conflict(
             f"Run {old.number} on {old.host_id} is not proven over.",
             code="old_run_lives",
-            hint="Nothing is promoted before that; end the run first.",
+            hint="End the run first.",
         )
     if old is not None and not old.journal_whole:
         raise Conflict(
-            f"The journal of run {old.number} on {old.host_id} was not taken in to its end, so nobody knows where it "
-            "stood.",
+            f"The journal of run {old.number} on {old.host_id} is not fully ingested, so its last position is unknown.",
             code="journal_not_whole",
-            hint="Start the pipeline; it goes on from the ledger, and what may come twice is announced.",
+            hint="Start the pipeline; it resumes at the ledger's position, and possible duplicates are counted.",
         )
     if not can(Phase(pipeline.phase), Phase.PREFLIGHT):
-        words = f"{pipeline.name} is {pipeline.phase}; its last run has not been recorded as over."
+        words = f"{pipeline.name} is {pipeline.phase}; its last run is not recorded as ended."
         raise Conflict(words, code="old_run_lives")
 
 
@@ -161,7 +160,7 @@ def _lineage(pipeline: Pipeline, run: Run) -> Lineage:
     if isinstance(found, Lineage):
         return found
     raise Conflict(
-        f"Revision {run.revision.number} cannot go on where run {run.number} would: {found[0].message}",
+        f"Revision {run.revision.number} cannot continue from run {run.number}: {found[0].message}",
         code="cannot_continue",
         hint=found[0].suggestion,
         findings=found,
@@ -186,7 +185,7 @@ def _hand_over(pipeline: Pipeline, run: Run, desired: DesiredState, now: datetim
         **runs.NO_RESTART,
     }
     if not same.update(**fields):
-        raise Conflict(f"{pipeline.name} was changed at this moment.", code="busy", hint="Try it again.")
+        raise Conflict(f"{pipeline.name} was changed by another request.", code="busy", hint="Try again.")
     if (asked := open_operation(pipeline)) is not None and asked.kind not in runs.STARTS:
         ended = asked.kind in ENDING_OPERATIONS
         state = OperationState.SUCCEEDED if ended else OperationState.SUPERSEDED
@@ -194,7 +193,7 @@ def _hand_over(pipeline: Pipeline, run: Run, desired: DesiredState, now: datetim
 
 
 @fenced
-def discard(*, run: Run, actor: Actor, reason: str = "It is not needed any more.") -> Run:
+def discard(*, run: Run, actor: Actor, reason: str = "No longer needed.") -> Run:
     """End a standby. One on a host that is silent counts as over at once: it holds nothing, and its host kills what is
     left of it when it is heard again. Doing it again changes nothing. Raises Conflict for one that was promoted."""
     now = clock.now()
@@ -202,7 +201,7 @@ def discard(*, run: Run, actor: Actor, reason: str = "It is not needed any more.
     first = wanted.update(discarded_at=now)
     current = Run.objects.select_related("pipeline", "host").get(pk=run.pk)
     if current.role != RunRole.STANDBY:
-        raise Conflict(f"Run {run.number} is no standby; stop the pipeline instead.", code="not_a_standby")
+        raise Conflict(f"Run {run.number} is not a standby; stop the pipeline instead.", code="not_a_standby")
     if first:
         message = f"The standby {current.number} on {current.host_id} is ended: {reason}"
         events.record(
@@ -240,5 +239,5 @@ def discard_orphans(*, host: str) -> int:
     """End standbys of a host that nothing waits for any more; returns how many."""
     found = selectors.orphans(host, clock.now() - ORPHANED_AFTER)
     for run in found:
-        discard(run=run, actor=Actor("system"), reason="The migration that it was prepared for is over.")
+        discard(run=run, actor=Actor("system"), reason="Its migration has ended.")
     return len(found)

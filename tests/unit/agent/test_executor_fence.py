@@ -116,6 +116,16 @@ def test_the_clock_goes_on_when_the_waiting_run_is_restarted(tmp_path: Path) -> 
     assert not list(tmp_path.iterdir())
 
 
+def test_the_clock_begins_again_after_a_reboot(tmp_path: Path) -> None:
+    said: list[str] = []
+    fence = noted(tmp_path, "yarn", fence=0.3)
+    application = Application.load(tmp_path / "1.json")
+    assert application is not None
+    application.model_copy(update={"since": -3600.0, "boot_id": "another"}).store(tmp_path / "1.json")
+    fence.wait(said.append)
+    assert len(said) == 1, "what the clock said before says nothing of now"
+
+
 def test_an_application_with_nothing_in_hand_is_forgotten(tmp_path: Path) -> None:
     fence = noted(tmp_path, "yarn", fence=3600)
     fence.forget(1)

@@ -126,7 +126,7 @@ def _answers(url: str) -> bool:
 def test_what_is_no_json_is_a_bad_request(vector: Vector, tmp_path: Path) -> None:
     answer = Listening(tmp_path).post(vector.input_events[0]["post"])
     assert {400: "bad_request"}[answer.status_code] == vector.error
-    assert "no JSON" in answer.json()["detail"]
+    assert "not JSON" in answer.json()["detail"]
 
 
 @drives("EX-002", "EX-007", "EX-008")

@@ -145,7 +145,7 @@ def test_a_report_is_taken_once_and_from_the_candidate_alone() -> None:
 def test_a_caller_that_reports_nothing_is_told() -> None:
     candidates = failover().processor.candidates()
     next(candidates)
-    with pytest.raises(RuntimeError, match="nobody said"):
+    with pytest.raises(RuntimeError, match="there was no report"):
         next(candidates)
 
 

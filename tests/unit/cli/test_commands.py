@@ -104,10 +104,17 @@ def test_findings_of_the_server_are_shown(api: FakeApi, file: str) -> None:
 
 
 def test_list_filters_at_the_server_and_prints_a_table_or_json(orders: FakeApi) -> None:
-    result = run("list", "--phase", "stopped", "--label", "team:payments", "-q", "ord")
+    result = run("list", "--phase", "stopped", "--label", "team:payments", "--host", "alpha", "-q", "ord")
     assert "orders" in result.stdout
-    assert orders.requests[0]["query"] == {"phase": "STOPPED", "label": "team:payments", "q": "ord", "limit": "500"}
+    wanted = {"phase": "STOPPED", "label": "team:payments", "host": "alpha", "q": "ord"}
+    assert orders.requests[0]["query"] == {**wanted, "limit": "500"}
     assert [each["name"] for each in json.loads(run("list", "-o", "json").stdout)] == ["orders"]
+
+
+def test_status_is_of_one_pipeline_or_of_those_of_one_host(orders: FakeApi) -> None:
+    assert "orders" in run("status", "--host", "alpha").stdout
+    assert orders.requests[-1]["query"] == {"host": "alpha", "limit": "500"}
+    assert run("status", "orders", "--host", "alpha").exit_code == ExitCode.USAGE
 
 
 def test_show_prints_the_definition_alone(orders: FakeApi) -> None:

@@ -558,12 +558,13 @@ def test_a_cluster_file_is_checked_before_it_is_sent(api: FakeApi, tmp_path: Pat
 
 
 def test_waiting_prints_each_stage_and_the_measured_pause(api: FakeApi) -> None:
-    api.answers["GET", ONE] = 200, migration("COMMITTED", pause_seconds=2.6, message="It is done.")
+    api.answers["GET", ONE] = 200, migration("COMMITTED", pause_seconds=2.6, message="The change is permanent.")
     done = run("migrations", "start", "orders", "--software", "--reason", "new", "--wait")
     assert done.exit_code == 0, done.output
-    assert "COMMITTED: It is done." in done.stderr
+    assert "COMMITTED: The change is permanent." in done.stderr
     assert done.stdout.rstrip().endswith(
-        f"{ID}: COMMITTED. It is done. Delivery pause (measured): 2.6 s. Report: headgate migrations report {ID}"
+        f"{ID}: COMMITTED. The change is permanent. Delivery pause (measured): 2.6 s. "
+        f"Report: headgate migrations report {ID}"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from controlplane.devstack.services import web_argv, worker_argv
 from controlplane.install.services.ports import free_port
 from controlplane.provision import setup, steps
 from controlplane.provision.steps import Step
+from tests.settings import BASE_DIR
 
 
 @pytest.fixture(autouse=True)
@@ -124,6 +126,18 @@ def test_children_look_for_modules_where_the_command_does(
     monkeypatch.setattr(sys, "path", [first, "/lib/python"])
     running.import_where_this_process_does()
     assert os.environ.get("PYTHONSAFEPATH") == safe
+
+
+def test_the_worker_does_not_take_files_of_the_user_for_modules(tmp_path: Path) -> None:
+    for package in ("pipelines", "workers", "controlplane", "celery"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("raise SystemExit('imported from the current directory')")
+    (tmp_path / "redis.py").write_text("raise SystemExit('imported from the current directory')")
+    argv = worker_argv("alpha")
+    report = [*argv[: argv.index("worker")], "report"]  # imports the tasks and the broker's client, as a worker does
+    environment = {**os.environ, "PYTHONSAFEPATH": "1", "PYTHONPATH": str(BASE_DIR)}
+    ended = subprocess.run(report, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, "redis:" in ended.stdout) == (0, True), ended.stderr
 
 
 def test_an_environment_that_cannot_work_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,9 +44,9 @@ def test_good_books_have_no_problem() -> None:
     ("books", "words"),
     [
         (replace(GOOD, sink=replace(GOOD.sink, missing=3)), "3 records are missing"),
-        (replace(GOOD, sink=replace(GOOD.sink, duplicates=1)), "1 duplicates, the ledger announced at most 0"),
+        (replace(GOOD, sink=replace(GOOD.sink, duplicates=1)), "1 duplicates, and the ledger has at most 0"),
         (replace(GOOD, sink=replace(GOOD.sink, foreign=2)), "2 records of the sink should not be there"),
-        (replace(GOOD, summary=GOOD.summary | {"balanced": False}), "do not balance"),
+        (replace(GOOD, summary=GOOD.summary | {"balanced": False}), "is unbalanced"),
         (replace(GOOD, summary=GOOD.summary | {"read": 99}), "100 records were produced and 99 read"),
         (replace(GOOD, pause_still=False), "moved during the pause"),
         (replace(GOOD, restarts=0), "was not started again"),

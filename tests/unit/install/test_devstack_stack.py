@@ -40,7 +40,7 @@ def test_a_service_that_is_killed_comes_back_with_a_new_process(stack: Stack, ou
     first = member.child.process
     first.kill()
     assert Interrupt().wait(lambda: member.child.process is not first and member.child.alive, timeout=20)
-    assert "thing ended (SIGKILL); it is started again in 1 s." in out.getvalue()
+    assert "thing ended (SIGKILL); the next start is in 1 s." in out.getvalue()
 
 
 def test_the_wait_before_a_restart_doubles_and_begins_anew_after_a_healthy_minute(stack: Stack) -> None:

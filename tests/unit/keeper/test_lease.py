@@ -64,7 +64,7 @@ def test_a_second_keeper_of_a_living_run_leaves_it_alone(numbered: Kept) -> None
     order(numbered, owner=1)
     first = numbered.start(SLEEPER).identity()
     numbered.start(SLEEPER)
-    numbered.said("run 7 has its keeper")
+    numbered.said("run 7 already has a keeper")
     wait_for(lambda: len(numbered.holders()) == 2)
     assert numbered.identity() == first
     assert not (numbered.dir / "exit.json").exists()
@@ -77,7 +77,7 @@ def test_a_run_begins_once_also_where_its_end_was_not_recorded(numbered: Kept) -
     wait_for(lambda: not numbered.holders())
     (numbered.dir / "exit.json").unlink()
     numbered.start(SLEEPER)
-    numbered.said("was begun or ended before")
+    numbered.said("was already started")
     wait_for(lambda: not numbered.holders())
     assert not (numbered.dir / "exit.json").exists()
 
@@ -86,7 +86,7 @@ def test_a_run_that_was_ended_before_it_began_never_begins(numbered: Kept) -> No
     record = {"token": numbered.token, "revoked": True, "reason": "stopped", "boottime": 1.0, "at": 1.0}
     numbered.write("exit.json", record)
     numbered.start(SLEEPER)
-    numbered.said("was begun or ended before")
+    numbered.said("was already started")
     wait_for(lambda: not numbered.holders())
     assert json.loads((numbered.dir / "exit.json").read_text()) == record
 
@@ -94,5 +94,5 @@ def test_a_run_that_was_ended_before_it_began_never_begins(numbered: Kept) -> No
 def test_a_run_of_an_older_epoch_never_begins_after_a_newer_one(numbered: Kept) -> None:
     (numbered.dir.parent / "active.lock").write_text("8")
     numbered.start(SLEEPER)
-    numbered.said("was begun or ended before")
+    numbered.said("was already started")
     wait_for(lambda: not numbered.holders())

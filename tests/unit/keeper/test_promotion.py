@@ -123,7 +123,7 @@ def test_a_promotion_that_a_newer_epoch_has_overtaken_ends_the_run(make: MakeSta
     lock_of(standby).write_text("9")
     promote(standby, 8)
     record = standby.exit()
-    assert "epoch 9 has begun since" in record.reason
+    assert "epoch 9 has started since" in record.reason
     assert lock_of(standby).read_text() == "9"
 
 
@@ -131,7 +131,7 @@ def test_a_second_keeper_leaves_a_standby_alone(make: MakeStandby) -> None:
     standby = make()
     driver = standby.driver()
     standby.start(LISTENER)
-    standby.said("was begun or ended before" if not alive(driver) else "has its keeper")
+    standby.said("was already started" if not alive(driver) else "already has a keeper")
     assert alive(driver)
     assert standby.driver() == driver
     assert not (standby.dir / "exit.json").exists()

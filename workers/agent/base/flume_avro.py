@@ -107,7 +107,7 @@ class _Reader:
     def bytes(self) -> bytes:
         size = self.long()
         if not 0 <= size <= self.left:
-            raise Undecodable(f"{size} bytes are announced and {self.left} are left")
+            raise Undecodable(f"{size} bytes are declared and {self.left} are left")
         self._at += size
         return self._data[self._at - size : self._at]
 
@@ -136,7 +136,7 @@ def _parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             except Undecodable as error:
                 values.append(value)
                 headers.append(carried)
-                causes.append(f"It is not a Flume event: {error}.")
+                causes.append(f"The body is not a Flume event: {error}.")
         pairs = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
         yield pa.RecordBatch.from_arrays(
             [

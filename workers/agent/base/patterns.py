@@ -15,4 +15,4 @@ def compile_in_java(spark: SparkSession, pattern: str, path: str) -> None:
     try:
         spark._jvm.java.util.regex.Pattern.compile(pattern)  # type: ignore[union-attr]
     except Exception as error:
-        raise refuse(path, "BAD_REGEX", f"Java refuses the pattern: {error}") from error
+        raise refuse(path, "BAD_REGEX", f"Java rejects the pattern: {error}") from error

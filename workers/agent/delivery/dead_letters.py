@@ -135,6 +135,6 @@ def _too_many(component: str, number: int, allowed: int) -> AgentFinding:
     return AgentFinding(
         path=component,
         code="TOO_MANY_DEAD_LETTERS",
-        message=f"{component} refused {number} events of one batch; errors.max_rate allows {allowed}.",
-        suggestion="Mend the component, or raise errors.max_rate; the batch is not done and will come again.",
+        message=f"{component} rejected {number} events of one batch; errors.max_rate allows {allowed}.",
+        suggestion="Fix the component, or raise errors.max_rate; the batch is not done and is reread.",
     )

@@ -263,8 +263,8 @@ def _ends_its_process(component: str) -> Blocked:
     finding = AgentFinding(
         path=component,
         code="INTERCEPTOR_FAILED",
-        message=f"It ended its Python worker, or made it crash, {_ENDED_WORKERS} times in a row.",
-        suggestion="Repair the interceptor, then start the pipeline again; the agent's log may say more.",
+        message=f"The interceptor ended its Python worker, or made it crash, {_ENDED_WORKERS} times in a row.",
+        suggestion="Fix the interceptor, then start the pipeline again; the agent's log may have details.",
     )
     return Blocked(finding)
 
@@ -273,8 +273,8 @@ def _tail_unreadable(planned: Planned) -> Refused:
     return refuse(
         f"channels.{planned.channel}",
         "SINK_TAIL_UNREADABLE",
-        "The sink could not be asked how much of an unfinished real-time batch it holds.",
-        "Make the sink reachable; nothing is read before its tail is known.",
+        "The sink did not report how much of an unfinished real-time batch it holds.",
+        "Make the sink reachable; nothing is read until that is known.",
         retryable=True,
     )
 

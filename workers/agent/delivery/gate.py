@@ -118,4 +118,4 @@ class Gate:
     def check(self) -> None:
         """Raises Cancelled where a stop has given up the batches in hand."""
         if self._cancelled.is_set():
-            raise Cancelled("the stop gave the batch up")
+            raise Cancelled("the stop canceled the batch")

@@ -89,7 +89,7 @@ class SourceGuard:
                     self._journal.append(notice)
             for code in sorted(self._perhaps_standing - noticed.keys()):
                 name = self._source.place.source
-                self._journal.append(Noticed(source=name, code=code, message="It is over.", over=True))
+                self._journal.append(Noticed(source=name, code=code, message="Resolved.", over=True))
             self._standing, self._perhaps_standing = noticed, set(noticed)
             if noticed.keys() & {"GROUP_LOST", "GROUP_MOVED"}:
                 self._mirror.forget(rounds)
@@ -154,7 +154,7 @@ class GuardWatch:
                 for each in self.watched:
                     each.look_around()
             except Exception as error:
-                say(f"the guard could not look: {cause_of(error)}")
+                say(f"the guard could not compare positions: {cause_of(error)}")
 
     def check(self) -> list[AgentFinding]:
         """Everything that speaks against reading on. Raises any exception where a source is away."""
@@ -166,7 +166,7 @@ class GuardWatch:
             try:
                 return self.check()
             except Exception as error:
-                say(f"the guard could not look: {cause_of(error)}")
+                say(f"the guard could not compare positions: {cause_of(error)}")
                 time.sleep(_RETRY)
         return []
 
@@ -182,7 +182,7 @@ def before_batch(guarded: SourceGuard, gate: Gate) -> Callable[[], None]:
             except Blocked:
                 raise
             except Exception as error:
-                say(f"the topics could not be looked at before a batch: {cause_of(error)}")
+                say(f"the topics could not be inspected before a batch: {cause_of(error)}")
                 time.sleep(_RETRY)
 
     return check

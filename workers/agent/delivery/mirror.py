@@ -107,7 +107,7 @@ class Mirror:
         except Exception as error:
             self._failures += 1
             if self._failures % _FAILURES_BETWEEN_COMPLAINTS == 0:
-                say(f"the mirror of the positions could not be written: {error}")
+                say(f"committed offsets could not be written: {error}")
         else:
             self._failures = 0
             self._written.update(moved)
@@ -123,7 +123,7 @@ class Mirror:
         if holding := books.progress.holding:
             return books.channel, holding.component, holding.cause
         if writing := books.group.writing:
-            cause = f"a write has been going on for {time.monotonic() - writing.since:.0f} s"
+            cause = f"a write has been running for {time.monotonic() - writing.since:.0f} s"
             return books.channel, f"sinks.{writing.sink}", cause
         return books.channel, "", ""
 

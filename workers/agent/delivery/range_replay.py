@@ -107,7 +107,7 @@ class RangeReplays:
             self._carry_out(spark, place, order, journal)
             journal.append(Exited(code=0, reason=""))
         except (TurnedAway, Cancelled, Py4JNetworkError):
-            say(f"the replay {order.operation} goes on in the next run")
+            say(f"the replay {order.operation} continues in the next run")
         except Exception as error:
             if self.gate.position is not Position.STOPPED:
                 journal.append(Exited(code=1, reason=cause_of(error)))
@@ -143,7 +143,7 @@ class RangeReplays:
         self.gate.enter(order.alias)
         try:
             if not (place / ORDER).exists():
-                raise Withdrawn("It was cancelled.")
+                raise Withdrawn("Canceled.")
             deliver()
         finally:
             self.gate.leave(order.alias)
@@ -158,7 +158,7 @@ class RangeReplays:
             gone = max(0, min(log.start, order.end) - start)
             raise Impossible(
                 f"{order.topic}/{order.partition} holds {log.start} to {log.end}, not all of [{start}, {order.end}): "
-                f"{gone} offsets are gone, {max(0, order.end - log.end)} are not there yet."
+                f"{gone} offsets have expired, {max(0, order.end - log.end)} do not exist yet."
             )
 
     def _books(self, graph: compiler.Graph, order: Order, journal: Journal) -> ChannelBooks:

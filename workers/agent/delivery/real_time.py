@@ -137,7 +137,7 @@ class RealTimeQuery:
             query.stop()
         self._query = None
         if self._gate.cancelled:
-            say(f"{self.name}: stopped in the middle of a batch; what the sink holds of it will come again")
+            say(f"{self.name}: stopped in the middle of a batch; what the sink has of it is reread")
         self._books.broken_off()
         self.on_change()
 

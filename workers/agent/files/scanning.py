@@ -39,6 +39,6 @@ class Scanner:
                 self.failure = ""
             except Exception as error:
                 if not self.failure:
-                    say(f"{self._name}: the files cannot be looked at: {error}")
-                self.failure = f"The files cannot be looked at: {error}"
+                    say(f"{self._name}: the files cannot be scanned: {error}")
+                self.failure = f"The files cannot be scanned: {error}"
             time.sleep(self._interval)

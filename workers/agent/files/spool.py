@@ -50,9 +50,9 @@ class Taken:
         try:
             stat = Path(self.path).stat()
         except OSError as error:
-            return "FILE_GONE", f"{self.path} was taken and cannot be read any more: {error.strerror}."
+            return "FILE_GONE", f"{self.path} was assigned and can no longer be read: {error.strerror}."
         if (stat.st_ino, stat.st_size, stat.st_mtime_ns) != (self.inode, self.size, self.changed_ns):
-            message = f"{self.path} was changed after it was taken: {self.size} bytes then, {stat.st_size} now."
+            message = f"{self.path} was changed after it was assigned: {self.size} bytes then, {stat.st_size} now."
             return "FILE_CHANGED", message
         return None
 
@@ -211,7 +211,7 @@ class SpoolReader(RangeReader):
     def _between(self, start: int, end: int) -> list[Taken]:
         found = [taken for taken in self._look()[1] if taken.base < end and taken.end > start]
         if start < end and (not found or found[0].base > start or found[-1].end < end):
-            raise RangeLost(f"FILE_GONE: the files with the offsets from {start} to {end} were let go of already")
+            raise RangeLost(f"FILE_GONE: the files with the offsets from {start} to {end} were released already")
         return found
 
     def batches(self, part: Slice) -> Iterator[pa.RecordBatch]:

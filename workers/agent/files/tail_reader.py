@@ -99,7 +99,7 @@ class TailReader(RangeReader):
                 pass
             found = listing(written["directory"]).get(inode)
             path = found.path if found else None
-        raise RangeLost(f"FILE_GONE: the file with inode {inode} is not in {written['directory']} any more")
+        raise RangeLost(f"FILE_GONE: the file with inode {inode} is no longer in {written['directory']}")
 
     def batches(self, part: Slice) -> Iterator[pa.RecordBatch]:
         """Line by line; raises RangeLost where a part of the range was truncated away, with its size.
@@ -111,7 +111,9 @@ class TailReader(RangeReader):
             span = self._spans(part.key, reached, part.end)[0]
             end = min(part.end, span.end)
             if not span.inode:
-                raise RangeLost(f"{span.cause}: {end - reached} bytes of {span.path} were not read before they went")
+                raise RangeLost(
+                    f"{span.cause}: {end - reached} bytes of {span.path} were not read before they were deleted"
+                )
             try:
                 for after, batch in self._lines(part.key, span, reached, end):
                     yield batch

@@ -105,7 +105,7 @@ class Judge:
         if "problem" in columns:
             reasons.append(f.col("problem"))
         if "targets" in columns:
-            words = "No channel of the selector takes it."
+            words = "No channel of the selector matches the event."
             reasons.append(f.when(f.size("targets") == 0, _reason(self.selector, f.lit(words))))
         if refused is not None:
             reasons.append(f.when(refused.isNotNull(), _reason(sink, refused)))

@@ -19,7 +19,7 @@ def check_client(spec: Any, path: str) -> None:
     if spec.username and spec.token:
         findings += refuse(path, "TWO_LOGINS", "There are a user name and a token.", "Remove one.").findings
     if bool(spec.tls.certificate) != bool(spec.tls.private_key):
-        message = "A client certificate and its key belong together."
+        message = "A client certificate needs its key."
         findings += refuse(f"{path}.tls", "BAD_CERTIFICATE", message, "Give both, or none.").findings
     try:
         Connection.of(spec, ["http://localhost"], {}).context()

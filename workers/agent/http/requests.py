@@ -146,7 +146,7 @@ class Requests:
                 return answer
             pause = wanted if wanted is not None else _backoff(number)
             if time.monotonic() + pause >= own.at:
-                raise RequestFailed(f"{self._url(path)} answered {answer.summary()} until the time was over")
+                raise RequestFailed(f"{self._url(path)} answered {answer.summary()} until the timeout")
             time.sleep(pause)
             number += 1
 

@@ -26,11 +26,11 @@ def attempt(settings: dict[str, object], timeout: float) -> str:
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         child.communicate()
-        return f"it did not initialise within {timeout:g} s"
+        return f"it did not initialize within {timeout:g} s"
     try:
         return str(json.loads(answer).get("failure", ""))
     except ValueError:
-        return f"it ended the process with {child.returncode} while it was initialised"
+        return f"it ended the process with {child.returncode} while it was initialized"
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ SAME_FAILURES = 100
 _CLOSING = 2.0
 _AGAIN = 1.0
 """Seconds between two interrupts of code that does not let itself be interrupted."""
-_SUGGESTION = "Repair the interceptor or its surroundings, then start the pipeline again."
+_SUGGESTION = "Fix the interceptor or its environment, then start the pipeline again."
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def initialised(settings: Settings) -> Running:
         with _at_most(settings.init_timeout):
             instance = inside(settings.path, _made)(settings.class_name, context)
     except BaseException as error:
-        raise _failed(settings, f"It failed to initialise on {context.host}: {told(error)}") from error
+        raise _failed(settings, f"The interceptor failed to initialize on {context.host}: {told(error)}") from error
     return Running(settings.path, instance, context)
 
 
@@ -265,7 +265,7 @@ class Task:
         own = self._own
         if isinstance(error, Cancelled | KeyboardInterrupt) or own.context.cancelled():
             own.context.cancel()
-            raise RuntimeError("the run is being stopped; the batch is given up") from error
+            raise RuntimeError("the run is being stopped; the batch is canceled") from error
         if isinstance(error, TookTooLong):
             raise RuntimeError(f"The interceptor {self._settings.class_name}: {error} over one batch") from error
         if _is_of_the_instance(error, own) or self._settings.on_error == "fail":
@@ -274,7 +274,9 @@ class Task:
             own.failures = own.failures + 1 if told(error) == own.cause else 1
             own.cause = told(error)
             if own.failures >= SAME_FAILURES:
-                raise _failed(self._settings, f"Its first {own.failures} events failed alike: {own.cause}") from error
+                raise _failed(
+                    self._settings, f"Its first {own.failures} events failed with one cause: {own.cause}"
+                ) from error
         return Failed(error)
 
     def _rows(self, count: int, due: list[int], events: list[Event], results: list[Any]) -> Rows:

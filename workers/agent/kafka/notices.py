@@ -23,5 +23,5 @@ def notices(cluster: Cluster, topics: list[str]) -> list[str]:
     if risky := [topic for topic in topics if settings.get(topic, {}).get(unclean) == "true"]:
         found.append(f"{unclean} is true, a change of leader may lose records: {', '.join(risky)}.")
     if any(in_sync < count or count < 2 for count, in_sync in replicas.get(_OFFSETS, [])):
-        found.append(f"{_OFFSETS} is under-replicated: commits of groups may get lost; the ledger does not need them.")
+        found.append(f"{_OFFSETS} is under-replicated: commits of groups can be lost; the ledger does not need them.")
     return found

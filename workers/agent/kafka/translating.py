@@ -55,7 +55,7 @@ def answer(launch: Launch, definition: Definition, move: ClusterMove) -> Answer:
 def _both(launch: Launch, definition: Definition, move: ClusterMove) -> Move:
     old, new = definition.source_spec(move.source), KafkaSource.model_validate(move.to)
     if not isinstance(old, KafkaSource):
-        raise refuse(f"sources.{move.source}", "NOT_KAFKA", "It does not read Kafka.", "Name another source.")
+        raise refuse(f"sources.{move.source}", "NOT_KAFKA", "The source does not read Kafka.", "Name another source.")
     heads = [head for head in launch.heads if head.source == move.source]
     topics = sorted({at.topic for head in heads for at in head.positions} | set(old.topics))
     path = f"sources.{move.source}"
@@ -101,17 +101,17 @@ def _unlike(both: Move, key: Key, position: int, has_read: bool) -> Impossible |
     topic, there = both.there(key)[0], sum(1 for each in both.new.log if each[0] == both.move.renamed(key[0]))
     here = sum(1 for each in both.old.log if each[0] == key[0])
     if not has_read:
-        words = "Nothing was ever read of it, so there is no position to translate."
-        return Impossible("NEVER_READ", words, "Let it read first, or stop the pipeline and change it.")
+        words = "Nothing has been read of the partition, so there is no position to translate."
+        return Impossible("NEVER_READ", words, "Wait until it is read, or stop the pipeline and change it.")
     if key not in both.old.log:
-        return Impossible("PARTITION_REMOVED", f"It does not exist any more; the ledger stands at {position}.")
+        return Impossible("PARTITION_REMOVED", f"The partition no longer exists; the ledger's position is {position}.")
     if here != there:
         words = f"{key[0]} has {here} partitions, and {topic} on the new cluster {there}."
-        advice = "Give the topic as many partitions there; or stop the pipeline, change it, and decide its positions."
+        advice = "Give the topic as many partitions there; or stop the pipeline, change it, and choose its positions."
         return Impossible("PARTITIONS_DIFFER", words, advice)
     log = both.old.log[key]
     if position > log.end:
-        return Impossible("BEYOND_LOG_END", f"It stands at {position}, behind the end {log.end} of the old log.")
+        return Impossible("BEYOND_LOG_END", f"The position {position} is beyond the end {log.end} of the old log.")
     return None
 
 
@@ -230,7 +230,10 @@ def _not_behind_the_group(
 def _behind(row: PartitionTranslation, group: str, committed: int | None) -> PartitionTranslation:
     if committed is None:
         return row
-    words = f"The group {group} has committed {committed} on the new cluster; it would go on at {row.new}, before that."
+    words = (
+        f"The group {group} has committed {committed} on the new cluster; the source would continue at {row.new}, "
+        "before that."
+    )
     return row.model_copy(
         update={
             "code": "GROUP_AHEAD",

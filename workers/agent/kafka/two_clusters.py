@@ -31,7 +31,7 @@ class Side:
         partitions = self.cluster.partitions(self.topics, self.path, "READ")
         starts, ends = self.cluster.earliest(partitions), self.cluster.latest_committed(partitions)
         if missing := [key for key in partitions if key not in starts or key not in ends]:
-            words = f"The broker did not say where {missing[0][0]}/{missing[0][1]} starts and ends."
+            words = f"The broker did not report where {missing[0][0]}/{missing[0][1]} starts and ends."
             raise refuse(self.path, "POSITION_UNKNOWN", words, "Try again.", retryable=True)
         return {key: LogRange(starts[key], ends[key]) for key in partitions}
 

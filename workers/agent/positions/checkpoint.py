@@ -130,10 +130,10 @@ class Checkpoint:
             self.ends(damaged[0])
         if known := next((each for each in told if each.batch == newest), None):
             content = self._plan(newest, known.ends)
-            return [Repair(path, newest, "written again with the ends that the ledger knows", content)]
+            return [Repair(path, newest, "written again with the ends from the ledger", content)]
         if newest in committed:
-            raise CheckpointDamaged(f"{path}: it is torn, and the ledger does not know the batch")
-        return [Repair(path, newest, "removed; the sink was never touched by the batch, and it is planned anew")]
+            raise CheckpointDamaged(f"{path}: it is torn, and the ledger does not have the batch")
+        return [Repair(path, newest, "removed; the sink has nothing of the batch, and it is planned again")]
 
     def _torn_commit(self, committed: list[int], done: Told) -> list[Repair]:
         """The newest entry of the commit log, where it alone is damaged: its batch comes again and is not written."""
@@ -142,7 +142,7 @@ class Checkpoint:
             return []
         if damaged != committed[-1:] or done.batch != damaged[0]:
             raise CheckpointDamaged(f"{self._log(_COMMITS, damaged[0])}: not a commit")
-        action = "removed; its batch is done in the ledger and returns without writing"
+        action = "removed; its batch is done in the ledger and is not written again"
         return [Repair(self._log(_COMMITS, damaged[0]), damaged[0], action)]
 
     def _readable(self, batch: int) -> bool:
@@ -176,7 +176,7 @@ class Checkpoint:
             except CheckpointDamaged:
                 if used:
                     raise
-                torn.append(Repair(path, 0, "removed; no batch has begun, and it is written anew"))
+                torn.append(Repair(path, 0, "removed; no batch has started, and it is written again"))
         return torn
 
     def _metadata(self) -> None:

@@ -22,7 +22,7 @@ NOTICES = ("GROUP_LOST", "GROUP_MOVED", "EXPIRING")
 """What somebody should know, and is no reason to stop."""
 _TOLD = 5
 """Partitions that a notice names."""
-_DECIDE = "Decide where to continue: the ledger's position, or a new one, which starts a new lineage."
+_DECIDE = "Choose where to continue: the ledger's position, or a new one, which starts a new lineage."
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _disagreements(head: Head, checkpoint: View) -> Iterator[_Found]:
     if head.planned is not None and head.planned.open_ended and committed == head.planned.batch == done + 1:
         return  # its end and its counts are read from the checkpoint and the source when the run begins
     if committed >= 0 and not head.positions:
-        yield "LEDGER_LOST", f"The checkpoint has finished batch {committed}, and the ledger knows no position at all."
+        yield "LEDGER_LOST", f"The checkpoint has finished batch {committed}, and the ledger has no position."
     elif committed > done:
         apart = _all_apart(head.positions, (checkpoint.ends or {}).get(committed, {}))
         yield (
@@ -100,7 +100,7 @@ def _disagreements(head: Head, checkpoint: View) -> Iterator[_Found]:
     elif not checkpoint.used and (done >= 0 or head.planned):
         yield (
             "CHECKPOINT_LOST",
-            f"The ledger's last finished batch is {_number(done)}; the checkpoint is empty or gone.",
+            f"The ledger's last finished batch is {_number(done)}; the checkpoint is empty or missing.",
         )
     elif planned not in {done, done + 1} or committed < done - 1:
         yield (
@@ -119,7 +119,7 @@ def _different_ends(head: Head, checkpoint: View, done: int) -> Iterator[_Found]
     ends = (checkpoint.ends or {}).get(done) if done >= 0 else checkpoint.initial
     if ends is None:
         if done >= 0:
-            yield "CHECKPOINT_DISAGREES", f"The checkpoint no longer says where batch {done} ended."
+            yield "CHECKPOINT_DISAGREES", f"The checkpoint no longer has the end of batch {done}."
         return
     for key in sorted(ends.keys() | head.positions.keys()):
         ledger, spark = head.positions.get(key), ends.get(key)
@@ -187,8 +187,8 @@ def _outside(position: PartitionPosition, log: LogRange | None) -> Iterator[tupl
         yield (
             "BELOW_LOG_START",
             (
-                f"{name}: the position {at} is gone; the log starts at {log.start}: "
-                f"{log.start - at} records cannot be read any more."
+                f"{name}: the position {at} has expired; the log starts at {log.start}: "
+                f"{log.start - at} records can no longer be read."
             ),
         )
     elif at > log.end:
@@ -241,7 +241,8 @@ def _another_cluster(
 
 def _made_again(path: str, topic: str, old: str, new: str, log: Mapping[Key, LogRange]) -> AgentFinding:
     message = (
-        f"{topic} was deleted and made again: its id was {old} and is {new}; the ledger's positions are offsets of the "
+        f"{topic} was deleted and created again: its id was {old} and is {new}; the ledger's positions are offsets of "
+        "the "
         f"old topic. {_unread(log, [topic])}"
     )
     return AgentFinding(path=path, code="TOPIC_RECREATED", message=message, suggestion=_DECIDE, topic=topic)
@@ -265,9 +266,9 @@ def ahead_of_ledger(
     """
     found = []
     for key, at in sorted(mirror.items()):
-        position, by = furthest.get(key), "this pipeline" if at.ours else "somebody else"
+        position, by = furthest.get(key), "this pipeline" if at.ours else "another client"
         if not furthest and at.ours:
-            code, message = "LEDGER_LOST", f"this pipeline has read up to {at.offset}; the ledger knows no position."
+            code, message = "LEDGER_LOST", f"this pipeline has read up to {at.offset}; the ledger has no position."
         elif position is not None and at.offset > max(position, decided.get(key, 0)):
             code = "LEDGER_BEHIND"
             message = (
@@ -288,16 +289,16 @@ def notices(source: str, furthest: Offsets, mirror: Mapping[Key, Mirrored]) -> l
     for key, position in sorted(furthest.items()):
         at = mirror.get(key)
         if at is None:
-            lost.append(f"{_name(key)}: the group has no commit any more; the ledger continues at {position}.")
+            lost.append(f"{_name(key)}: the group no longer has a commit; the ledger continues at {position}.")
         elif not at.ours and at.offset != position:
-            moved.append(f"{_name(key)}: somebody else has committed {at.offset}; the ledger continues at {position}.")
+            moved.append(f"{_name(key)}: another client has committed {at.offset}; the ledger continues at {position}.")
     return [*_summed_up(source, "GROUP_LOST", lost), *_summed_up(source, "GROUP_MOVED", moved)]
 
 
 def expiring(source: str, positions: Offsets, within: Mapping[Key, float]) -> list[Noticed]:
     """Positions that retention is about to pass."""
     told = [
-        f"{_name(key)}: the records at {positions[key]} may be deleted unread within {seconds:.0f} s."
+        f"{_name(key)}: the records at {positions[key]} can expire unread within {seconds:.0f} s."
         for key, seconds in sorted(within.items())
     ]
     return _summed_up(source, "EXPIRING", told)
@@ -307,7 +308,7 @@ def _summed_up(source: str, code: str, told: list[str]) -> list[Noticed]:
     """One notice for all partitions, which may be many."""
     if not told:
         return []
-    more = [f"So it is with {len(told) - _TOLD} more partitions."] if len(told) > _TOLD else []
+    more = [f"The same holds for {len(told) - _TOLD} more partitions."] if len(told) > _TOLD else []
     return [Noticed(source=source, code=code, message=" ".join([*told[:_TOLD], *more]))]
 
 

@@ -103,7 +103,7 @@ class Batches:
             return None
         ranges, counts, refused = found
         if ranges != key.ranges:
-            raise KeyMismatch(f"batch {key.batch} of lineage {key.lineage} is there with {ranges}, not {key.ranges}")
+            raise KeyMismatch(f"batch {key.batch} of lineage {key.lineage} exists with {ranges}, not {key.ranges}")
         return Committed(Counts(**counts), [Refused(**item) for item in refused])
 
     def sweep(self, connection: psycopg.Connection[Any], prefix: str) -> None:
@@ -188,7 +188,9 @@ class Batches:
                     continue
                 refused += self._refused(connection, stage, begin, error)
                 if len(refused) > MOST_REFUSED:
-                    raise TooManyRefused(f"the database refused {len(refused)} rows, the last with: {error}") from error
+                    raise TooManyRefused(
+                        f"the database rejected {len(refused)} rows, the last with: {error}"
+                    ) from error
         return refused
 
     def _refused(
@@ -196,7 +198,7 @@ class Batches:
     ) -> list[Refused]:
         statement = sql.SQL("SELECT topic, partition_number, record_offset FROM {} WHERE n = %s")
         rows = connection.execute(statement.format(self._stage(stage)), [number]).fetchall()
-        cause = f"The database refused it: {error.diag.message_primary or error}"
+        cause = f"The database rejected the event: {error.diag.message_primary or error}"
         return [Refused(topic, partition, offset, cause) for topic, partition, offset in rows]
 
     def _insert(self, stage: str) -> sql.Composed:

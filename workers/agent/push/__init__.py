@@ -1,1 +1,1 @@
-"""The intake log: what was pushed is kept here until every required channel has delivered it. No Spark in it."""
+"""The ingest buffer: what was pushed is kept here until every required channel has delivered it. No Spark in it."""

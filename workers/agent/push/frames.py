@@ -98,7 +98,7 @@ def _is_whole(data: bytes, frame: Frame) -> bool:
 def read(data: bytes, frame: Frame) -> pa.RecordBatch:
     """The events of a frame. Raises LogDamaged where they do not match their checksum."""
     if not _is_whole(data, frame):
-        raise LogDamaged(f"the events from {frame.first} on do not match their checksum")
+        raise LogDamaged(f"the events from {frame.first} do not match their checksum")
     key_length = _HEADER.unpack_from(data, frame.at)[5]
     payload = memoryview(data)[frame.at + _HEADER.size + key_length : frame.at + frame.size]
     return pa.ipc.read_record_batch(pa.py_buffer(payload), SCHEMA)

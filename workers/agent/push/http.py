@@ -48,7 +48,7 @@ def json_events(body: bytes, charset: str = "utf-8") -> list[Event]:
     try:
         items = json.loads(body.decode(charset))
     except (ValueError, RecursionError) as error:
-        raise Refusal(400, f"The request is no JSON in {charset}: {error}") from error
+        raise Refusal(400, f"The request is not JSON in {charset}: {error}") from error
     if not isinstance(items, list):
         raise Refusal(400, "The request must be a JSON array of objects with headers and body.")
     return [_json_event(number, item) for number, item in enumerate(items)]
@@ -93,7 +93,7 @@ class Application:
         except Refusal as refusal:
             await self._answer(send, refusal.status, {"detail": str(refusal)}, refusal.headers)
         except Exception as error:
-            await self._answer(send, 500, {"detail": f"The events could not be taken in: {error}"}, {})
+            await self._answer(send, 500, {"detail": f"The events could not be stored: {error}"}, {})
         else:
             await self._answer(send, 200, {"accepted": accepted}, {})
 
@@ -116,7 +116,7 @@ class Application:
         if not self._is_authorised(headers.get("authorization", "")):
             raise Refusal(401, "Send the token as: Authorization: Bearer TOKEN", WWW_Authenticate="Bearer")
         if path != self._spec.path:
-            raise Refusal(404, f"Events are taken at {self._spec.path}.")
+            raise Refusal(404, f"Send events to {self._spec.path}.")
 
     def _is_authorised(self, given: str) -> bool:
         token = self._spec.token
@@ -126,13 +126,13 @@ class Application:
         most = self._spec.max_request_bytes
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > most:
-            raise Refusal(413, f"The request has {length} bytes; at most {most} are taken.", Connection="close")
+            raise Refusal(413, f"The request has {length} bytes; at most {most} are accepted.", Connection="close")
         chunks: list[bytes] = []
         size, more = 0, True
         while more:
             message = await _within(receive, _BETWEEN_CHUNKS)
             if message["type"] == "http.disconnect":
-                raise Refusal(400, "The request ended before its end.")
+                raise Refusal(400, "The request is incomplete.")
             chunks.append(message.get("body", b""))
             size, more = size + len(chunks[-1]), message.get("more_body", False)
             if size > most:
@@ -153,23 +153,23 @@ class Application:
             raise Refusal(413, str(error)) from error
         except (LogFull, LogUnwritable, TimeoutError) as error:
             pin = logs.read_pin(self._log.directory)
-            detail = str(error) or f"The intake log did not answer in {_APPEND_TIMEOUT:.0f} s."
+            detail = str(error) or f"The ingest buffer did not answer within {_APPEND_TIMEOUT:.0f} s."
             if pin and str(pin) not in detail:
-                detail += f" It is pinned by {pin}."
+                detail += f" It is held by {pin}."
             raise Refusal(503, detail, Retry_After=str(max(1, math.ceil(self._spec.keep_alive)))) from error
 
     def _check_fit(self, events: list[Event]) -> None:
         """A request that never fits is not told to come again."""
         room = usable_bytes(self._spec)
         if sum(len(event.body or b"") for event in events) > room:
-            raise Refusal(413, f"The bodies are larger than the intake log ever holds ({room} bytes).")
+            raise Refusal(413, f"The bodies are larger than the ingest buffer ({room} bytes).")
 
 
 async def _within(receive: Receive, seconds: float) -> dict[str, Any]:
     try:
         return await asyncio.wait_for(receive(), seconds)
     except TimeoutError as error:
-        raise Refusal(408, "The request came too slowly.", Connection="close") from error
+        raise Refusal(408, "The request was too slow.", Connection="close") from error
 
 
 async def _answer(send: Send, status: int, document: dict[str, Any], headers: dict[str, str]) -> None:

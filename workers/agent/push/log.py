@@ -136,7 +136,7 @@ class IntakeLog:
         if found:
             self._append_to(found[-1][1])
             if self.end < (told := end(self.directory)):
-                raise LogDamaged(f"{self.directory}: events up to {told} were taken in, and {self.end} can be read")
+                raise LogDamaged(f"{self.directory}: events up to {told} were accepted, and {self.end} can be read")
 
     def _take_in(self, first: int, path: Path, *, last: bool) -> None:
         self.end, good = first, 0
@@ -212,7 +212,7 @@ class IntakeLog:
         if body_bytes > room:
             raise self._refusal(
                 BytesFull,
-                f"{body_bytes} bytes in one transaction are more than the log ever holds "
+                f"{body_bytes} bytes in one transaction are more than the ingest buffer holds "
                 f"({room}). Send fewer at a time, or raise byte_capacity.",
             )
         deadline = self._clock() + (limits.keep_alive if patience is None else patience)
@@ -226,16 +226,21 @@ class IntakeLog:
         capacity = self._limits.capacity
         waiting = f"within keep_alive ({self._limits.keep_alive:g} s); {self._held_up_by()}"
         if inside + events > capacity:
-            text = f"The log holds {inside} of {capacity} events, and no space was free for {events} more {waiting}"
-            return SpaceNotFree, f"{text} Wait and send again; if it stays so, repair that sink or raise capacity."
+            text = (
+                f"The ingest buffer holds {inside} of {capacity} events, and no space was free for {events} more "
+                f"{waiting}"
+            )
+            return SpaceNotFree, f"{text} Wait and send again; if this persists, fix that sink or raise capacity."
         if used + body_bytes > room:
-            text = f"The log holds {used} of {room} bytes, and no space was free for {body_bytes} more {waiting}"
-            return BytesFull, f"{text} Wait and send again; if it stays so, repair that sink or raise byte_capacity."
+            text = (
+                f"The ingest buffer holds {used} of {room} bytes, and no space was free for {body_bytes} more {waiting}"
+            )
+            return BytesFull, f"{text} Wait and send again; if this persists, fix that sink or raise byte_capacity."
         return None
 
     def _held_up_by(self) -> str:
         pin = read_pin(self.directory)
-        return f"it is pinned by {pin}." if pin else "what has been taken in is still to be delivered."
+        return f"it is held by {pin}." if pin else "its events have not been delivered yet."
 
     def _refusal(self, kind: type[LogFull], text: str) -> LogFull:
         self.refused += 1
@@ -248,12 +253,12 @@ class IntakeLog:
         try:
             written = os.write(self._segment, frame)
             if written != len(frame):
-                raise OSError(f"{written} of {len(frame)} bytes were taken")
+                raise OSError(f"{written} of {len(frame)} bytes were written")
             if self._durable:
                 os.fdatasync(self._segment)
         except OSError as error:
             os.ftruncate(self._segment, self._size)
-            raise LogUnwritable(f"the intake log cannot be written: {error}") from error
+            raise LogUnwritable(f"the ingest buffer cannot be written: {error}") from error
         self._size += len(frame)
 
     def _sync_directory(self) -> None:

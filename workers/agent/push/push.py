@@ -72,5 +72,5 @@ if __name__ == "__main__":
     try:
         code = main()
     except BaseException as error:
-        say(f"the intake ends: {error!r}")
+        say(f"the ingest process ends: {error!r}")
     os._exit(code)

@@ -47,7 +47,7 @@ def _frames_within(path: Path, start: int, end: int) -> Iterator[tuple[frames.Fr
 
 
 def _lost(directory: Path, start: int, end: int) -> str:
-    return f"{directory}: the {end - start} events from {start} on are not in the log any more"
+    return f"{directory}: the {end - start} events from {start} on are no longer in the ingest buffer"
 
 
 def events(directory: Path, start: int, end: int) -> Iterator[Event]:

@@ -60,11 +60,11 @@ class IntakeSource(LogSource):
         try:
             return {self._key: self._log_range()}
         except LogBusy as error:
-            message = f"Another process still appends to the intake log: {error}."
-            raise refuse(self.place.path, "INTAKE_BUSY", message, "Wait for it to end.", retryable=True) from error
+            message = f"Another process still appends to the ingest buffer: {error}."
+            raise refuse(self.place.path, "INTAKE_BUSY", message, "Wait until it ends.", retryable=True) from error
         except LogDamaged as error:
-            suggestion = "Restore the directory, or remove it and decide where to continue."
-            message = f"The intake log is damaged: {error}."
+            suggestion = "Restore the directory, or remove it and choose where to continue."
+            message = f"The ingest buffer is damaged: {error}."
             raise refuse(self.place.path, "INTAKE_DAMAGED", message, suggestion) from error
 
     def _open_log(self) -> IntakeLog:
@@ -76,7 +76,7 @@ class IntakeSource(LogSource):
 
     def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
         """Everything that was taken in."""
-        return {key: log[key].start for key in partitions}, "the beginning of the intake log"
+        return {key: log[key].start for key in partitions}, "the start of the ingest buffer"
 
     def outside(self, positions: list[PartitionPosition], log: dict[Key, LogRange]) -> list[AgentFinding]:
         """Events that were taken in and never delivered are gone with the log."""
@@ -150,6 +150,6 @@ class IntakeSource(LogSource):
 
 
 def _lost(found: AgentFinding) -> AgentFinding:
-    message = f"The intake log does not hold what was taken in and not delivered yet. {found.message}"
-    suggestion = "Decide where to continue. A log in memory does not survive a reboot; `intake: file` does."
+    message = f"The ingest buffer has lost events that were accepted and not delivered yet. {found.message}"
+    suggestion = "Choose where to continue. A buffer in memory does not survive a reboot; `intake: file` does."
     return found.model_copy(update={"code": "INTAKE_LOST", "message": message, "suggestion": suggestion})

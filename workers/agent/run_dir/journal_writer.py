@@ -51,7 +51,7 @@ class Journal:
         kind = _KINDS[type(payload)]
         with self._lock:
             if not self._epoch and kind not in journal.OWN_LIFE:
-                raise NotGranted(f"a standby has nothing to write down of {kind}")
+                raise NotGranted(f"a standby must not record {kind}")
             entry = journal.Entry(
                 n=self._number + 1,
                 epoch=self._epoch,

@@ -32,7 +32,7 @@ def _exactly(pipe: io.FileIO, length: int) -> bytes:
     found = bytearray()
     while len(found) < length:
         if not (part := pipe.read(length - len(found))):
-            raise EOFError("the keeper is gone")
+            raise EOFError("the keeper has ended")
         found += part
     return bytes(found)
 

@@ -99,7 +99,7 @@ class GroupProcessor(ABC):
             self._tried = sink = ahead.pop(0)
             yield sink
             if self._tried is not None:
-                raise RuntimeError(f"nobody said what became of the batch at {sink}")
+                raise RuntimeError(f"there was no report on the batch at {sink}")
 
     def delivered(self, sink: str) -> list[Switch]:
         """It is live, its failures are forgotten, and the round is over."""

@@ -170,8 +170,8 @@ class Cluster(Builder):
         return refuse(
             f"{PATH}.executors",
             "INSUFFICIENT_SLOTS",
-            f"{have} of {wanted.count} executors with {wanted.cores} cores and {wanted.memory} of memory each came "
-            f"within {self.spec.slots_timeout:.0f} s.{self._free()}",
+            f"{have} of {wanted.count} executors with {wanted.cores} cores and {wanted.memory} of memory each "
+            f"registered within {self.spec.slots_timeout:.0f} s.{self._free()}",
             "Ask for fewer or smaller executors, give the cluster more workers, or raise slots_timeout.",
             retryable=True,
         )
@@ -198,7 +198,7 @@ def unreachable(launcher: SparkLauncher, cause: str) -> AgentFinding:
         code="MASTER_UNREACHABLE",
         retryable=True,
         message=f"The Spark master {launcher.master} cannot be used: {cause}",
-        suggestion="Check that it runs, that this host can reach it, and that it is of the same Spark version.",
+        suggestion="Check that it runs, that this host can reach it, and that it has the same Spark version.",
     )
 
 

@@ -46,7 +46,7 @@ class Deadline:
     ) -> None:
         self._timer.cancel()
         if self._expired and isinstance(error, Exception):
-            raise DeadlineExceeded(f"the write did not end within {self._seconds:.0f} s and was cancelled") from error
+            raise DeadlineExceeded(f"the write did not end within {self._seconds:.0f} s and was canceled") from error
 
     def expire(self) -> None:
         """Cancel now what has not ended."""
@@ -72,5 +72,5 @@ def check_slots(context: SparkContext, share: int, wait: Callable[[float], None]
     deadline = time.monotonic() + _LETTING_GO
     while (lost := lost_slots(context)) >= share:
         if time.monotonic() > deadline:
-            raise SlotsLost(f"writes that were cancelled and cannot be interrupted hold {lost} task slots")
+            raise SlotsLost(f"canceled writes that cannot be interrupted hold {lost} task slots")
         wait(_LOOK)

@@ -55,7 +55,7 @@ class Deadline:
         """Seconds left, `most` at the most. Raises DeadlineReached where there are none."""
         left = self.at - time.monotonic()
         if left <= 0:
-            raise DeadlineReached(f"{what}: the deadline is over")
+            raise DeadlineReached(f"{what}: the deadline has passed")
         return min(left, most)
 
 
@@ -133,7 +133,7 @@ class _Refused:
         self._count += found.num_rows
         self._size += found.nbytes
         if self._count > MOST_REFUSED or self._size > MOST_REFUSED_BYTES:
-            raise TooManyRefused(f"the sink refused {self._count} events of one task, the last with: {refused[-1][1]}")
+            raise TooManyRefused(f"the sink rejected {self._count} events of one task, the last with: {refused[-1][1]}")
         self.batches.append(found)
 
 

@@ -73,7 +73,7 @@ def _importer(modules: Sequence[str]) -> Callable[[Iterator[pa.RecordBatch]], It
 def problem_of(modules: Sequence[str]) -> str | None:
     """What keeps this interpreter from importing modules out of the archive, if anything does."""
     if ARCHIVE not in __file__:
-        return f"{sys.executable} finds Headgate in {__file__} instead of in the archive that was sent"
+        return f"{sys.executable} finds Headgate in {__file__} instead of the archive that was sent"
     for module in modules:
         try:
             importlib.import_module(module)

@@ -78,13 +78,13 @@ def _findings(path: str, part: Builder, step: Callable[[Builder], None]) -> list
         return refused.findings
     except BaseException as error:
         name = f"{part.spec.kind} {part.spec.type}"
-        message = f"The {name} failed to initialise: {type(error).__name__}: {error}"
+        message = f"The {name} failed to initialize: {type(error).__name__}: {error}"
         return [AgentFinding(path=path, code="INIT_FAILED", message=message, suggestion="See the agent's log.")]
     return []
 
 
 def _late(path: str, timeout: float) -> AgentFinding:
-    message = f"It did not initialise within {timeout:.0f} s."
+    message = f"The component did not initialize within {timeout:.0f} s."
     return AgentFinding(
         path=path, code="INIT_TIMEOUT", message=message, suggestion="Raise lifecycle.init_timeout.", retryable=True
     )

@@ -153,7 +153,7 @@ def _damaged(head: Head, damage: CheckpointDamaged) -> Refused:
         path=head.path,
         code="CHECKPOINT_DISAGREES",
         message=f"The checkpoint cannot be read: {damage}",
-        suggestion="Decide where to continue; the ledger knows the position.",
+        suggestion="Choose where to continue; the ledger has the position.",
         channel=head.channel,
     )
     return Refused(finding)

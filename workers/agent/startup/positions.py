@@ -94,8 +94,8 @@ def _same_start(query: Query, known: Found, one: Offsets, other: Offsets, head: 
     finding = AgentFinding(
         path=head.path,
         code="CHANNELS_APART",
-        message=f"The channels of {query.name} do not stand at one position.",
-        suggestion="Decide where to continue; channels of one read move together.",
+        message=f"The channels of {query.name} have different positions.",
+        suggestion="Choose where to continue; channels that share a read move together.",
     )
     raise Refused(finding)
 

@@ -79,7 +79,7 @@ def _unresolved(definition: Definition) -> list[AgentFinding]:
         AgentFinding(
             path=reference.path,
             code="UNRESOLVED_REFERENCE",
-            message=f"No value was handed over for ${{{reference.kind}:{reference.name}}}.",
+            message=f"The agent received no value for ${{{reference.kind}:{reference.name}}}.",
             suggestion="Restart the pipeline; its host resolves every reference at the start.",
         )
         for reference in references(definition)

@@ -110,17 +110,17 @@ class Ear:
         if now - (self._refused_since or now) < REFUSED_AFTER:
             return Hearing.WAITING, ""
         if "OOM" in self._refusal or "maxmemory" in self._refusal:
-            return Hearing.FULL, f"Redis takes no messages, its memory is full: {self._refusal}"
+            return Hearing.FULL, f"Redis accepts no messages, since its memory is full: {self._refusal}"
         return Hearing.AWAY, f"Redis does not answer: {self._refusal}"
 
     def _worst(self) -> tuple[Hearing, str]:
         queue = max(self._queues.values(), key=lambda each: (each.silent, each.busy))
         if queue.silent >= (FIRST_WITHIN if queue.heard is None else DEAF_AFTER):
-            return Hearing.DEAF, f"Nothing was heard on the queue {queue.name} for {queue.silent:.0f} s."
+            return Hearing.DEAF, f"No message arrived on the queue {queue.name} for {queue.silent:.0f} s."
         if queue.busy >= BUSY_LIMIT:
-            return Hearing.DEAF, f"Every task slot has been taken for {queue.busy:.0f} s."
+            return Hearing.DEAF, f"Every task slot has been busy for {queue.busy:.0f} s."
         if queue.busy >= DEAF_AFTER:
-            return Hearing.BUSY, "Every task slot is taken; messages wait."
+            return Hearing.BUSY, "Every task slot is busy; messages wait."
         if queue.silent or queue.heard is None:
             return Hearing.WAITING, ""
         return Hearing.HEARS, ""

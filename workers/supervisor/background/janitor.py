@@ -121,6 +121,6 @@ class Janitor:
 
     def _tell(self, removed: _Removed) -> None:
         if removed.paths:
-            message = f"{removed.paths} files and directories that nobody needs were removed from {self._host}."
+            message = f"{removed.paths} expired files and directories were removed from {self._host}."
             data = {"host": self._host, "paths": removed.paths, "bytes": removed.size}
             events.record(kind="host.pruned", message=message, data=data)

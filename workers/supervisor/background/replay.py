@@ -98,13 +98,13 @@ class Replay:
             return
         try:
             if self._way.monotonic() >= self._expires:
-                hint = "The letters that were not sent are still new; ask for them again."
-                raise Failed("deadline_passed", "The time allowed for it is over.", hint)
+                hint = "Dead letters that were not sent are still new; retry them again."
+                raise Failed("deadline_passed", "The retry timed out.", hint)
             self._send_some()
         except Failed as failed:
             self._finish(OperationState.FAILED, failed)
         except Away as away:
-            self._say(f"The source is away and is tried again: {away}")
+            self._say(f"The source is unreachable and is retried: {away}")
             self.due = self._way.monotonic() + AWAY_SECONDS
 
     def close(self) -> None:
@@ -210,25 +210,25 @@ class Replay:
         if isinstance(place, FileLocation):
             return self._line(letter, place)
         if place is None:
-            raise Gone(f"Nobody knows where its whole body lies: {letter.location!r}.")
+            raise Gone(f"The location of its complete body is unknown: {letter.location!r}.")
         spec: Any = Definition.model_validate(letter.run.revision.definition).dead_letter()
         way = self._resolved(TopicTarget(str(getattr(spec, "bootstrap_servers", "")), getattr(spec, "options", {}), ""))
         return self._whole(letter, self._way.clusters.record(way.servers, way.options, place))
 
     def _line(self, letter: DeadLetter, place: FileLocation) -> bytes:
         if letter.run.host_id != self._way.host:
-            raise Gone(f"Its whole body lies on the host {letter.run.host_id}, in {place.path}.")
+            raise Gone(f"Its complete body is on the host {letter.run.host_id}, in {place.path}.")
         try:
             with Path(place.path).open("rb") as file:
                 file.seek(place.start)
                 line = file.readline(_LARGEST_LINE)
             return self._whole(letter, base64.b64decode(json.loads(line)["body"] or ""))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise Gone(f"Its whole body cannot be read at {letter.location}: {error}") from error
+            raise Gone(f"Its complete body cannot be read at {letter.location}: {error}") from error
 
     def _whole(self, letter: DeadLetter, body: bytes) -> bytes:
         if len(body) != letter.size or not body.startswith(bytes(letter.body)):
-            raise Gone(f"At {letter.location} lies another event.")
+            raise Gone(f"At {letter.location} is another event.")
         return body
 
     def _say(self, message: str) -> None:
@@ -240,8 +240,8 @@ class Replay:
         refused = self._progress["refused"]
         if failed is None and refused:
             state = OperationState.FAILED
-            hint = "The operation's progress has the reasons; those letters are still new."
-            failed = Failed("letters_refused", f"{refused} letters could not be sent.", hint)
+            hint = "The operation's progress has the reasons; those dead letters are still new."
+            failed = Failed("letters_refused", f"{refused} dead letters could not be sent.", hint)
         error = {"code": failed.code, "message": f"{failed} {told}", "hint": failed.hint} if failed else None
         operations.finish(
             operation_id=self._id, state=state, now=clock.now(), message=told, error=error, result=self._progress
@@ -249,9 +249,9 @@ class Replay:
         self.close()
 
     def _told(self) -> str:
-        words = f"{self._progress['done']} of {self._progress['of']} dead letters were replayed."
+        words = f"{self._progress['done']} of {self._progress['of']} dead letters were retried."
         doubt = self._progress["possible_duplicates"]
-        return f"{words} Up to {doubt} of them may be there twice." if doubt else words
+        return f"{words} Up to {doubt} of them are possible duplicates." if doubt else words
 
 
 def _undecoded(letter: DeadLetter) -> bool:

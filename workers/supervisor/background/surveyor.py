@@ -92,7 +92,7 @@ class Sight:
 
 def _away(answer: Answer) -> LookFailed:
     first = answer.findings[0] if answer.findings else {}
-    message = str(first.get("message") or "A source is away.")
+    message = str(first.get("message") or "A source is unreachable.")
     return LookFailed(str(first.get("code", "source_away")).lower(), message, str(first.get("suggestion", "")))
 
 

@@ -44,9 +44,9 @@ def command_actions(view: PipelineView, run: RunView, now: Now) -> list[Action]:
 
 def _given_up(view: PipelineView) -> GiveUpDrain:
     wanted = view.desired if view.on_timeout is OnTimeout.STAY else view.desired_before
-    stays = "it reads nothing, and is paused as soon as the batch ends"
-    follows = stays if wanted is view.desired is DesiredState.PAUSED else "the pipeline goes on as it was"
-    words = f"The batch in hand did not end within {view.lifecycle.drain_timeout:g} s; {follows}."
+    stays = "nothing is read, and the pipeline is paused when the batch ends"
+    follows = stays if wanted is view.desired is DesiredState.PAUSED else "the pipeline continues running"
+    words = f"The in-flight batch did not end within {view.lifecycle.drain_timeout:g} s; {follows}."
     return GiveUpDrain(wanted, words)
 
 

@@ -51,8 +51,8 @@ def _stable(view: PipelineView) -> Verdict:
     if view.phase is Phase.UNKNOWN:
         return ConditionStatus.UNKNOWN, view.phase_reason, view.phase_message
     if view.phase is _REACHED[view.desired] and not view.asked_anew and not view.restart_wanted:
-        return ConditionStatus.TRUE, "as_desired", "It is as it was asked to be."
-    return ConditionStatus.FALSE, view.phase.lower(), f"Wanted: {view.desired}. It is {view.phase}."
+        return ConditionStatus.TRUE, "as_desired", "The pipeline is in its desired state."
+    return ConditionStatus.FALSE, view.phase.lower(), f"Desired: {view.desired}. Observed: {view.phase}."
 
 
 def _positions_safe(view: PipelineView) -> Verdict:
@@ -60,14 +60,14 @@ def _positions_safe(view: PipelineView) -> Verdict:
         if finding.get("code") in POSITION_CODES:
             return ConditionStatus.FALSE, str(finding["code"]).lower(), str(finding.get("message", ""))
     if view.books.gaps or view.books.overlaps:
-        words = f"{view.books.gaps} records were skipped and {view.books.overlaps} read twice between batches."
+        words = f"{view.books.gaps} records were skipped and {view.books.overlaps} reread between batches."
         return ConditionStatus.FALSE, "discontinuous", words
-    return ConditionStatus.TRUE, "continuous", "Every batch begins where the one before it ended."
+    return ConditionStatus.TRUE, "continuous", "Every batch starts where the previous one ended."
 
 
 def _balanced(view: PipelineView) -> Verdict:
     if not view.books.batches:
-        return ConditionStatus.UNKNOWN, "no_batches", "No batch has been finished yet."
+        return ConditionStatus.UNKNOWN, "no_batches", "No batch has finished yet."
     if view.books.difference:
         return ConditionStatus.FALSE, "difference", f"{view.books.difference} records have no verdict, or several."
     return ConditionStatus.TRUE, "balanced", "Every record read has exactly one verdict."

@@ -70,7 +70,7 @@ def _without_run(view: PipelineView, now: Now) -> list[Action]:
     if view.desired is DesiredState.STOPPED:
         return [*_rest(view), *_observe(view)]
     if not can(view.phase, Phase.PREFLIGHT):
-        return [SetPhase(Phase.BACKOFF, "no_run", "There is no process; it is started again.")]
+        return [SetPhase(Phase.BACKOFF, "no_run", "There is no process; Headgate starts it again.")]
     if view.asked_anew or view.phase not in RESTING_PHASES | {Phase.BACKOFF}:
         return [CreateRun(fresh=view.asked_anew)]
     if view.phase is Phase.STOPPED or (view.phase is Phase.BACKOFF and _backoff_over(view, now)):
@@ -81,7 +81,7 @@ def _without_run(view: PipelineView, now: Now) -> list[Action]:
 def _rest(view: PipelineView) -> list[Action]:
     if view.phase is Phase.STOPPED:
         return []
-    return [SetPhase(Phase.STOPPED, "stopped", "Stopped as asked; there was no process.")]
+    return [SetPhase(Phase.STOPPED, "stopped", "Stopped on request; there was no process.")]
 
 
 def _observe(view: PipelineView) -> list[Action]:
@@ -102,7 +102,7 @@ def _without_process(view: PipelineView, run: RunView, now: Now) -> list[Action]
     if never_spawned(run):
         if not view.end_wanted:
             return [Spawn()]
-        reason = "It was stopped before its process was started."
+        reason = "The run was stopped before its process started."
         return [Revoke(reason)] if run.exit is None else [never_started(run, reason)]
     return [*dumped(run), ending(view, run, now)]
 
@@ -132,7 +132,7 @@ def _behind(view: PipelineView) -> list[Action]:
     """No command is given that could undo what the database has forgotten."""
     if view.phase_reason == REASON or not can(view.phase, Phase.UNKNOWN):
         return []
-    words = "The host was told what a later request asked for than the database knows: was a backup restored?"
+    words = "The host has a later request than the database: was a backup restored?"
     return [SetPhase(Phase.UNKNOWN, REASON, words)]
 
 

@@ -15,9 +15,9 @@ from workers.supervisor.decisions.command import INIT_TIMEOUT
 from workers.supervisor.decisions.view import PipelineView, RunView
 
 _FAILED_CODES = {
-    Exit.CLEAN: "The agent ended without being asked to.",
+    Exit.CLEAN: "The agent ended without a request.",
     Exit.PREFLIGHT_BLOCKED: "Positions, ledger and checkpoint do not agree.",
-    Exit.INIT_FAILED: "A component could not be initialised.",
+    Exit.INIT_FAILED: "A component could not be initialized.",
     Exit.QUERY_FAILED: "A streaming query ended with an error.",
     Exit.JVM_LOST: "The agent's JVM ended.",
     Exit.KEEPER_LOST: "The agent's keeper ended, so the driver stopped at its gate.",
@@ -104,7 +104,7 @@ def _killed(run: RunView, record: ExitRecord) -> str:
     seconds = record.boottime - run.control.issued_at
     stuck = sorted({path for dump in run.dumps if dump.rung in _LADDER for path in dump.stuck})
     at_work = f"; at work: {', '.join(stuck)}" if stuck else ""
-    return f"it had not ended {seconds:.1f} s after the order ({run.control.reason}){at_work}"
+    return f"it had not ended {seconds:.1f} s after the request ({run.control.reason}){at_work}"
 
 
 def _without_record(run: RunView, now: Now) -> Ended:
@@ -115,15 +115,17 @@ def _without_record(run: RunView, now: Now) -> Ended:
     if kill_at is not None and now.boottime >= kill_at:
         return Ended(RunOutcome.KILLED, None, "it had not ended at the stop's deadline", "sigkill")
     if run.identity is not None and run.identity.keeper.boot_id != now.boot_id:
-        return Ended(RunOutcome.LOST, None, "The host was started anew.")
+        return Ended(RunOutcome.LOST, None, "The host was restarted.")
     if run.spawned_here and run.identity is None:
-        return Ended(RunOutcome.FAILED, None, "The keeper ended at once; keeper.log in the run directory says why.")
+        return Ended(
+            RunOutcome.FAILED, None, "The keeper ended at once; keeper.log in the run directory has the reason."
+        )
     return Ended(RunOutcome.LOST, None, "The run ended without an exit record.")
 
 
 def _by_code(run: RunView, code: int, reason: str, rung: str) -> Ended:
     if code == Exit.CLEAN and run.stopping:
-        return Ended(RunOutcome.CLEAN, code, reason or "Stopped as asked.", rung)
+        return Ended(RunOutcome.CLEAN, code, reason or "Stopped on request.", rung)
     known = Exit(code) if code in set(Exit) else None
     words = _FAILED_CODES[known] if known is not None else f"The agent crashed with exit code {code}."
     outcome = _OUTCOMES.get(known, RunOutcome.CRASHED) if known is not None else RunOutcome.CRASHED
@@ -151,8 +153,8 @@ def _init_finding(run: RunView) -> Mapping[str, Any]:
     finding = _finding(
         hanging.name if hanging else "",
         "INIT_TIMEOUT",
-        f"{what} did not finish initialising within init_timeout.",
-        "Look at the run's log; raise lifecycle.init_timeout if it only needs longer.",
+        f"{what} did not initialize within init_timeout.",
+        "See the run's log; raise lifecycle.init_timeout if it needs more time.",
     )
     return {**finding, "retryable": True}
 
@@ -168,8 +170,8 @@ def _looping(run: RunView, ended: Ended) -> Findings:
         f"sources.{suspects[0].source}",
         CRASH_LOOP,
         f"{SAME_CRASHES} runs in a row crashed at the same position: {words}{more}. The last one: {ended.reason}",
-        "Put the records in quarantine (headgate quarantine add): they become dead letters, and the pipeline resumes "
-        "after them. Or repair the component that crashes, and start it again.",
+        "Quarantine the records (headgate quarantine add): they become dead letters, and the pipeline resumes after "
+        "them. Or fix the component that crashes, and start the pipeline again.",
     )
     return (finding,)
 
@@ -179,7 +181,7 @@ def journal_finding(fault: str) -> Mapping[str, Any]:
         "journal.jsonl",
         "JOURNAL_CORRUPT",
         f"The run's journal cannot be read: {fault}",
-        "Nothing is started before its batches are accounted for; look at the run directory.",
+        "Nothing starts until its batches are accounted for; inspect the run directory.",
     )
 
 
@@ -192,7 +194,9 @@ def _stopped(view: PipelineView, run: RunView, ended: Ended) -> EndRun:
     reason = StopReason.WATCHDOG if killed and not view.force_stop else StopReason.USER
     if view.desired is not DesiredState.STOPPED:
         return _end(ended, Phase.STOPPED, "restarting", "The run has ended; the next one follows.", reason)
-    words = f"Killed: {ended.reason}." if killed else "Stopped as asked." if run.stopping else f"Ended: {ended.reason}"
+    words = (
+        f"Killed: {ended.reason}." if killed else "Stopped on request." if run.stopping else f"Ended: {ended.reason}"
+    )
     return _end(ended, Phase.STOPPED, "killed" if killed else "stopped", words, reason)
 
 
@@ -207,10 +211,10 @@ def _blocked(ended: Ended, findings: Findings) -> EndRun:
 def _restarted(view: PipelineView, ended: Ended, findings: Findings, now: Now) -> EndRun:
     """BACKOFF with a delay that doubles, or FAILED when the budget of restarts in a row is spent."""
     if view.restart_count >= view.lifecycle.max_restarts:
-        words = f"{ended.reason} {view.restart_count} restarts in a row did not help."
+        words = f"{ended.reason} {view.restart_count} restarts in a row failed."
         return replace(_end(ended, Phase.FAILED, "restarts_spent", words, StopReason.SYSTEM), findings=findings)
     delay = backoff(view.lifecycle.restart_backoff, view.lifecycle.restart_backoff_max, view.restart_count)
-    words = f"{ended.reason} It is started again in {delay:g} s."
+    words = f"{ended.reason} The next start is in {delay:g} s."
     restart = Restart(now.boot_id, now.boottime + delay, delay)
     end = _end(ended, Phase.BACKOFF, ended.outcome.lower(), words, StopReason.SYSTEM)
     return replace(end, restart=restart, findings=findings)

@@ -20,9 +20,9 @@ _WORDS = {
     OperationKind.START: "Running.",
     OperationKind.RESUME: "Running.",
     OperationKind.RESTART: "Running again.",
-    OperationKind.PAUSE: "Paused; proven by the agent.",
-    OperationKind.STOP: "Stopped; proven by the exit of its process.",
-    OperationKind.FORCE_STOP: "Stopped by force; proven by the exit of its process.",
+    OperationKind.PAUSE: "Paused; verified by the agent.",
+    OperationKind.STOP: "Stopped; verified by the exit of its process.",
+    OperationKind.FORCE_STOP: "Stopped by force; verified by the exit of its process.",
 }
 _ENDED_AGENT = {AgentPhase.STOPPED, AgentPhase.FAILED}
 
@@ -63,10 +63,8 @@ def _expired(operation: OperationView, now: Now) -> bool:
 
 
 def _late(view: PipelineView, operation: OperationView) -> FinishOperation:
-    words = f"Not done in the time allowed; it is {view.phase.lower()}: {view.phase_message}"
-    return _failed(
-        operation, "deadline_passed", words, "It goes on without being waited for; look at the pipeline and its log."
-    )
+    words = f"Timed out; the pipeline is {view.phase.lower()}: {view.phase_message}"
+    return _failed(operation, "deadline_passed", words, "Headgate keeps trying; see the pipeline and its log.")
 
 
 def _failed(operation: OperationView, code: str, message: str, hint: str) -> FinishOperation:
@@ -95,9 +93,9 @@ def _waits_for(view: PipelineView) -> str:
     last = run.interrupts[-1]
     at_work = ", ".join(last.stuck) or "no component"
     if run.control.kill_at is None:
-        end = "Nothing kills it, since lifecycle.cancel_timeout is 0: wait, or stop it by force."
+        end = "The process is not killed, since lifecycle.cancel_timeout is 0: wait, or force a stop."
     else:
-        end = f"It is killed {run.control.kill_at - run.control.issued_at:g} s after it was told to stop."
+        end = f"The process is killed {run.control.kill_at - run.control.issued_at:g} s after the stop request."
     return f"Interrupted {last.number} times; at work: {at_work}. {end}"
 
 

@@ -46,7 +46,7 @@ def observed(view: PipelineView, run: RunView, now: Now) -> Seen | None:
     """What the processes, the command and the agent's own words amount to; None: it stays as it is."""
     if run.stopping and run.control is not None:
         if run.control.reason == INIT_TIMEOUT:
-            return Seen(Phase.PREFLIGHT, INIT_TIMEOUT, "It did not finish initialising in time and is being ended.")
+            return Seen(Phase.PREFLIGHT, INIT_TIMEOUT, "The agent did not initialize in time and is being ended.")
         return Seen(Phase.STOPPING, run.control.reason, "Waiting for the process to end.")
     if run.half_dead_since is not None and now.boottime - run.half_dead_since >= HALF_DEAD_SHOWN_AFTER:
         lost = "keeper" if not run.keeper_alive else "driver"
@@ -56,12 +56,12 @@ def observed(view: PipelineView, run: RunView, now: Now) -> Seen | None:
         return Seen(Phase.PREFLIGHT, "starting", "The agent's process is starting.")
     if now.boottime - status.beat > view.lifecycle.heartbeat_timeout:
         silent = now.boottime - status.beat
-        return Seen(Phase.UNKNOWN, "heartbeat_stale", f"The agent lives and has not reported for {silent:.0f} s.")
+        return Seen(Phase.UNKNOWN, "heartbeat_stale", f"The agent is alive and has not reported for {silent:.0f} s.")
     return _REPORTED[status.phase](view, run, status, now)
 
 
 def _promoted(_view: PipelineView, _run: RunView, _status: Status, _now: Now) -> Seen:
-    return Seen(Phase.PREFLIGHT, "promoted", "It was a standby; its positions are being compared.")
+    return Seen(Phase.PREFLIGHT, "promoted", "The standby is promoted; its positions are being compared.")
 
 
 _Reported = Callable[[PipelineView, RunView, Status, Now], Seen | None]
@@ -69,7 +69,7 @@ _Reported = Callable[[PipelineView, RunView, Status, Now], Seen | None]
 
 def _preflight(_view: PipelineView, _run: RunView, status: Status, _now: Now) -> Seen:
     waiting = [c.name for c in status.components if c.state == "initialising"]
-    words = f"Initialising {', '.join(waiting)}." if waiting else "Initialising and probing every component."
+    words = f"Initializing {', '.join(waiting)}." if waiting else "Initializing and probing every component."
     return Seen(Phase.PREFLIGHT, "initialising", words)
 
 
@@ -87,7 +87,7 @@ def _moving(view: PipelineView, run: RunView, status: Status, now: Now) -> Seen 
         return Seen(Phase.DEGRADED, "holding", _held(held) if held else status.detail or "A component is failing.")
     if failing := _failing_member(status):
         return Seen(Phase.DEGRADED, "group_member", failing)
-    return Seen(Phase.RUNNING, "moving", "Records move, or the source is idle and reachable.")
+    return Seen(Phase.RUNNING, "moving", "Records are moving, or the source is idle and reachable.")
 
 
 def _held(query: QueryStatus) -> str:
@@ -95,14 +95,14 @@ def _held(query: QueryStatus) -> str:
     if holding is None:
         return ""
     times = f"{holding.attempts} attempts" if holding.attempts != 1 else "1 attempt"
-    return f"{holding.component} holds {query.source}.{query.channel} up ({times}); nothing is lost: {holding.cause}"
+    return f"{holding.component} holds up {query.source}.{query.channel} ({times});  nothing is lost: {holding.cause}"
 
 
 def _failing_member(status: Status) -> str:
     """A member of a sink group that has failed while others take the batches; empty where there is none."""
     for group in (query.group for query in status.queries if query.group):
         for out in group.failed:
-            others = " and ".join(group.live) or "nobody else"
+            others = " and ".join(group.live) or "no other sink"
             return f"Sink {out.sink} of the group {group.name} is failing, {others} can take the batches: {out.cause}"
     return ""
 
@@ -111,7 +111,7 @@ def _pausing(_view: PipelineView, run: RunView, _status: Status, _now: Now) -> S
     if _command(run) is not Command.PAUSE:
         return None
     drains = run.control is not None and run.control.reason == DRAIN
-    words = "The batch in hand is being finished; then it stops." if drains else "The batch in hand is being finished."
+    words = "The in-flight batch is finishing" + ("; then the pipeline stops." if drains else ".")
     return Seen(Phase.PAUSING, DRAIN if drains else "pause", words)
 
 
@@ -119,7 +119,9 @@ def _paused(view: PipelineView, run: RunView, status: Status, now: Now) -> Seen 
     if pause_proven(run):
         if view.end_wanted:
             return None
-        return Seen(Phase.PAUSED, "proven", "Consumption has stopped: gate closed, nothing in flight, cursor still.")
+        return Seen(
+            Phase.PAUSED, "proven", "Consumption has stopped: gate closed, nothing in flight, position unchanged."
+        )
     return _pausing(view, run, status, now)
 
 

@@ -15,7 +15,7 @@ from workers.supervisor.decisions.leading import led
 from workers.supervisor.decisions.processes import dumped, never_spawned, record
 from workers.supervisor.decisions.view import PipelineView, RunView
 
-_DISCARDED = "It was discarded before its process was started."
+_DISCARDED = "The standby was discarded before its process started."
 
 
 def standby_actions(view: PipelineView, now: Now) -> list[Action]:

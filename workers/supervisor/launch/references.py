@@ -17,7 +17,7 @@ from pipelines.domain.runs.protocol import Handover
 from workers.ports import Secrets, Unreadable
 
 _LARGEST_FILE = 64 * 1024
-_KNOWN_HERE = "Nothing starts with an unresolved reference; make it known on this host."
+_KNOWN_HERE = "A pipeline does not start with an unresolved reference; define it on this host."
 
 
 class Unresolved(Exception):
@@ -89,7 +89,7 @@ class References:
             raise Unresolved(f"${{file:{name}}} needs HEADGATE_FILE_REFERENCES, the directory of such files.")
         path = (self.directory / name).resolve()
         if not path.is_relative_to(self.directory.resolve()):
-            raise Unresolved(f"${{file:{name}}} leads out of the directory of such files.")
+            raise Unresolved(f"${{file:{name}}} is outside the directory of such files.")
         try:
             with path.open(encoding="utf-8") as file:
                 text = file.read(_LARGEST_FILE + 1)

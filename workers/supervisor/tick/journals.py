@@ -128,7 +128,7 @@ class Intake:
         chunk = self.rundirs.journal(memory.directory, run.journal_offset, JOURNAL_CHUNK)
         self._left -= len(chunk.data)
         if chunk.size < run.journal_offset:
-            raise JournalCorrupt(f"it has {chunk.size} bytes, and {run.journal_offset} were taken in already")
+            raise JournalCorrupt(f"it has {chunk.size} bytes, and {run.journal_offset} are already ingested")
         entries, consumed = read_entries(chunk.data, run.journal_seq)
         if entries:
             self._portions.append(Portion.of(run, entries, run.journal_offset + consumed))

@@ -40,5 +40,5 @@ class Strays:
         fencing.require_time()
         killed = [each.pid for each in holders[run.token] if self.processes.kill(each, run.token)]
         if killed:
-            message = f"Run {run.number} is over and its processes lived. Killed: {', '.join(map(str, killed))}."
+            message = f"Run {run.number} has ended and its processes were alive. Killed: {', '.join(map(str, killed))}."
             tell(kind="run.killed", message=message, pipeline=run.pipeline, run=run, data={"pids": killed})

@@ -183,5 +183,5 @@ class Supervisor:
             return
         self._memory.complaints[key] = now.boottime
         log.error("pipeline_failed", pipeline=pipeline.name, exc_info=error)
-        message = f"The supervisor could not look after it: {type(error).__name__}: {error}"
+        message = f"The supervisor failed for this pipeline: {type(error).__name__}: {error}"
         tell(kind="supervisor.error", message=message, pipeline=pipeline)

@@ -56,7 +56,7 @@ describe('the action buttons', () => {
     await waitFor(() => expect(asked).toHaveBeenCalledWith({ drain: true, on_timeout: 'abort' }))
   })
 
-  it('ask before a restart, which is cancelled where the in-flight batch does not finish unless a stop is chosen', async () => {
+  it('ask before a restart, which is given up where the batch in hand does not end unless a stop is chosen', async () => {
     const asked = vi.fn()
     given.post('/pipelines/orders/restart', async (request) => {
       asked(await request.json())
@@ -89,7 +89,7 @@ describe('a stop by force', () => {
       return operation({ kind: 'force-stop' })
     })
     show(<ForceStopDialog pipeline={pipeline({}, ['force-stop'])} onClose={closed} />)
-    expect(await screen.findByText(/The in-flight batch is aborted\./)).toBeInTheDocument()
+    expect(await screen.findByText(/The in-flight batch is cancelled\./)).toBeInTheDocument()
     await userEvent.click(screen.getByRole('button', { name: 'Force stop' }))
     expect(asked).not.toHaveBeenCalled()
     await userEvent.type(screen.getByLabelText('Type orders to confirm'), 'orders')

@@ -64,7 +64,7 @@ def optional_channels_are_selected(outline: Outline) -> Iterator[Finding]:
             yield Finding(
                 path=dotted((*source.path, "selector", "optional")),
                 code="no_required_channel",
-                message=f"Every channel of the source {quote(source.name)} is optional: nothing is sure to arrive.",
+                message=f"Every channel of the source {quote(source.name)} is optional, so no delivery is guaranteed.",
                 suggestion="Leave at least one channel required.",
                 severity="warning",
             )
@@ -150,14 +150,14 @@ def channel_topics_are_their_own(outline: Outline) -> Iterator[Finding]:
         if channel.text("type") != "kafka" or topic is None:
             continue
         if topic in taken:
-            message = f"The topic {quote(topic)} does not belong to this channel alone: {taken[topic]}."
+            message = f"The topic {quote(topic)} is not exclusive to this channel: {taken[topic]}."
             yield error((*channel.path, "topic"), "shared_topic", message, "Give the channel a topic of its own.")
         taken[topic] = f"the channel {quote(channel.name)} uses it"
 
 
 def _loop(source: Part, sink: Part, topic: str) -> Finding:
     certain = bool(_servers(source) & _servers(sink))
-    condition = "" if certain else " If both addresses lead to one cluster, records go round for ever."
+    condition = "" if certain else " If both addresses are of one cluster, records loop forever."
     return Finding(
         path=dotted((*sink.path, "topic")),
         code="topic_loop",

@@ -60,7 +60,7 @@ def _plain_records(source: Part) -> Iterator[Finding]:
     if source.keys.get("parse_as_flume_event") is True:
         message = "A record that cannot be read would be a dead letter, and real-time mode has no second output."
         yield error(
-            (*source.path, "parse_as_flume_event"), "not_in_real_time", message, f"Leave it out, {_OR_MICRO_BATCH}"
+            (*source.path, "parse_as_flume_event"), "not_in_real_time", message, f"Remove it, {_OR_MICRO_BATCH}"
         )
 
 
@@ -75,7 +75,7 @@ def _interceptors(source: Part) -> Iterator[Finding]:
 def _selector(source: Part) -> Iterator[Finding]:
     selector = source.mapping("selector")
     if selector.get("type") == "multiplexing" and not selector.get("default"):
-        message = "An event that no mapping takes would be a dead letter, and real-time mode has no second output."
+        message = "An event that matches no mapping would be a dead letter, and real-time mode has no second output."
         yield error(
             (*source.path, "selector", "default"), "not_in_real_time", message, f"Add a default, {_OR_MICRO_BATCH}"
         )

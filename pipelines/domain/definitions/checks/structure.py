@@ -125,7 +125,7 @@ def _too_long(details: ErrorDetails, path: PathParts) -> Description:
 
 
 def _bad_start_from(details: ErrorDetails, path: PathParts) -> Description:
-    message = "start_from is not written as it must be."
+    message = "start_from has an invalid form."
     return (
         "bad_start_from",
         message,

@@ -82,11 +82,11 @@ def _not_a_mapping() -> Finding:
         path="",
         code="wrong_type",
         message="A definition is a mapping of keys to values.",
-        suggestion="Begin with api_version: headgate/v1.",
+        suggestion="Start with api_version: headgate/v1.",
     )
 
 
 def _more(count: int) -> Finding:
     return Finding(
-        path="", code="more_findings", message=f"There are {count} more findings.", suggestion="Repair these first."
+        path="", code="more_findings", message=f"There are {count} more findings.", suggestion="Fix these first."
     )

@@ -38,7 +38,7 @@ def secrets_stay_in_options(outline: Outline) -> Iterator[Finding]:
     for path, text in texts(outline.data):
         hidden = "options" in path or path[-1] in SECRET_KEYS
         if not hidden and any(kind == "secret" for kind, _ in REFERENCE.findall(text)):
-            message = "A secret cannot stand here, where it would be shown in logs and on pages."
+            message = "A secret is not allowed here, since logs and pages would show it."
             suggestion = f"Use secrets in client options, or in {', '.join(sorted(SECRET_KEYS))}."
             yield error(path, "secret_not_allowed", message, suggestion)
 
@@ -60,7 +60,9 @@ def passwords_are_references(outline: Outline) -> Iterator[Finding]:
     for sink in outline.sinks:
         if re.match(r"[^:]+://[^/@]*:[^/@]+@", sink.text("dsn") or "") or "password=" in (sink.text("dsn") or ""):
             message = "The address has a password, which must not be part of the definition."
-            yield error((*sink.path, "dsn"), "literal_secret", message, 'Store it whole and write "${secret:NAME}".')
+            yield error(
+                (*sink.path, "dsn"), "literal_secret", message, 'Store the whole address and write "${secret:NAME}".'
+            )
         private_key = sink.mapping("tls").get("private_key")
         if private_key and not REFERENCE.fullmatch(str(private_key)):
             message = "A private key must not be part of the definition."
@@ -114,8 +116,8 @@ def the_watchdog_is_on(outline: Outline) -> Iterator[Finding]:
     written = outline.data.get("lifecycle")
     if duration_at(written if isinstance(written, dict) else {}, "cancel_timeout", Lifecycle) == 0:
         message = (
-            "The watchdog is switched off: a stop that a component does not obey is interrupted every cancel_interval "
-            "and never killed, so it may take for ever."
+            "The watchdog is disabled: a stop that a component ignores is interrupted every cancel_interval and never "
+            "killed, so it can take forever."
         )
         yield warning(
             ("lifecycle", "cancel_timeout"),

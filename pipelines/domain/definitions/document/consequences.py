@@ -12,9 +12,7 @@ from pipelines.domain.definitions.document.spec import Definition
 
 
 class Consequence(StrEnum):
-    """From light to heavy. HOT: nothing that runs depends on it. RESTART: another process, the same checkpoint.
-    NEW_LINEAGE: another checkpoint, from the ledger's positions. POSITION_DECISION: the positions mean nothing there;
-    a person decides where to go on."""
+    """What a change costs, from light to heavy."""
 
     HOT = "hot"
     RESTART = "restart"
@@ -26,7 +24,7 @@ WEIGHT = {each: weight for weight, each in enumerate(Consequence)}
 
 _RULES: tuple[tuple[str, Consequence, str], ...] = (
     (r"name|api_version", Consequence.POSITION_DECISION, "It would be another pipeline."),
-    (r"description|labels(\..*)?", Consequence.HOT, "Words for people; no agent reads them."),
+    (r"description|labels(\..*)?", Consequence.HOT, "Text for users; no agent reads it."),
     (
         r"sources\.[^.\[]+\.bootstrap_servers",
         Consequence.POSITION_DECISION,
@@ -40,14 +38,14 @@ _RULES: tuple[tuple[str, Consequence, str], ...] = (
     (
         r"sources\.[^.\[]+",
         Consequence.NEW_LINEAGE,
-        ("Sources are added or taken away; the others go on from the ledger."),
+        ("Sources are added or removed; the others continue at the ledger's positions."),
     ),
     (
         r"sources\.[^.\[]+\.topics?(\[.*)?",
         Consequence.NEW_LINEAGE,
-        ("Other topics; those that stay go on from the ledger."),
+        ("The topics change; those that stay continue at the ledger's positions."),
     ),
-    (r"channels\.[^.\[]+(\.type)?", Consequence.NEW_LINEAGE, "Channels have cursors of their own."),
+    (r"channels\.[^.\[]+(\.type)?", Consequence.NEW_LINEAGE, "Channels have positions of their own."),
     (r"placement\.host", Consequence.NEW_LINEAGE, "Checkpoints are on the disk of the old host."),
     (r"placement\.launcher\.storage", Consequence.NEW_LINEAGE, "Checkpoints are in the old storage."),
 )

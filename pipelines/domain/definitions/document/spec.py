@@ -69,13 +69,13 @@ class Delivery(Spec):
     )
     batch_duration: Annotated[Duration, Field(ge=5, le=3600)] = field(
         "Real-time mode: how long a batch lasts, at least 5 s. Pause, drain and stop wait for its end, and a crash "
-        "repeats what was read since its beginning; at its end, records wait for about a tenth of a second.",
+        "repeats what was read since its start; at its end, records wait for about a tenth of a second.",
         default=30.0,
         example="60s",
         unit="seconds",
     )
     trigger_interval_ms: int = field(
-        "The shortest time between the starts of two batches. A source that had nothing new is looked at again after a "
+        "The shortest time between the starts of two batches. A source without new records is polled again after a "
         "quarter of a second; with 0 after 10 ms, which takes a tenth of a core.",
         default=100,
         example=1000,
@@ -84,7 +84,7 @@ class Delivery(Spec):
         le=3_600_000,
     )
     max_events_per_batch: int = field(
-        "The most events in one batch of one channel. A pause waits for the batch in hand.",
+        "The most events in one batch of one channel. A pause waits for the in-flight batch.",
         default=500_000,
         example=100_000,
         unit="events",
@@ -97,13 +97,13 @@ class Errors(Spec):
     """What becomes of events that cannot be processed."""
 
     dead_letter: DeadLetter = field(
-        "Where bad events go, with what was wrong with each.",
+        "Where events go that cannot be processed, each with its cause.",
         default=FileDeadLetters(type="file"),
         example={"type": "kafka", "topic": "orders.dead"},
     )
     max_rate: int = field(
-        "So many bad events of one cause in one batch; more of them fail the batch before it is done, and the pipeline "
-        "is BLOCKED: that is no bad record, but a bad definition.",
+        "The most events of one batch that can fail for one cause. More of them fail the batch, and the pipeline is "
+        "BLOCKED, since the definition is wrong and not the records.",
         default=1000,
         example=100,
         unit="events per batch",
@@ -119,13 +119,13 @@ class Lifecycle(Spec):
         "How long all components together may take to initialise.", default=300.0, example="5m", unit="seconds"
     )
     drain_timeout: Duration = field(
-        "How long a pause or a drain may take; then it is given up or climbs, as whoever asked has chosen.",
+        "How long a pause or a drain may take; then it times out or escalates, as the request has set (`on_timeout`).",
         default=60.0,
         example="60s",
         unit="seconds",
     )
     cancel_interval: Duration = field(
-        "How long a stop waits for the batch in hand before it interrupts, and between interrupts.",
+        "How long a stop waits for the in-flight batch before it interrupts, and between interrupts.",
         default=30.0,
         example="30s",
         unit="seconds",
@@ -163,21 +163,21 @@ class Lifecycle(Spec):
         "The longest wait before a restart.", default=600.0, example="10m", unit="seconds"
     )
     restart_reset_after: Duration = field(
-        "After running well for this long, the count of restarts begins anew.",
+        "After running well for this long, the count of restarts starts at zero.",
         default=300.0,
         example="5m",
         unit="seconds",
     )
     on_supervisor_loss: OnSupervisorLoss = field(
-        "What an agent does when no supervisor looks after it. `continue`: it goes on, and another host takes over "
-        "only when its end is proven or a person states it. `fence`: it stops when its lease ends, and another host "
-        "takes over by itself; what it delivered after its last report is then delivered again.",
+        "What an agent does without a supervisor. `continue`: it keeps running, and another host takes over only when "
+        "its end is proven or you declare it lost. `fence`: it stops when its lease ends, and another host takes over "
+        "automatically; what it delivered after its last report is then delivered again.",
         default="continue",
         example="fence",
     )
     lease: Annotated[Duration, Field(ge=2, le=3600)] = field(
-        "With `fence`: how long after the supervisor's last renewal the agent stops at the next batch. What is in hand "
-        "is killed after the longest write_deadline of its sinks.",
+        "With `fence`: how long after the supervisor's last renewal the agent stops at the next batch. An in-flight "
+        "batch is killed after the longest write_deadline of its sinks.",
         default=60.0,
         example="60s",
         unit="seconds",
@@ -253,7 +253,7 @@ class Definition(Spec):
         max_length=100,
     )
     delivery: Delivery = field("How events are moved.", default=Delivery(), example={"trigger_interval_ms": 100})
-    errors: Errors = field("What becomes of bad events.", default=Errors(), example={})
+    errors: Errors = field("What becomes of events that cannot be processed.", default=Errors(), example={})
     lifecycle: Lifecycle = field("Deadlines and restarts.", default=Lifecycle(), example={"drain_timeout": "60s"})
     placement: Placement = field("Where the agent runs.", default=Placement(), example={"host": "any"})
 

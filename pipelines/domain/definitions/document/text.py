@@ -88,7 +88,7 @@ def _syntax_finding(error: Exception) -> Finding:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "the text is not valid"
     place = _place(mark) if mark else None
-    return _finding("syntax", f"This is not YAML: {problem}", "Repair the text here, or just above.", place)
+    return _finding("syntax", f"This is not YAML: {problem}", "Fix the text here, or just above.", place)
 
 
 def _place(mark: Any) -> Place:

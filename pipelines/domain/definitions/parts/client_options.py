@@ -68,23 +68,23 @@ _VALUES = {
     "ssl.truststore.type": {"PEM"},
 }
 
-_OWNED = "Headgate sets it itself, so that every record stays accounted for"
+_OWNED = "Headgate sets it, so that every record is accounted for"
 _REASONS = [
     (r"sasl\.jaas\.config", "it can load and run any class", "Write sasl.username and sasl.password."),
     (r"sasl\.oauthbearer\..*|sasl\.login\..*", "it makes the client read files or call servers", "Use SCRAM."),
-    (r".*class(es)?(\..*)?|.*\.classes", "it names code to be loaded", "Leave it out."),
-    (r"config\.providers.*", "it reads files and variables behind Headgate's back", "Use ${secret:NAME}."),
+    (r".*class(es)?(\..*)?|.*\.classes", "it names code to be loaded", "Remove it."),
+    (r"config\.providers.*", "it reads files and variables without Headgate", "Use ${secret:NAME}."),
     (r".*\.location", "it makes the client open a file", "Put PEM text into ssl.truststore.certificates."),
-    (r"ssl\.(engine|provider|.*manager).*|security\.providers", "it names code to be loaded", "Leave it out."),
-    (r"ssl\.endpoint\.identification.*", "it can switch off the check of the broker's name", "Leave it out."),
+    (r"ssl\.(engine|provider|.*manager).*|security\.providers", "it names code to be loaded", "Remove it."),
+    (r"ssl\.endpoint\.identification.*", "it can switch off the check of the broker's name", "Remove it."),
     (r"bootstrap\.servers", "it has a key of its own", "Use bootstrap_servers."),
     (r"group\.id", "it has a key of its own", "Use group_id."),
     (r"linger\.ms|compression\.type", "it has a key of its own", "Use linger_ms or compression."),
     (r"delivery\.timeout\.ms|max\.block\.ms", "it has a key of its own", "Use write_timeout."),
     (r"auto\.offset\.reset", "a lost position must never be guessed", "Use start_from for the very first start."),
-    (r"(enable\.)?auto\..*|acks|enable\.idempotence", _OWNED, "Leave it out."),
-    (r"max\.in\.flight.*|retries|transactional.*", _OWNED, "Leave it out."),
-    (r"(key|value)\.(de)?serializer.*", _OWNED, "Leave it out."),
+    (r"(enable\.)?auto\..*|acks|enable\.idempotence", _OWNED, "Remove it."),
+    (r"max\.in\.flight.*|retries|transactional.*", _OWNED, "Remove it."),
+    (r"(key|value)\.(de)?serializer.*", _OWNED, "Remove it."),
 ]
 
 
@@ -102,7 +102,7 @@ def _check_key(allowed: frozenset[str]) -> AfterValidator:
         if reason is not None:
             return refuse("forbidden_option", f"The client option {quote(key)} is not allowed: {reason[0]}.", reason[1])
         name = key.strip().removeprefix("kafka.")
-        suggestion = did_you_mean(name, allowed, otherwise="Leave it out; docs/reference/definition.md has the list.")
+        suggestion = did_you_mean(name, allowed, otherwise="Remove it; docs/reference/definition.md has the list.")
         return refuse("forbidden_option", f"{quote(key)} is not on the list of allowed client options.", suggestion)
 
     return AfterValidator(check)

@@ -97,8 +97,8 @@ class SinkSpec(ComponentSpec):
     kind: ClassVar[Kind] = "sink"
     channel: ComponentName = field("The channel whose events this sink delivers.", example="lake")
     write_deadline: Duration = field(
-        "The longest a write of one batch may take. Then it is cancelled and counts as failed: the next sink of a "
-        "group is tried, and what was in flight is announced as possible duplicates.",
+        "The longest a write of one batch may take. Then it is canceled and counts as failed: the next sink of a "
+        "group is tried, and its records count as possible duplicates.",
         default=300.0,
         example="5m",
         unit="seconds",

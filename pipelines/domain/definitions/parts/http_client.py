@@ -39,7 +39,7 @@ _OWN_HEADERS = frozenset(
 
 def _header(name: str) -> str:
     if name.lower() in _OWN_HEADERS:
-        refuse("forbidden_header", f"The header {quote(name)} is written by the sink itself.", "Leave it out.")
+        refuse("forbidden_header", f"The header {quote(name)} is written by the sink itself.", "Remove it.")
     return name
 
 

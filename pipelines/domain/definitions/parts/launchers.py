@@ -98,17 +98,17 @@ _REASONS = (
     (
         r".*(Options|[cC]lassPath|[lL]ibraryPath|\.class|\.listeners|\.extensions|\.(jars|files|plugins|submit)(\..*)?)",
         "it names code to be loaded",
-        "Leave it out.",
+        "Remove it.",
     ),
     (
         r"spark\.(speculation|dynamicAllocation|decommission|storage\.decommission|task\.maxFailures|stage)(\..*)?",
-        "Headgate sets it itself, so that every record stays accounted for",
-        "Leave it out.",
+        "Headgate sets it, so that every record is accounted for",
+        "Remove it.",
     ),
     (
         r".*podTemplate.*|.*hostPath.*|.*\.(keytab|principal|.*[fF]ile)",
         "it makes Spark open a file of the host",
-        "Leave it out.",
+        "Remove it.",
     ),
 )
 
@@ -119,7 +119,7 @@ def _setting(name: str) -> str:
     for pattern, why, advice in _REASONS:
         if re.fullmatch(pattern, name):
             refuse("forbidden_option", f"The Spark setting {quote(name)} is not allowed: {why}.", advice)
-    suggestion = did_you_mean(name, SETTINGS, otherwise="Leave it out; docs/guides/spark-clusters.md has the list.")
+    suggestion = did_you_mean(name, SETTINGS, otherwise="Remove it; docs/guides/spark-clusters.md has the list.")
     return refuse("forbidden_option", f"{quote(name)} is not on the list of allowed Spark settings.", suggestion)
 
 
@@ -131,7 +131,7 @@ class LocalLauncher(Spec):
 
     type: Literal["local"] = field("Chooses this launcher; it is the default.", default="local", example="local")
     cores: int = field(
-        "Tasks at a time for each channel, so that a sink that hangs takes none of its neighbours'. A batch of more "
+        "Tasks at a time for each channel, so that a sink that hangs takes no tasks of the others. A batch of more "
         "partitions takes turns. In real-time mode, tasks of the pipeline: one for each partition.",
         default=4,
         example=4,
@@ -187,8 +187,8 @@ class SparkLauncher(Spec):
         unit="seconds",
     )
     executor_fence: Duration = field(
-        "How long executors may outlive a driver that was killed. The next run begins once they are known to be gone, "
-        "or after this time.",
+        "How long executors may outlive a driver that was killed. The next run starts once they have ended, or after "
+        "this time.",
         default=60.0,
         example="60s",
         unit="seconds",

@@ -1,4 +1,4 @@
-"""What the sources have in common that are pushed to: the limits of their intake log."""
+"""What the sources have in common that are pushed to: the limits of their ingest buffer."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def check_transactions_fit(transaction_capacity: int, capacity: int) -> None:
 
 
 class Limits(Spec):
-    """How much an intake log takes in (Flume's MemoryChannel and FileChannel)."""
+    """How much an ingest buffer holds (Flume's MemoryChannel and FileChannel)."""
 
     capacity: int = field(
-        "The most events that the log holds. When it is full, whoever sends is told to wait; nothing is dropped.",
+        "The most events that the buffer holds. When it is full, clients have to wait; nothing is dropped.",
         default=100_000,
         example=1_000_000,
         unit="events",
@@ -41,7 +41,7 @@ class Limits(Spec):
         le=10_000_000,
     )
     byte_capacity: Annotated[ByteSize, Field(ge=1 << 16)] = field(
-        "The most bytes that the log holds; only bodies count, and a part is kept free for headers "
+        "The most bytes that the buffer holds; only bodies count, and a part is kept free for headers "
         "(`byte_capacity_buffer_percentage`).",
         default=256 << 20,
         example="2GiB",
@@ -66,14 +66,14 @@ class Limits(Spec):
 
 
 class IntakeSourceSpec(SourceSpec, Limits):
-    """A source that is pushed to. What it takes in is appended to an intake log first, from which it is read again as
-    often as needed; the log lets go of what every required channel has delivered."""
+    """A source that is pushed to. Events are appended to an ingest buffer first, from which they are read again as
+    often as needed. The buffer frees what every required channel has delivered."""
 
     on_host: ClassVar[bool] = True
     intake: Literal["memory", "file"] = field(
-        "Where the intake log is kept. `file`: on disk, safe with every answer, also after a loss of power. `memory`: "
-        "in shared memory, which survives the agent and not a reboot of its host; what a reboot takes is reported as "
-        "INTAKE_LOST.",
+        "Where the ingest buffer is kept. `file`: on disk, safe with every answer, also after a loss of power. "
+        "`memory`: in shared memory, which survives the agent and not a reboot of its host; what a reboot loses "
+        "is reported as INTAKE_LOST.",
         default="file",
         example="memory",
     )

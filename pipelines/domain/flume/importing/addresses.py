@@ -25,7 +25,7 @@ def read_address(section: Section, draft: Draft, secret_prefix: str) -> None:
     draft.report.tell(
         "secret_not_copied",
         f"{property_.key} has a password in the address.",
-        f"It was not copied; {reference} stands in its place.",
+        f"It was not copied; {reference} replaces it.",
         about=property_,
         path=(*draft.path, "password"),
         suggestion=f"headgate secrets set {secret_prefix}-password",

@@ -87,7 +87,7 @@ class Draft:
             self.no_equivalent(property_, flume_type.needless.get(name, ""))
         elif key in self.keys:
             message = f"{key} is set by another property already."
-            self.report.tell("superseded", message, "It was left out; the newer name counts.", about=property_)
+            self.report.tell("superseded", message, "It was omitted; the newer name counts.", about=property_)
         else:
             self._convert(property_, key, rule)
 
@@ -131,8 +131,8 @@ class Draft:
         """Leave a property out because of its value."""
         self.report.tell(
             "bad_value",
-            f"The value of {property_.key} cannot be taken over: {why}.",
-            f"It was left out; the default of {key} counts, or it is asked for where it has none.",
+            f"The value of {property_.key} cannot be imported: {why}.",
+            f"It was omitted; the default of {key} counts, or you have to set it if it has none.",
             about=property_,
             path=(*self.path, key),
         )
@@ -140,7 +140,7 @@ class Draft:
     def no_equivalent(self, property_: Property, reason: str = "") -> None:
         """Leave a property out because nothing here corresponds to it."""
         message = f"{property_.key} has no equivalent{': ' + reason if reason else ''}."
-        self.report.tell("no_equivalent", message, "It was left out.", about=property_, path=self.path)
+        self.report.tell("no_equivalent", message, "It was omitted.", about=property_, path=self.path)
 
     def leave_secret(self, property_: Property) -> None:
         self.report.tell(

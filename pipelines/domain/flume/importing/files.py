@@ -36,7 +36,7 @@ def read_file_groups(section: Section, draft: Draft) -> None:
             groups[given.give(name)] = _group(given.give(name), path, headers.below(f"{name}."), draft)
         else:
             message = f"The file group {name} is listed and has no path."
-            draft.report.tell("listed_without_config", message, "It was left out.", about=listing, path=draft.path)
+            draft.report.tell("listed_without_config", message, "It was omitted.", about=listing, path=draft.path)
     draft.put("file_groups", groups, listing)
     for property_ in (*paths.properties.values(), *headers.properties.values()):
         draft.no_equivalent(property_, "no file group of this name is listed")
@@ -70,14 +70,14 @@ def read_directory(section: Section, draft: Draft) -> None:
     draft.put("path", fixed, property_)
     if partitions:
         draft.keys["partition_by"] = partitions
-    left = f" {', '.join(unknown)} was left out." if unknown else ""
+    left = f" {', '.join(unknown)} was omitted." if unknown else ""
     draft.report.tell(
         "path_escapes",
         "The path has escapes that Flume replaces for each event.",
         f"They became partition_by, whose directories are called NAME=value.{left}",
         about=property_,
         path=(*draft.path, "partition_by"),
-        suggestion="Times are read from the header timestamp; add the interceptor timestamp where nothing sets it.",
+        suggestion="Times are read from the header timestamp; add the interceptor timestamp if nothing sets it.",
     )
 
 

@@ -36,7 +36,7 @@ def sink_groups(agent: Agent, sinks: Mapping[str, str], report: Report) -> dict[
             message = f"The group {name} has no sinks."
             abouts: list[Property | str] = [*section.properties.values()]
             for about in abouts or [section.prefix.rstrip(".")]:
-                report.tell("group_without_sinks", message, "It was left out, as Flume does.", about=about)
+                report.tell("group_without_sinks", message, "It was omitted, as Flume does.", about=about)
     return made | _competing(agent, sinks, owners, names, report)
 
 
@@ -72,7 +72,7 @@ def _members(
     for name in dict.fromkeys(items(listing.value)) if listing else ():
         if name not in sinks:
             message = f"The group {section.name} names the sink {name}, which there is not."
-            report.tell("unknown_sink", message, "It was left out of the group, as Flume does.", about=listing or "")
+            report.tell("unknown_sink", message, "It was omitted of the group, as Flume does.", about=listing or "")
         elif name in owners:
             message = f"The sink {name} is in the group {owners[name]} already."
             done = f"It stays in {owners[name]}; Flume keeps it in one of them too."
@@ -102,7 +102,7 @@ def _processor(
         report.tell(
             "custom_class",
             f"{name} is a sink processor of its own, and Headgate runs no classes of Flume.",
-            "Its name stands in the definition, which is refused until it is replaced.",
+            "The definition has its name, and is invalid until you replace it.",
             about=written or "",
             path=draft.path,
             suggestion="Use failover or load_balance.",
@@ -203,6 +203,6 @@ def _leave(section: Section, report: Report, reason: str) -> None:
     for property_ in list(section.properties.values()):
         if not property_.key.startswith(f"{section.prefix}processor."):
             report.tell(
-                "no_equivalent", f"{property_.key} has no equivalent: {reason}.", "It was left out.", about=property_
+                "no_equivalent", f"{property_.key} has no equivalent: {reason}.", "It was omitted.", about=property_
             )
             section.properties.pop(property_.key.removeprefix(section.prefix), None)

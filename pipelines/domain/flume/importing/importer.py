@@ -67,7 +67,7 @@ def _parsed(text: str) -> list[Property]:
             code="malformed",
             message=f"{error}.",
             line=error.line,
-            suggestion="Repair the line.",
+            suggestion="Fix the line.",
             done="Nothing was imported.",
         )
         raise ImportRefused([finding]) from None
@@ -76,7 +76,7 @@ def _parsed(text: str) -> list[Property]:
 def _leave_filter(section: Section, report: Report) -> None:
     for property_ in section.properties.values():
         message = f"The configuration filter {section.name} is not needed: Headgate resolves references on the host."
-        report.tell("config_filter", message, "It was left out; what it gave became references.", about=property_)
+        report.tell("config_filter", message, "It was omitted; what it gave became references.", about=property_)
 
 
 class _Importer:
@@ -198,7 +198,7 @@ class _Importer:
         self.report.tell(
             "unsupported_component" if known else "custom_class",
             message,
-            "Its type stands in the definition, which is refused until it is replaced.",
+            "The definition has its type, and is invalid until you replace it.",
             about=written or "",
             path=path,
             suggestion=known.advice if known else f"Replace it by a {kind} of headgate components list.",

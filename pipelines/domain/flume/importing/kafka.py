@@ -49,11 +49,11 @@ def _read_option(draft: Draft, name: str, property_: Property, allowed: frozense
         _leave_store(draft, name, property_)
     elif name not in allowed:
         reason = forbidden_reason(name)
-        why, advice = reason or ("it is not on the list of allowed client settings", "Leave it out.")
+        why, advice = reason or ("it is not on the list of allowed client settings", "Remove it.")
         draft.report.tell(
             "forbidden_option",
-            f"The client setting {name} is not taken over: {why}.",
-            "It was left out.",
+            f"The client setting {name} is not imported: {why}.",
+            "It was omitted.",
             about=property_,
             path=(*draft.path, "options"),
             suggestion=advice,
@@ -80,7 +80,7 @@ def _put_secret(draft: Draft, name: str, property_: Property, value: str, secret
     draft.report.tell(
         "secret_not_copied",
         f"{property_.key} holds a password or key in the clear.",
-        f"It was not copied; ${{secret:{secret}}} stands in its place.",
+        f"It was not copied; ${{secret:{secret}}} replaces it.",
         about=property_,
         path=(*draft.path, "options", name),
         suggestion=f"headgate secrets set {secret}",
@@ -94,7 +94,7 @@ def _read_login(draft: Draft, property_: Property, secret_prefix: str) -> None:
         draft.report.tell(
             "unsupported_login",
             "The log-in is not one with user name and password.",
-            "It was left out.",
+            "It was omitted.",
             about=property_,
             path=(*draft.path, "options"),
             suggestion="Use SCRAM: sasl.mechanism, sasl.username and sasl.password.",
@@ -124,7 +124,7 @@ def prefer_new_names(section: Section, draft: Draft) -> None:
     for name in ("kafka.topics", "topic"):
         if (property_ := section.take(name)) is not None:
             message = "There is a pattern of topics too, and Flume reads only that."
-            draft.report.tell("superseded", message, "It was left out.", about=property_)
+            draft.report.tell("superseded", message, "It was omitted.", about=property_)
 
 
 def choose_group(draft: Draft, section: Section, pipeline: str, groups: dict[str, str]) -> bool:
@@ -166,8 +166,8 @@ def choose_group(draft: Draft, section: Section, pipeline: str, groups: dict[str
 
 _STARTS = {
     "earliest": "the first start reads all that the topics have, and repeats what Flume has delivered.",
-    "latest": "the first start skips what nobody has read since Flume was stopped.",
-    "group": "the first start goes on where the group's commits stand, and is blocked where there are none.",
+    "latest": "the first start skips what was not read since Flume was stopped.",
+    "group": "the first start continues at the group's committed offsets, and is blocked where there are none.",
 }
 
 
@@ -183,9 +183,9 @@ def choose_start(draft: Draft, section: Section, reset: Property | None, *, own_
     if reset:
         draft.report.mapped(reset, path)
     why = (
-        f"auto.offset.reset is {value}; Flume uses it for the first start and whenever positions get lost."
+        f"auto.offset.reset is {value}; Flume uses it for the first start and whenever positions are lost."
         if value == chosen
-        else "auto.offset.reset names no place, so Flume begins at the end, or fails, when positions get lost."
+        else "auto.offset.reset names no place, so Flume starts at the end, or fails, when positions are lost."
     )
     draft.report.tell(
         "start_from_chosen",
@@ -193,8 +193,8 @@ def choose_start(draft: Draft, section: Section, reset: Property | None, *, own_
         f"start_from is {chosen}: {_STARTS[chosen]}",
         path=path,
         about=reset or f"{section.prefix}kafka.consumer.auto.offset.reset",
-        suggestion="Decide it before the first start: earliest, latest, a time, offsets, or group to go on where Flume "
-        "stopped. A position that gets lost later blocks the pipeline and is never guessed.",
+        suggestion="Decide it before the first start: earliest, latest, a time, offsets, or group to continue where "
+        "Flume stopped. A position that is lost later blocks the pipeline and is never guessed.",
     )
 
 
@@ -223,7 +223,7 @@ def read_headers(draft: Draft, section: Section, used: frozenset[str] | None) ->
             "They are not set, which is faster.",
             about=section.prefix.rstrip("."),
             path=draft.path,
-            suggestion="Name them, as in topic_header: topic, where somebody behind the sinks reads them.",
+            suggestion="Name them, as in topic_header: topic, if a consumer after the sinks reads them.",
         )
 
 

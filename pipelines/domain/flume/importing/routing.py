@@ -32,7 +32,7 @@ def interceptors(section: Section, path: PathParts, report: Report) -> list[dict
             made.append(draft.finished())
     for property_ in family.properties.values():
         message = "The interceptor is not listed in interceptors."
-        report.tell("not_listed", message, "Flume ignores it; it was left out.", about=property_)
+        report.tell("not_listed", message, "Flume ignores it; it was omitted.", about=property_)
     return made
 
 
@@ -40,7 +40,7 @@ def _interceptor(name: str, section: Section, path: PathParts, report: Report) -
     written = section.take("type")
     if written is None:
         message = f"The interceptor {name} has no type, so Flume does not start its source."
-        report.tell("missing_type", message, "It was left out.", about=f"{section.prefix}type", path=path[:2])
+        report.tell("missing_type", message, "It was omitted.", about=f"{section.prefix}type", path=path[:2])
         _leave_all(section, report, path[:2])
         return None
     flume_type = catalogue.find("interceptor", written.value)
@@ -56,7 +56,13 @@ def _interceptor(name: str, section: Section, path: PathParts, report: Report) -
 
 def _leave_all(section: Section, report: Report, path: PathParts) -> None:
     for property_ in section.properties.values():
-        report.tell("no_equivalent", "It belongs to what was left out.", "It was left out.", about=property_, path=path)
+        report.tell(
+            "no_equivalent",
+            "It belongs to a component that was omitted.",
+            "It was omitted.",
+            about=property_,
+            path=path,
+        )
 
 
 def _python(written: Property, section: Section, path: PathParts, report: Report, advice: str) -> Draft:
@@ -74,9 +80,9 @@ def _python(written: Property, section: Section, path: PathParts, report: Report
     report.tell(
         "custom_class",
         f"{written.value} is a class of its own, and Headgate runs no classes of Flume.",
-        f"A python interceptor {target} stands in its place; the pipeline does not start before it exists."
+        f"A python interceptor {target} replaces it; the pipeline does not start before it exists."
         if key
-        else "Its name stands in the definition, which is refused until it is replaced.",
+        else "The definition has its name, and is invalid until you replace it.",
         about=written,
         path=path,
         suggestion=advice or f"Write it in Python and register it on the hosts as {target}.",
@@ -143,7 +149,7 @@ def selector(section: Section, channels: Mapping[str, str], path: PathParts, rep
         report.tell(
             "custom_class",
             f"{name} is a channel selector of its own, and Headgate runs no classes of Flume.",
-            "Its name stands in the definition, which is refused until it is replaced.",
+            "The definition has its name, and is invalid until you replace it.",
             about=written or "",
             path=draft.path,
             suggestion="Use multiplexing, with a python interceptor that sets the header.",
@@ -207,7 +213,7 @@ def _known(property_: Property, channels: Mapping[str, str], draft: Draft) -> li
             draft.report.tell(
                 "unknown_channel",
                 f"The source has no channel {name}, so Flume does not start it.",
-                "The channel was left out of the selector.",
+                "The channel was removed from the selector.",
                 about=property_,
                 path=draft.path,
             )

@@ -36,7 +36,7 @@ def _check_batch(
     report.tell(
         "batch_exceeds_transaction",
         f"The batch of the {component}, {batch}, is larger than a transaction of the "
-        f"channel {channel}, {capacity}; Flume leaves the {component} out.",
+        f"channel {channel}, {capacity}; Flume omits the {component} out.",
         "It was imported; Headgate fits batches to the channel.",
         about=section.properties.get(key) or f"{section.prefix}{key}",
     )
@@ -81,7 +81,7 @@ def _check_capacities(section: Section, flume_type: FlumeType, draft: Draft) -> 
         "capacity_below_transaction",
         f"The capacity of the channel {section.name}, {capacity}, is below that of a "
         f"transaction, {transaction}; Flume does not start the channel.",
-        f"The capacity was raised to {transaction}." if key else "The capacity was left out.",
+        f"The capacity was raised to {transaction}." if key else "The capacity was omitted.",
         about=written or f"{section.prefix}capacity",
         path=draft.path,
     )
@@ -118,9 +118,9 @@ def check_topic_override(section: Section, draft: Draft) -> None:
     draft.report.tell(
         "topic_override",
         f"In Flume an event's header {name} chooses the topic; behind a Kafka source that is the "
-        "topic it was read from, so that records go round.",
+        "topic it was read from, so that records loop.",
         "Every event goes to the topic of the definition.",
         about=about,
         path=(*draft.path, "topic"),
-        suggestion=f"Where the header is meant to choose: topic_header: {name}, with allowed_topics.",
+        suggestion=f"If the header is to choose: topic_header: {name}, with allowed_topics.",
     )

@@ -100,7 +100,7 @@ def _by_agent(properties: list[Property], report: Report) -> dict[str, list[Prop
         if problem is None:
             by_agent[agent].append(property_)
         else:
-            report.tell(*problem, "Flume ignores it; it was left out.", about=property_)
+            report.tell(*problem, "Flume ignores it; it was omitted.", about=property_)
     return by_agent
 
 
@@ -133,12 +133,12 @@ def _refused(code: str, message: str, suggestion: str) -> ImportRefused:
 def _tell_of_other(name: str, own: list[Property], is_agent: bool, report: Report) -> None:
     if is_agent:
         message = f"{len(own)} properties belong to the agent {name}."
-        done = "They were left out; one import makes one pipeline."
+        done = "They were omitted; one import makes one pipeline."
         report.tell("other_agent", message, done, about=f"{name}.*", suggestion=f"Import it with --agent {name}.")
         return
     for property_ in own:
         message = f"{name} has no sources, channels or sinks, so it is no agent."
-        report.tell("not_an_agent", message, "Flume ignores it; it was left out.", about=property_)
+        report.tell("not_an_agent", message, "Flume ignores it; it was omitted.", about=property_)
 
 
 def _agent(name: str, own: list[Property], report: Report) -> Agent:
@@ -165,7 +165,7 @@ def _place(agent: Agent, property_: Property, report: Report) -> None:
         agent.sections[kind].setdefault(component, Section(component, prefix)).properties[key] = property_
     else:
         message = f"{property_.key} is not a property of a source, channel, sink or group."
-        report.tell("not_a_component", message, "Flume ignores it; it was left out.", about=property_)
+        report.tell("not_a_component", message, "Flume ignores it; it was omitted.", about=property_)
 
 
 def _with_references(property_: Property, filters: dict[str, str], report: Report) -> Property:
@@ -187,7 +187,7 @@ def _with_references(property_: Property, filters: dict[str, str], report: Repor
             suggestion=f"headgate secrets set {secret}",
         )
     if translated.defaults_dropped:
-        done = "The default was left out; a reference that cannot be resolved refuses the start."
+        done = "The default was omitted; a reference that cannot be resolved refuses the start."
         report.tell("reference_default", "The reference has a default.", done, about=property_)
     for unknown in translated.unknown:
         message = f"{unknown} is replaced by Flume and means nothing here."

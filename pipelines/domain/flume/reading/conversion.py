@@ -28,7 +28,7 @@ def convert(text: str, schema: dict[str, Any], *, unit: str = "", separator: str
     if "array" in kinds and "string" not in kinds:
         return items(text, separator)
     if REFERENCE.search(text) and "string" not in kinds:
-        raise Unconvertible("a reference cannot stand here")
+        raise Unconvertible("a reference is not allowed here")
     if "boolean" in kinds:
         return _boolean(text)
     if unit and {"number", "string"} <= kinds:
@@ -39,7 +39,7 @@ def convert(text: str, schema: dict[str, Any], *, unit: str = "", separator: str
         return text
     if "number" in kinds:
         return _number(text)
-    raise Unconvertible("it is written in another way here")
+    raise Unconvertible("it has another form here")
 
 
 def items(text: str, separator: str = "") -> list[str]:
@@ -70,7 +70,7 @@ def _choice(text: str, choices: list[Any]) -> Any:
     for choice in choices:
         if str(choice).lower().replace("-", "_") == folded:
             return choice
-    raise Unconvertible(f"only {listed(map(str, choices))} can stand here")
+    raise Unconvertible(f"only {listed(map(str, choices))} is allowed here")
 
 
 def _boolean(text: str) -> bool:
@@ -91,7 +91,7 @@ def _within(number: int, schema: dict[str, Any]) -> int:
     lowest = min((limit.get("minimum", number) for limit in limits), default=number)
     highest = max((limit.get("maximum", number) for limit in limits), default=number)
     if not lowest <= number <= highest:
-        raise Unconvertible(f"only {lowest} to {highest} can stand here")
+        raise Unconvertible(f"only {lowest} to {highest} is allowed here")
     return number
 
 

@@ -11,7 +11,7 @@ from pipelines.domain.flume.reading.conversion import items
 from pipelines.domain.flume.reading.properties import Property
 from pipelines.domain.flume.reading.report import Report
 
-_DROPPED = "Flume leaves it out with a line in its log and starts the rest; it was left out here too."
+_DROPPED = "Flume omits it with a line in its log and starts the rest; it was omitted here too."
 _SINGULAR = {"sources": "source", "channels": "channel", "sinks": "sink", "sinkgroups": "sink group"}
 
 
@@ -57,7 +57,7 @@ def _drop_sources_without_channel(agent: Agent, report: Report) -> None:
             continue
         for channel in unknown:
             message = f"The source {name} names the channel {channel}, which there is not."
-            done = "Flume leaves the channel out with a line in its log; it was left out here too."
+            done = "Flume omits the channel with a line in its log; it was omitted here too."
             report.tell("unknown_channel", message, done, about=property_)
 
 

@@ -122,6 +122,21 @@ CASES: list[tuple[str, Head, View, set[str]]] = [
         View(3, 3, at(5), {3: at(9)}),
         {"CHECKPOINT_DISAGREES"},
     ),
+    ("a commit was lost", head(at(9), 3), View(3, 2, at(5), {2: at(7), 3: at(9)}), set()),
+    ("two commits were lost", head(at(9), 3), View(3, 1, at(5), {2: at(7), 3: at(9)}), {"CHECKPOINT_DISAGREES"}),
+    (
+        "two batches were planned at once",
+        head(at(9), 3),
+        View(5, 3, at(5), {3: at(9), 4: at(12), 5: at(15)}),
+        {"CHECKPOINT_DISAGREES"},
+    ),
+    ("an open end is the next batch's", head(at(9), 3, flowing(4)), View(4, 4, at(5), {3: at(9), 4: at(12)}), set()),
+    (
+        "an open end of a batch that is not the next one",
+        head(at(9), 3, flowing(5)),
+        View(5, 5, at(5), {4: at(12), 5: at(15)}),
+        {"LEDGER_BEHIND"},
+    ),
 ]
 
 
@@ -140,6 +155,9 @@ def test_ledger_against_checkpoint(ledger: Head, checkpoint: View, codes: set[st
         (5, LogRange(0, 9), None, ""),
         (0, LogRange(0, 0), None, ""),
         (9, LogRange(0, 9), None, ""),
+        (8, LogRange(8, 9), None, ""),
+        (7, LogRange(8, 9), "BELOW_LOG_START", "1 records"),
+        (10, LogRange(0, 9), "BEYOND_LOG_END", "1 records"),
         (5, LogRange(8, 9), "BELOW_LOG_START", "3 records"),
         (12, LogRange(0, 9), "BEYOND_LOG_END", "3 records"),
         (5, None, "PARTITION_REMOVED", "at 5"),
@@ -168,7 +186,7 @@ def test_a_checkpoint_is_read_as_spark_wrote_it(checkpoint: Checkpoint) -> None:
     assert (checkpoint.is_committed(0), checkpoint.is_committed(1)) == (True, False)
 
 
-DAMAGE = ["", "v1", "v1\n{}\n{", 'v1\n{}\n{"t":{"0":-1}}', "v9\n{}\n{}", "v1\n{}\n[]", "\0\0"]
+DAMAGE = ["", "v1\n{}\n{}\n{}", "v1", "v1\n{}\n{", 'v1\n{}\n{"t":{"0":-1}}', "v9\n{}\n{}", "v1\n{}\n[]", "\0\0"]
 
 
 @pytest.mark.parametrize("content", DAMAGE)
@@ -200,6 +218,49 @@ def test_a_torn_newest_plan_that_the_ledger_knows_is_written_again(
     assert json.loads((checkpoint.path / "offsets/1").read_text().splitlines()[2]) == {"t": {"0": 9}}
     assert not (checkpoint.path / "offsets/.1.crc").exists()
     assert checkpoint.view() == replace(view, repairs=())
+
+
+def test_the_ends_are_those_of_the_newest_plan_and_the_one_before(checkpoint: Checkpoint) -> None:
+    for batch in (2, 3):
+        (checkpoint.path / "offsets" / str(batch)).write_text(f'v1\n{{}}\n{{"t":{{"0":{batch + 8}}}}}')
+    assert checkpoint.view().ends == {2: {("t", 0): 10}, 3: {("t", 0): 11}}
+    (checkpoint.path / "offsets/3").write_text("")
+    assert checkpoint.view().ends == {1: {("t", 0): 9}, 2: {("t", 0): 10}}, "the newest one is planned anew"
+
+
+def test_a_plan_that_is_written_again_has_the_settings_of_the_one_before(checkpoint: Checkpoint) -> None:
+    (checkpoint.path / "offsets/1").write_text("")
+    mend(checkpoint.view(plan=Told(1, {("t", 0): 9})))
+    assert (checkpoint.path / "offsets/1").read_text().splitlines()[:2] == ["v1", '{"batchTimestampMs":1}']
+
+
+def test_a_checkpoint_with_a_plan_alone_is_used() -> None:
+    assert [View(planned=0).used, View(committed=0).used, View().used] == [True, True, False]
+
+
+@pytest.mark.parametrize("content", ["", "v1", "1\n{}", "v1\n[]", "v1\n{", "\0\0"])
+def test_only_a_whole_commit_is_one(checkpoint: Checkpoint, content: str) -> None:
+    (checkpoint.path / "commits/1").write_text(content)
+    assert checkpoint.view(done=Told(1, {("t", 0): 9})).committed == 0
+    for batch in (0, 2):
+        with pytest.raises(CheckpointDamaged, match="commits/1"):
+            checkpoint.view(done=Told(batch, {("t", 0): 9}))
+
+
+def test_a_torn_commit_before_the_newest_is_damage_also_where_the_ledger_has_the_batch(checkpoint: Checkpoint) -> None:
+    (checkpoint.path / "commits/0").write_text("")
+    (checkpoint.path / "commits/1").write_text("v1\n{}")
+    with pytest.raises(CheckpointDamaged, match="commits/0"):
+        checkpoint.view(done=Told(0, {("t", 0): 7}))
+
+
+def test_a_torn_newest_plan_of_a_committed_batch_is_damage_where_the_ledger_does_not_know_it(
+    checkpoint: Checkpoint,
+) -> None:
+    (checkpoint.path / "commits/1").write_text("v1\n{}")
+    (checkpoint.path / "offsets/1").write_text("")
+    with pytest.raises(CheckpointDamaged, match="the ledger does not know the batch"):
+        checkpoint.view(done=Told(0, {("t", 0): 7}))
 
 
 def test_a_torn_newest_commit_of_a_done_batch_is_removed(checkpoint: Checkpoint) -> None:

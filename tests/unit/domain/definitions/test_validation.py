@@ -118,7 +118,7 @@ def test_a_definition_that_uses_everything_has_no_findings() -> None:
         ),
         ({f"{SECOND}/value": "${vault:x}"}, "sources.shop.interceptors[1].value", "bad_reference", "${env:NAME}"),
         ({f"{THIRD}/regex": "(a+)+$"}, "sources.shop.interceptors[2].regex", "regex_unsafe", "repetitions"),
-        ({f"{THIRD}/regex": "("}, "sources.shop.interceptors[2].regex", "regex_syntax", "Repair"),
+        ({f"{THIRD}/regex": "("}, "sources.shop.interceptors[2].regex", "regex_syntax", "Fix"),
     ],
 )
 def test_each_mistake_is_found_where_it_is(changes: dict[str, Any], path: str, code: str, suggestion: str) -> None:
@@ -145,7 +145,7 @@ def test_each_mistake_is_found_where_it_is(changes: dict[str, Any], path: str, c
         ("partitioner.class", "code"),
         ("ssl.truststore.location", "file"),
         ("ssl.keystore.location", "file"),
-        ("config.providers", "back"),
+        ("config.providers", "without Headgate"),
         ("config.providers.file.class", "code"),
         ("ssl.engine.factory.class", "code"),
         ("auto.offset.reset", "guessed"),

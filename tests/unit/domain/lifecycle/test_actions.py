@@ -70,4 +70,4 @@ def test_a_running_pipeline_is_paused_stopped_and_restarted_and_not_started() ->
     found = {a.name: a for a in allowed_actions(Situation(DesiredState.RUNNING, Phase.RUNNING), Role.ADMIN)}
 
     assert [name for name in Action if found[name].allowed] == [Action.PAUSE, Action.STOP, Action.RESTART]
-    assert found[Action.START].reason == "It is already running."
+    assert found[Action.START].reason == "The pipeline is already running."

@@ -146,7 +146,7 @@ def test_a_gate_stands_before_the_first_step_of_its_stage() -> None:
 
 
 def test_a_gate_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValueError, match="no gate stands before PREFLIGHT"):
+    with pytest.raises(ValueError, match="there is no gate before PREFLIGHT"):
         HostSpec(host="beta", gates=[MigrationStage.PREFLIGHT])
 
 
@@ -321,7 +321,7 @@ def test_an_approval_counts_for_one_plan_for_a_while_and_not_from_the_author() -
     assert policy.valid(rule, given_, author="ana", named="h", now=NOW) == {"ben"}
     assert not policy.enough(rule, given_, author="ana", named="h", now=NOW)
     assert policy.enough(rule, [*given_, approval("kim")], author="ana", named="h", now=NOW)
-    assert "ana asked for this migration" in policy.refusal(rule, author="ana", approver="ana")
+    assert "ana requested this migration" in policy.refusal(rule, author="ana", approver="ana")
 
 
 def test_the_strictest_rule_that_concerns_the_pipeline_counts() -> None:

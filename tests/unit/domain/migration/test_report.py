@@ -148,7 +148,7 @@ def test_books_that_do_not_balance_say_by_how_much() -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        "asked for by ana",
+        "requested by ana",
         "approve – refused author",
         "ben 2026-03-01 12:00:00.500 this one",
         "an earlier one, old",
@@ -156,7 +156,7 @@ def test_books_that_do_not_balance_say_by_how_much() -> None:
         "host before, after alpha, beta",
         "2.6 s, between the deliveries of 12:00:20.400 and 12:00:23",
         "4 s, at most 62 s",
-        "1 of 2; of the others one side has read nothing",
+        "1 of 2; of the others one agent has read nothing",
         "shop.main in/0 1,234 1,234 1,234 0 0",
         "in/1 1,234 1,234 – – –",
         "read 10 20 10",
@@ -193,10 +193,10 @@ def test_the_page_of_one_that_was_taken_back_shows_both_cuts() -> None:
         "first_delivered_at": at(35.1),
     }
     page = words(page_of(way_back=back))
-    assert "back 5.1 s, between the deliveries of 12:00:30" in page
-    assert "way back 3, 0 at most twice of batches in hand 7" in page
+    assert "delivery pause of the rollback (measured) 5.1 s, between the deliveries of 12:00:30" in page
+    assert "rollback 3, 0 possible duplicates of in-flight batches, at most 7" in page
     assert "shop.main in/0 2,000 2,003 3 0" in page
-    assert "way back" not in words(page_of())
+    assert "of the rollback" not in words(page_of())
 
 
 class Tags(HTMLParser):
@@ -272,7 +272,12 @@ def test_the_page_of_one_that_never_began_says_so() -> None:
             books={"before": {}, "after": BOOKS, "difference": {"before": None, "after": 0}},
         )
     )
-    for said in ("begun –", "pause as the data saw it –", "It ended before positions", "No pause was proven"):
+    for said in (
+        "started –",
+        "delivery pause (measured) –",
+        "The migration ended before positions",
+        "No pause was verified",
+    ):
         assert said in page
 
 
@@ -304,7 +309,7 @@ def test_a_key_that_is_said_twice_does_not_verify() -> None:
     assert twice != text
     found = evidence.verify(twice)
     assert not found.holds
-    assert "gap is there twice" in found.reason
+    assert "has the key gap twice" in found.reason
 
 
 def test_half_a_character_is_no_crash() -> None:

@@ -57,7 +57,7 @@ def test_a_commit_that_goes_back_is_told_with_how_much_comes_again() -> None:
     first = look(0.0, 900, 1000)
     (happening,) = watching.happenings(first, look(60.0, 100, 1000, first), Limits())
     assert happening.kind is Kind.JUMPED_BACK
-    assert "800 records come again" in happening.message
+    assert "800 records are reread" in happening.message
 
 
 @pytest.mark.parametrize(

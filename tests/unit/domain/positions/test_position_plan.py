@@ -78,7 +78,7 @@ def test_a_time_is_the_first_record_that_is_not_older_and_the_end_where_there_is
         (row(log_start=50), Target(goal=Goal.OFFSETS, offsets={"in": {0: 49}}), "50 to 300"),
         (row(group=None), Target(goal=Goal.GROUP), "group knows no position"),
         (row(group=400), Target(goal=Goal.GROUP), "400 is not in the log"),
-        (row(ledger=None), Target(goal=Goal.LEDGER), "ledger knows no position"),
+        (row(ledger=None), Target(goal=Goal.LEDGER), "ledger has no position"),
     ],
 )
 def test_what_cannot_be_read_on_from_is_no_plan(found: PartitionSurvey, target: Target, reason: str) -> None:

@@ -332,7 +332,7 @@ class TestDrainThatMayBeGivenUp:
         late = one(
             actions.GiveUpDrain, view(phase=Phase.PAUSING, run=self.draining(deadline=1000.0, generation=1), **fields)
         )
-        assert (late.wanted, "goes on as it was" in late.message) == (DesiredState.RUNNING, True)
+        assert (late.wanted, "the pipeline continues running" in late.message) == (DesiredState.RUNNING, True)
 
     def test_one_that_is_asked_for_again_gets_another_deadline(self) -> None:
         late = self.draining(deadline=1000.0, generation=1)

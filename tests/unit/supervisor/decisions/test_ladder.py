@@ -40,7 +40,7 @@ def test_a_run_that_was_killed_says_after_how_long_and_what_was_at_work() -> Non
     ended = dead(exit=record, control=STOPPING, dumps=(INTERRUPT,), dumped_at=5.0)
     end = one(actions.EndRun, view(desired=DesiredState.STOPPED, phase=Phase.STOPPING, run=ended))
     assert (end.outcome, end.stop_reason) == (RunOutcome.KILLED, StopReason.WATCHDOG)
-    assert end.exit_reason == "it had not ended 9.0 s after the order (stop); at work: sinks.lake"
+    assert end.exit_reason == "it had not ended 9.0 s after the request (stop); at work: sinks.lake"
     assert "sinks.lake" in end.message
 
 

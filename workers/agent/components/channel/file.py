@@ -109,13 +109,13 @@ class Outlet(LogSource):
         try:
             return {self._key: self._log_range()}
         except (LogBusy, LogDamaged, OSError) as error:
-            suggestion = "Restore the directory, or remove it and decide where to continue."
+            suggestion = "Restore the directory, or remove it and choose where to continue."
             message = f"The channel's log cannot be used: {error}."
             raise refuse(self.place.path, "CHANNEL_LOG_DAMAGED", message, suggestion) from error
 
     def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
         """Everything that is in the log."""
-        return {key: log[key].start for key in partitions}, "the beginning of the channel"
+        return {key: log[key].start for key in partitions}, "the start of the channel"
 
     def stream(self, spark: SparkSession, starts: Offsets, max_events: int) -> tuple[DataFrame, Event]:
         """The log, from `starts` where the checkpoint is new."""

@@ -33,7 +33,7 @@ class Builder(DeadLetterBuilder):
     def probe(self) -> None:
         """The topic exists and may be written."""
         if self.spec.bootstrap_servers is None:
-            message = "It has no address, and no Kafka source lends one."
+            message = "The dead-letter queue has no brokers, and there is no Kafka source to take them from."
             raise refuse(self.place.path, "ADDRESS_MISSING", message, "Set errors.dead_letter.bootstrap_servers.")
         self._cluster.partitions([self.spec.topic], self.place.path, "WRITE")
 

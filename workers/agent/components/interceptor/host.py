@@ -25,7 +25,7 @@ class Builder(InterceptorBuilder):
         try:
             return socket.gethostbyname(name) if self.spec.use_ip else socket.getfqdn(name)
         except OSError as error:
-            say(f"{self.place.path}: the address of {name} cannot be found, events get no such header: {error}")
+            say(f"{self.place.path}: the address of {name} cannot be found, so events do not get the header: {error}")
             return None
 
     def initialise(self, spark: SparkSession) -> None:

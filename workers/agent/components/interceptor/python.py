@@ -59,7 +59,7 @@ class Builder(InterceptorBuilder):
             try:
                 future.result(self.spec.init_timeout + _GRACE)
             except TimedOut:
-                message = f"It did not initialise within {self.spec.init_timeout:g} s on an executor."
+                message = f"The interceptor did not initialize within {self.spec.init_timeout:g} s on an executor."
                 raise refuse(self.place.path, "INIT_TIMEOUT", message, "Raise its init_timeout.") from None
             except Exception as error:
                 raise self._refused(str(error)) from error

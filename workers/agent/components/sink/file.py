@@ -186,7 +186,7 @@ class Builder(SinkBuilder):
             return None
         known: dict[str, Any] = json.loads(data)
         if known["ranges"] != _dump(planned.ranges):
-            raise ManifestMismatch(f"{self._manifest(planned)} covers other ranges than batch {planned.batch}")
+            raise ManifestMismatch(f"{self._manifest(planned)} has other ranges than batch {planned.batch}")
         return known
 
     def _publish(self, planned: Planned, files: dict[str, str]) -> None:

@@ -126,5 +126,5 @@ def refused_by(answer: Answer, count: int) -> dict[int, str]:
         index = entry.get("index") if isinstance(entry, dict) else entry
         if isinstance(index, int) and not isinstance(index, bool) and 0 <= index < count:
             reason = entry.get("reason", "") if isinstance(entry, dict) else ""
-            found[index] = f"The server refused it with {answer.status}: {reason}".rstrip(": ")
+            found[index] = f"The server rejected the event with {answer.status}: {reason}".rstrip(": ")
     return found

@@ -113,7 +113,7 @@ class BulkWriter(ChunkedWriter):
                 return refused
             chunk = again
             self._requests.wait(number, self._deadline)
-        raise RequestFailed(f"{len(chunk)} documents were put off {_MOST_ROUNDS} times: {cause or status}")
+        raise RequestFailed(f"{len(chunk)} documents were deferred {_MOST_ROUNDS} times: {cause or status}")
 
     def _bulk(self, chunk: list[Item]) -> list[Any]:
         content = b"".join(item.content for item in chunk)
@@ -133,4 +133,4 @@ class BulkWriter(ChunkedWriter):
             return status, ""
         error = outcome.get("error") or {}
         cause = f"{error.get('type', '')}: {error.get('reason', '')}" if isinstance(error, dict) else str(error)
-        return status, f"OpenSearch refused it with {status} {cause}"
+        return status, f"OpenSearch rejected the event with {status} {cause}"

@@ -46,8 +46,8 @@ _DEFAULT_COLUMNS = {
     "offset": "origin.offset",
 }
 _KEY_REUSED = (
-    "Another pipeline of this name wrote to this database, or one of both was restored from a backup. Compare the "
-    "table with the ledger, then choose positions anew, which begins a new lineage and with it new keys."
+    "Another pipeline of this name wrote to this database, or one of them was restored from a backup. Compare the "
+    "table with the ledger, then choose positions again, which starts a new lineage with new keys."
 )
 
 
@@ -85,7 +85,7 @@ class Builder(SinkBuilder):
 
     def _known(self) -> Table:
         if self._table is None:
-            raise RuntimeError("the table has not been looked at")
+            raise RuntimeError("the table has not been inspected")
         return self._table
 
     def _columns(self) -> list[TableColumn]:
@@ -123,7 +123,7 @@ class Builder(SinkBuilder):
         try:
             return batches.find(connection, key)
         except KeyMismatch as error:
-            message = f"The table headgate_batches knows this batch with other ranges: {error}."
+            message = f"The table headgate_batches has this batch with other ranges: {error}."
             finding = AgentFinding(
                 path=self.place.path, code="BATCH_KEY_REUSED", message=message, suggestion=_KEY_REUSED
             )

@@ -15,5 +15,5 @@ class Builder(IntakeSource):
         """The program is there and may be executed; it is not run."""
         program = self.spec.argv()[0]
         if shutil.which(program) is None:
-            message = f"The program {program} is not there, or may not be executed."
+            message = f"The program {program} does not exist, or must not be executed."
             raise refuse(f"{self.place.path}.command", "PROGRAM_NOT_FOUND", message, "Give its absolute path.")

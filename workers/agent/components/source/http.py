@@ -24,7 +24,7 @@ class Builder(IntakeSource):
                 probe.bind((self.spec.bind, self.spec.port))
         except OSError as error:
             if self.place.standby and error.errno == errno.EADDRINUSE:
-                self.notices = ["The port is taken, perhaps by the run whose place this one takes."]
+                self.notices = ["The port is in use, possibly by the run that this one replaces."]
                 return
             message = f"{self.spec.bind}:{self.spec.port} cannot be listened on: {error.strerror or error}."
             suggestion = "Choose a free port and an address of this host."

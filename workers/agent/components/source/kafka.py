@@ -103,7 +103,7 @@ class Builder(SourceBuilder):
             what = ", ".join(self.spec.topics) or self.spec.topics_pattern
             raise self._cluster.refusal(self.place.path, what, error) from error
         except KeyError as error:
-            message = f"The broker did not say where {error} starts and ends."
+            message = f"The broker did not report where {error} starts and ends."
             raise refuse(self.place.path, "POSITION_UNKNOWN", message, "Try again.", retryable=True) from error
 
     def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
@@ -142,7 +142,7 @@ class Builder(SourceBuilder):
             raise refuse(
                 f"{self.place.path}.start_from.offsets",
                 "START_OFFSETS_INCOMPLETE",
-                f"No offset is given for {names}.",
+                f"{names} has no given offset.",
                 "Give one for every partition.",
             )
         return {key: given[key] for key in partitions}

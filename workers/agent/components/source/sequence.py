@@ -27,7 +27,7 @@ class Builder(SourceBuilder):
 
     def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
         """The first event."""
-        return dict.fromkeys(partitions, 0), "the beginning of the sequence"
+        return dict.fromkeys(partitions, 0), "the start of the sequence"
 
     def ends(self, partitions: list[Key]) -> Offsets:
         """What is due now."""

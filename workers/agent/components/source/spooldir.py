@@ -24,7 +24,7 @@ from workers.agent.positions.guard import LogRange
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_RESTORE = "Put the file back as it was, or decide where to continue."
+_RESTORE = "Restore the file, or choose where to continue."
 
 
 class Builder(SourceBuilder):
@@ -36,9 +36,11 @@ class Builder(SourceBuilder):
         """The directory is there, and files in it may be renamed or deleted where that is asked for."""
         needed = os.R_OK | os.X_OK | (0 if self.spec.completed == "keep" else os.W_OK)
         if not Path(self.spec.directory).is_dir() or not os.access(self.spec.directory, needed):
-            message = f"The directory {self.spec.directory} is not there, or this user may not read or change it."
+            message = (
+                f"The directory {self.spec.directory} does not exist, or the worker's user cannot read or change it."
+            )
             path = f"{self.place.path}.directory"
-            raise refuse(path, "DIRECTORY_NOT_USABLE", message, "Create it, or allow it.", retryable=True)
+            raise refuse(path, "DIRECTORY_NOT_USABLE", message, "Create it, or grant the right.", retryable=True)
 
     @property
     def _key(self) -> Key:

@@ -25,7 +25,7 @@ from workers.agent.positions.guard import LogRange
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_DECIDE = "Decide where to continue; what is gone cannot be read by any choice."
+_DECIDE = "Choose where to continue; deleted lines cannot be read again."
 
 
 class Builder(SourceBuilder):
@@ -35,7 +35,7 @@ class Builder(SourceBuilder):
         """Directories that exist can be listed; one that does not exist yet is waited for."""
         for name, group in self.spec.file_groups.items():
             if Path(group.directory).exists() and not os.access(group.directory, os.R_OK | os.X_OK):
-                message = f"The directory {group.directory} cannot be read by this user."
+                message = f"The directory {group.directory} cannot be read by the worker's user."
                 path = f"{self.place.path}.file_groups.{name}.directory"
                 raise refuse(path, "DIRECTORY_NOT_READABLE", message, "Allow it.")
 
@@ -48,7 +48,7 @@ class Builder(SourceBuilder):
         """The beginning of each file, or its end where the definition says so."""
         if self.spec.skip_to_end:
             return {key: log[key].end for key in partitions}, "skip_to_end"
-        return dict.fromkeys(partitions, 0), "the beginning of the files"
+        return dict.fromkeys(partitions, 0), "the start of the files"
 
     def outside(self, positions: list[PartitionPosition], log: dict[Key, LogRange]) -> list[AgentFinding]:
         """What happened to files while nobody read them, in bytes."""
@@ -68,7 +68,8 @@ class Builder(SourceBuilder):
             gone = next((span for span in reversed(file.past) if not span.inode), None)
             code = gone.cause if file.present and gone else "FILE_GONE"
             message = (
-                f"{file.path} (inode {key[1]}): {file.start() - position.offset} bytes were not read before they went."
+                f"{file.path} (inode {key[1]}): {file.start() - position.offset} bytes were not read before they were "
+                "deleted."
             )
             findings.append(AgentFinding(path=self.place.path, code=code, message=message, suggestion=_DECIDE))
         return findings

@@ -8,7 +8,7 @@ from pipelines.domain.definitions.parts.component import ChannelSpec, field
 
 
 class DirectChannel(ChannelSpec):
-    """A cursor of its own over a source that can be read again; neighbours cannot hold it back."""
+    """A position of its own in a source that can be read again; other channels cannot hold it back."""
 
     title: ClassVar[str] = "Direct"
     type: Literal["direct"] = field("Chooses this channel.", example="direct")

@@ -18,7 +18,7 @@ def _for_both(options: dict[str, str]) -> dict[str, str]:
         refuse(
             "option_not_allowed",
             f"{quote(name)} is a setting of consumers alone; the channel also writes.",
-            "Leave it out.",
+            "Remove it.",
         )
     return options
 

@@ -10,7 +10,7 @@ from pipelines.domain.definitions.parts.component import DeadLetterSpec, field
 
 
 class KafkaDeadLetters(DeadLetterSpec):
-    """Writes each dead letter to a topic: key, body and headers as they were, and headers that tell what was wrong."""
+    """Writes each dead letter to a topic: key, body and headers as they were, and headers with the cause."""
 
     title: ClassVar[str] = "Kafka"
     type: Literal["kafka"] = field("Chooses a topic.", example="kafka")

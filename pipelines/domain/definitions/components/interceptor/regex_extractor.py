@@ -28,7 +28,7 @@ class Serializer(Spec):
         example="yyyy-MM-dd HH:mm:ss",
     )
     timezone: Annotated[str, AfterValidator(time_zone)] = field(
-        "For `millis`: the time zone of times that do not tell theirs.", default="UTC", example="Europe/Prague"
+        "For `millis`: the time zone of times without one.", default="UTC", example="Europe/Prague"
     )
 
     @model_validator(mode="after")

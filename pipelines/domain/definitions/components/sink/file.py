@@ -66,7 +66,7 @@ Partition = Annotated[
 
 
 class Roll(Spec):
-    """When a file is closed and appears; looked at when a batch ends. Without any, every batch has files of its own."""
+    """When a file is closed and appears; checked when a batch ends. Without any, every batch has files of its own."""
 
     size: int | None = field(
         "Closes at the end of the batch in which a file reaches this size.",

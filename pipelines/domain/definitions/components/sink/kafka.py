@@ -87,7 +87,7 @@ class KafkaSink(SinkSpec):
         le=10_000,
     )
     write_timeout: Duration = field(
-        "The deadline of a record's delivery, retries included. A sink that is away is noticed after this time.",
+        "The deadline of a record's delivery, retries included. A sink that is unreachable is noticed after this time.",
         default=30.0,
         example="10s",
         unit="seconds",
@@ -107,5 +107,5 @@ class KafkaSink(SinkSpec):
                 "List allowed_topics, or give allowed_topic_prefix.",
             )
         if (self.allowed_topics or self.allowed_topic_prefix) and not self.topic_header:
-            refuse("unused_allowed_topics", "Only topic_header chooses a topic.", "Add topic_header, or leave it out.")
+            refuse("unused_allowed_topics", "Only topic_header chooses a topic.", "Add topic_header, or remove it.")
         return self

@@ -8,7 +8,7 @@ from pipelines.domain.definitions.parts.component import SinkSpec, field
 
 
 class NullSink(SinkSpec):
-    """Takes every event and keeps none. For measuring, and for channels that nobody wants any more."""
+    """Takes every event and keeps none. For measuring, and for channels that are no longer needed."""
 
     title: ClassVar[str] = "Null"
     type: Literal["null"] = field("Chooses this sink.", example="null")

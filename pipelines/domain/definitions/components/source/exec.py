@@ -18,8 +18,9 @@ Charset = Annotated[
 
 
 class ExecSource(IntakeSourceSpec):
-    """Runs a command and takes each line of its output. What the command printed before the intake log had it cannot
-    be asked for again: at most once up to the log, at least once from there. Only administrators may publish it."""
+    """Runs a command and takes each line of its output. What the command printed before the ingest buffer had it is
+    lost if the agent ends: at most once up to the buffer, at least once from there. Only administrators may publish
+    it."""
 
     title: ClassVar[str] = "Command"
     required_role: ClassVar[Role] = Role.ADMIN
@@ -41,12 +42,12 @@ class ExecSource(IntakeSourceSpec):
         "The wait before it is started again.", default=10_000, example=1000, unit="ms", ge=0, le=3_600_000
     )
     log_stderr: bool = field(
-        "Write what the command says on standard error into the agent's log; otherwise it is thrown away.",
+        "Write the command's standard error to the agent's log; otherwise it is discarded.",
         default=False,
         example=True,
     )
     batch_size: int = field(
-        "Lines in one append to the intake log.", default=20, example=500, unit="events", ge=1, le=10_000
+        "Lines in one append to the ingest buffer.", default=20, example=500, unit="events", ge=1, le=10_000
     )
     batch_timeout_ms: int = field(
         "The longest that lines wait for their append.", default=3000, example=100, unit="ms", ge=1, le=600_000

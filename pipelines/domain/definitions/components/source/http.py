@@ -13,12 +13,12 @@ from pipelines.domain.definitions.sources.intake import IntakeSourceSpec
 Address = Annotated[
     str, Syntax("bad_address", r"[0-9A-Fa-f:.]{2,45}|[A-Za-z0-9][A-Za-z0-9.-]{0,252}", "Write an address or host name.")
 ]
-UrlPath = Annotated[str, Syntax("invalid_path", r"/[A-Za-z0-9._~/-]{0,255}", 'Begin with "/", as in "/events".')]
+UrlPath = Annotated[str, Syntax("invalid_path", r"/[A-Za-z0-9._~/-]{0,255}", 'Start with "/", as in "/events".')]
 
 
 class HttpSource(IntakeSourceSpec):
-    """Takes events by POST. An event that was answered with 200 is in the intake log, and is delivered. A full log is
-    answered with 503 and Retry-After, and names what holds it up."""
+    """Takes events by POST. An event that was answered with 200 is in the ingest buffer, and is delivered. A full
+    buffer is answered with 503 and Retry-After, and names what holds it up."""
 
     title: ClassVar[str] = "HTTP"
     type: Literal["http"] = field("Chooses this source.", example="http")
@@ -36,8 +36,8 @@ class HttpSource(IntakeSourceSpec):
         example="blob",
     )
     token: str | None = field(
-        "The bearer token that every request must carry, as a reference. Without it, everybody who reaches the port "
-        "may send.",
+        "The bearer token that every request must carry, as a reference. Without it, every client that reaches the "
+        "port can send.",
         default=None,
         example="${secret:shop-intake}",
         max_length=1024,

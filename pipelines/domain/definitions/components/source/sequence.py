@@ -22,7 +22,7 @@ class SequenceSource(SourceSpec):
         le=10_000_000,
     )
     limit: int | None = field(
-        "The number of events after which it ends; without it, it goes on for ever.",
+        "The number of events after which it ends; without it, the source never ends.",
         default=None,
         example=10_000,
         unit="events",
@@ -30,7 +30,7 @@ class SequenceSource(SourceSpec):
         le=9_007_199_254_740_991,
     )
     body: str = field(
-        "The body. `{n}` stands for the number of the event, which begins with 0.",
+        "The body. `{n}` stands for the number of the event, which starts at 0.",
         default="{n}",
         example='{"number": {n}}',
         max_length=65_536,

@@ -45,4 +45,4 @@ class SpooldirSource(FileSourceSpec):
         default=".COMPLETED",
         example=".done",
     )
-    scan_interval: Duration = field("How often the directory is looked at.", default=0.5, example="5s", unit="seconds")
+    scan_interval: Duration = field("How often the directory is scanned.", default=0.5, example="5s", unit="seconds")

@@ -41,16 +41,14 @@ class TaildirSource(FileSourceSpec):
         max_length=100,
     )
     skip_to_end: bool = field(
-        "At the very first start, begin at the end of the files that are there. Later files are read whole.",
+        "At the very first start, start at the end of existing files. Later files are read whole.",
         default=False,
         example=True,
     )
-    scan_interval: Duration = field(
-        "How often the directories are looked at.", default=0.2, example="1s", unit="seconds"
-    )
+    scan_interval: Duration = field("How often the directories are scanned.", default=0.2, example="1s", unit="seconds")
     idle_timeout: Duration = field(
         "A file that has not grown for this long is closed, and a last line without an end is then read as it stands. "
-        "0: such a line waits for ever.",
+        "0: such a line waits forever.",
         default=0.0,
         example="2m",
         unit="seconds",

@@ -14,7 +14,7 @@ export function CutOverPage(props: StepProps) {
   ]
   return (
     <EnginePage {...props} page="cut-over">
-      <Panel title="Handover" note="no partition has two owners at any time">
+      <Panel title="Old and new agent" note="no partition has two owners at any time">
         <dl className={classes.facts}>
           {rows.map(([name, from, to]) => (
             <div key={name}>

@@ -112,7 +112,7 @@ def test_the_idle_look_counts_a_pause_and_a_source_with_nothing_to_read_as_rest(
     driver = make(EPOCH)
     driver._idle = SimpleNamespace(look=lambda _, resting: looks.append(resting))  # type: ignore[assignment]
     query = SimpleNamespace(moving=True, settled=True, statuses=lambda: [SimpleNamespace(lag=lag)])
-    driver._launcher.queries, driver._launcher.started, driver._phase = [query], started, phase  # type: ignore[list-item,misc]
+    driver._launcher.queries, driver._launcher.started, driver._phase = [query], started, phase  # type: ignore[list-item]
     driver._collect_when_idle()
     assert looks == [resting]
 

@@ -161,6 +161,20 @@ def test_a_mirror_that_is_behind_is_waited_for() -> None:
     assert found.records == 20
 
 
+def test_a_mirror_that_has_brought_all_that_was_read_is_not_waited_for() -> None:
+    found = by_mapping(at(140, log(range(200), 0)), copy(log(range(140), 1000)), [(100, 1100)])
+    assert isinstance(found, Found)
+    assert (found.new, found.exact) == (1140, True)
+
+
+def test_records_that_are_found_at_several_places_but_the_expected_one_prove_none() -> None:
+    there = Copy(1090, 1200, [record(5, 1100), record(6, 1101), record(5, 1120), record(7, 1150)])
+    found = by_mapping(Stand(140, 139, 200, [record(5, 139)]), there, [(100, 1100)])
+    assert isinstance(found, Impossible)
+    assert found.code == "SYNC_DISAGREES"
+    assert "end at 1101, 1121 on the new cluster" in found.reason
+
+
 @pytest.mark.parametrize(
     ("stand", "there", "known", "code"),
     [

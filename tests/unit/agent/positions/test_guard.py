@@ -228,6 +228,14 @@ def test_the_ends_are_those_of_the_newest_plan_and_the_one_before(checkpoint: Ch
     assert checkpoint.view().ends == {1: {("t", 0): 9}, 2: {("t", 0): 10}}, "the newest one is planned anew"
 
 
+def test_a_damaged_plan_that_is_long_past_is_damage_and_the_newest_is_left_alone(checkpoint: Checkpoint) -> None:
+    for batch in (2, 3, 4):
+        (checkpoint.path / "offsets" / str(batch)).write_text(f'v1\n{{}}\n{{"t":{{"0":{batch + 8}}}}}')
+    (checkpoint.path / "offsets/0").write_text("")
+    with pytest.raises(CheckpointDamaged, match="offsets/0"):
+        checkpoint.view()
+
+
 def test_a_plan_that_is_written_again_has_the_settings_of_the_one_before(checkpoint: Checkpoint) -> None:
     (checkpoint.path / "offsets/1").write_text("")
     mend(checkpoint.view(plan=Told(1, {("t", 0): 9})))

@@ -18,14 +18,15 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
 
 from django.conf import settings
 
+from controlplane.loader import Loader
+
 HOUSEKEEPING_SECONDS = 60.0
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 _path = sys.path[:]
-app = Celery("headgate", loader="controlplane.loader:Loader")
-sys.path[:] = (
-    _path  # Celery puts the current directory first, where files of the user may have the names of our packages
-)
+app = Celery("headgate", loader=Loader)
+# Celery puts the current directory first, where files of the user may have the names of our packages.
+sys.path[:] = _path
 app.conf.update(
     broker_url=settings.HEADGATE.redis_url.get_secret_value(),
     broker_connection_timeout=2,

@@ -251,7 +251,7 @@ def test_a_mirror_that_never_comes_is_given_up(world: TwoClusters, mirror: Mirro
     world.run_until(lambda: over(world), within=300, step=3)
     made = present(world)
     assert made.stage == MigrationStage.ABORTED, world.story()
-    assert "not brought 5 records" in made.message
+    assert "not copied 5 records" in made.message
     assert [each["code"] for each in made.findings] == ["MIRROR_BEHIND"]
     world.run_until(world.settled)
     world.require_each_once()

@@ -417,7 +417,7 @@ def test_a_clock_that_is_set_forward_ends_no_wait_for_a_person(world: World) -> 
     begin(world, gates=["APPLYING"])
     world.run_until(lambda: selecting.waits(present(world)) == "APPLYING", within=60)
     world.pass_time()
-    assert "waits for a person" in present(world).message
+    assert "Action required" in present(world).message
     world.host.wall = clock.now() + timedelta(hours=2)
     for _ in range(5):
         world.pass_time()

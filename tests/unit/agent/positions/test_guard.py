@@ -267,7 +267,7 @@ def test_a_torn_newest_plan_of_a_committed_batch_is_damage_where_the_ledger_does
 ) -> None:
     (checkpoint.path / "commits/1").write_text("v1\n{}")
     (checkpoint.path / "offsets/1").write_text("")
-    with pytest.raises(CheckpointDamaged, match="the ledger does not know the batch"):
+    with pytest.raises(CheckpointDamaged, match="the ledger does not have the batch"):
         checkpoint.view(done=Told(0, {("t", 0): 7}))
 
 

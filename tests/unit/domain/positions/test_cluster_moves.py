@@ -171,7 +171,7 @@ def test_records_that_are_found_at_several_places_but_the_expected_one_prove_non
     there = Copy(1090, 1200, [record(5, 1100), record(6, 1101), record(5, 1120), record(7, 1150)])
     found = by_mapping(Stand(140, 139, 200, [record(5, 139)]), there, [(100, 1100)])
     assert isinstance(found, Impossible)
-    assert found.code == "RECORDS_DIFFER"
+    assert found.code == "SYNC_DISAGREES"
     assert "end at 1101, 1121 on the new cluster" in found.reason
 
 
